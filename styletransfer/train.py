@@ -11,7 +11,7 @@ This file shows a run from start to end. `paint` does the following, in the file
    loss mode run it backward, and returns the losses with the gradient in `image.grad`.
 5. `RecordedRun` writes metrics and checkpoints after a step, and the pastiche at the end (runs/).
 
-`dry_run=true` prints what would be done, with estimated memory and time, and writes nothing.
+`dry_run=true` prints what would be done, with estimated memory, and writes nothing.
 `resume=FOLDER` continues the stopped run in that folder.
 """
 

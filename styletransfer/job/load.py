@@ -13,6 +13,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
+from styletransfer.job.memory import picture_bytes
 from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -23,6 +24,7 @@ from styletransfer.pictures.regions import Regions, check_aspect, read_mask, rea
 from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
+from styletransfer.system.devices import choose_device
 from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
@@ -36,7 +38,7 @@ PICTURE_KEYS = (
 # Pictures already in memory, by the setting whose files they replace: a Picture, a list of them for
 # style, and what `read_regions` and `read_mask` take for regions and masks.
 Given = Mapping[str, Any]
-# Bytes of a pixel: three channels of float32, and their copy while the picture is resized.
+# Bytes of a style's pixel: three channels of float32, and their copy while the style is resized.
 PIXEL_BYTES = 24
 # Pattern of a content that is a shape, width:height.
 SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
@@ -179,17 +181,20 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
-    """Refuse a size whose pictures do not fit in memory.
+    """Refuse a size whose pictures, and the optimiser's on a CPU, do not fit in memory.
 
     `shape` is the content's (h, w); `count` is the number of style images, detail included.
     """
     height, width = pastiche_size(config, shape, config.size)
     styles = sum(scale**2 for scale in style_scales(config, count))
-    needed, free = PIXEL_BYTES * height * width * (1 + styles), free_bytes(torch.device("cpu"))
+    on_cpu = choose_device(config.device).type == "cpu"
+    content = picture_bytes(config) if on_cpu else PIXEL_BYTES
+    needed = height * width * (content + PIXEL_BYTES * styles)
+    free = free_bytes(torch.device("cpu"))
     if needed > free:
         raise UserError(
             f"size={config.size} makes a picture of {width} x {height} pixels, which takes "
-            f"{readable(needed)} with its styles, and {readable(free)} are free; choose less",
+            f"at least {readable(needed)}, and {readable(free)} are free; choose less",
             "size",
         )
 

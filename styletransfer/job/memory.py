@@ -6,20 +6,14 @@ memory runs out.
 """
 
 import math
-from dataclasses import dataclass
+from typing import NamedTuple
 
-import torch
 from torch import nn
 
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 from styletransfer.job.job import Job, Scale, parse_tile
-from styletransfer.objective.criterion import (
-    check_tile,
-    smallest_tile,
-    tiles_advice,
-    tiles_need,
-)
-from styletransfer.system.memory import readable
+from styletransfer.objective.criterion import check_tile, smallest_tile, tiles_need
+from styletransfer.settings import StyleTransferConfig
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8
@@ -31,25 +25,22 @@ PICTURES = 15
 GRADIENTS = 3
 # Share of all activations that stays in tiles: the inputs of all stages and the content's features.
 KEPT_IN_TILES = 1 / 12
-# Work of an evaluation in tiles over that of the whole picture: a second forward, and halos.
-TILED_WORK = 1.7
 # Bytes that do not grow with the picture: reordered weights and the like.
 FIXED = 64 * 2**20
 
 
-@dataclass(frozen=True)
-class MemoryPlan:
+class MemoryPlan(NamedTuple):
     """The tile for one scale, and the memory that it is expected to take."""
 
-    tile: int | None  #: side in pixels, or None for the whole picture at once
-    bytes: float  #: estimated at the peak, above what the loaded process holds
-    #: One line that says that memory is probably too small, and what to choose; None if it fits.
-    problem: str | None = None
+    tile: int | None  # side in pixels, or None for the whole picture at once
+    bytes: float  # estimated at the peak, above what the loaded process holds
 
-    @property
-    def work(self) -> float:
-        """Work of one evaluation over that of the whole picture."""
-        return 1.0 if self.tile is None else TILED_WORK
+
+def picture_bytes(config: StyleTransferConfig) -> int:
+    """Return the bytes per pixel of all tensors of the picture's size, L-BFGS's included."""
+    history = 2 * config.optimizer.history if config.optimizer.name == "lbfgs" else 0
+    value = 8 if config.precision == "float64" else 4  # bytes of one value of a picture
+    return (PICTURES + history) * 3 * value
 
 
 def activation_bytes(extractor: FeatureExtractor) -> float:
@@ -76,33 +67,17 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
     SMALL_TILE. (UserError: a tile that the network or the loss mode does not allow.)
     """
-    asked, longest, pixels = parse_tile(job.config.tile), max(scale.size), math.prod(scale.size)
-    if asked:
-        check_tile(job.extractor, job.mode, job.criterion, asked)
-    history = 2 * job.config.optimizer.history if job.config.optimizer.name == "lbfgs" else 0
-    value = 8 if job.extractor.dtype == torch.float64 else 4  # bytes of one value of a picture
-    pictures = FIXED + (PICTURES + history) * 3 * value * pixels
+    tile, pixels = parse_tile(job.config.tile), math.prod(scale.size)
+    if tile:
+        check_tile(job.extractor, job.mode, job.criterion, tile)
+    pictures = FIXED + picture_bytes(job.config) * pixels
     activations = activation_bytes(job.extractor.ended_at(job.criterion.layers))
     usable, whole = USABLE * free, pictures + activations * pixels
     kept = pictures + KEPT_IN_TILES * activations * pixels
-    tile = asked
-    if asked == 0:
-        tile = None
-        if whole > usable and not tiles_need(job.mode, job.criterion):
-            stride = smallest_tile(job.extractor, job.criterion)
-            side = math.sqrt(max(usable - kept, 0) / activations)
-            tile = max(int(side) // stride * stride, SMALL_TILE, stride)
-    if tile is not None and tile >= longest:
-        tile = None
-    needed = whole if tile is None else kept + activations * tile**2
-    if needed <= usable:
-        return MemoryPlan(tile, needed)
-    height, width = scale.size
-    return MemoryPlan(
-        tile,
-        needed,
-        f"a picture of {width} x {height} pixels with tile={job.config.tile} needs about "
-        f"{readable(needed)}, and {readable(usable)} of memory can be used; "
-        f"choose size={int(longest * math.sqrt(max(usable, 0) / needed)) or 1} or less"
-        + tiles_advice(job.mode, job.criterion),
-    )
+    if tile == 0 and whole > usable and not tiles_need(job.mode, job.criterion):
+        stride = smallest_tile(job.extractor, job.criterion)
+        side = math.sqrt(max(usable - kept, 0) / activations)
+        tile = max(int(side) // stride * stride, SMALL_TILE, stride)
+    if not tile or tile >= max(scale.size):
+        return MemoryPlan(None, whole)
+    return MemoryPlan(tile, kept + activations * tile**2)

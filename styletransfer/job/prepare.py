@@ -1,6 +1,7 @@
 """From a config to a job: everything that a style transfer needs, loaded and checked."""
 
 import logging
+import math
 from pathlib import Path
 
 from styletransfer.errors import UserError
@@ -21,7 +22,6 @@ from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
-from styletransfer.system.memory import free_bytes
 
 logger = logging.getLogger(__name__)
 
@@ -62,11 +62,7 @@ def prepare(
     start, alpha = loaded.start, loaded.alpha
     job = Job(config, extractor, mode, loaded.pictures, start, alpha)
     _tell_vanished(job)
-    problem = plan_memory(job, job.scales[-1], free_bytes(job.device)).problem
-    if problem is not None:
-        if parse_tile(config.tile) == 0:
-            raise UserError(problem, "size")
-        logger.warning("%s; trying all the same", problem)
+    plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
 
 

@@ -5,7 +5,6 @@ imagecodecs, because Pillow would drop the lower byte of their samples.
 """
 
 import errno
-import io
 import logging
 import math
 import threading
@@ -41,22 +40,18 @@ MAX_PIXELS = 2**27
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-_ORIENTATION, _INK_SET = 274, 332  # numbers of TIFF tags; EXIF has the tag 274 as well
+_ORIENTATION = 274  # number of the tag in TIFF and in EXIF
 # TIFF colour model -> samples per pixel.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
     PHOTOMETRIC.MINISBLACK: 1,
     PHOTOMETRIC.PALETTE: 1,
     PHOTOMETRIC.RGB: 3,
-    PHOTOMETRIC.YCBCR: 3,  # only with JPEG compression, where the decoder returns RGB
     PHOTOMETRIC.SEPARATED: 4,
 }
-_RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # TIFF colour models of camera sensors
 # TIFF compressions whose decoders return at most the number of bytes that the tags state.
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
-_BOUNDED |= {COMPRESSION(x) for x in (2, 3, 4)}  # CCITT, by number: the names vary
 _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
-_MAX_BYTES_PER_PIXEL = 8  # most bytes per pixel of a decoded TIFF file: 16-bit RGB with alpha
 # Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
@@ -131,7 +126,7 @@ def _load(path: Path) -> Stored:
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
             with tifffile.TiffFile(file, name=path.name) as tiff:
-                return _load_page(path, _full_page(tiff))
+                return _load_page(path, tiff.pages[0])
         with _opened(path, file, head) as image:
             _check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
@@ -189,58 +184,30 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     return Stored(colour, alpha, profile=profile, orientation=orientation)
 
 
-def _full_page(tiff: Any) -> Any:
-    """Return the largest full-resolution picture of a TIFF file's first page and its SubIFDs.
-
-    If all of them are thumbnails or masks, return the largest of the file's other pages.
-    """
-
-    def full(pages: Any) -> list[Any]:
-        return [page for page in pages if not page.subfiletype & 0b101]  # thumbnail or mask bit
-
-    first = tiff.pages[0]
-    pages = full([first, *(first.pages or ())]) or full(tiff.pages) or [first]
-    return max(pages, key=lambda page: page.imagewidth * page.imagelength)
-
-
 def _check_page(path: Path, page: Any) -> None:
     """Raise UserError if `_load_page` does not decode a page in this layout."""
     _check_size(path, page.imagewidth, page.imagelength)
-    if page.photometric in _RAW:
-        raise UserError(f"{path} is a camera's raw file; develop it to TIFF or JPEG")
+    if page.is_tiled:
+        _check_size(path, page.tilewidth, page.tilelength)
     least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
-    is_jpeg = page.compression == COMPRESSION.JPEG
     if (
         not least <= page.samplesperpixel <= _MAX_SAMPLES
-        or page.bitspersample not in (1, 2, 4, 8, 16)
-        or page.dtype not in (np.bool_, np.uint8, np.uint16)
-        or not (is_jpeg or page.compression in _BOUNDED)
-        or (page.photometric == PHOTOMETRIC.YCBCR and not is_jpeg)
+        or page.bitspersample not in (8, 16)
+        or page.dtype not in (np.uint8, np.uint16)
+        or page.compression not in _BOUNDED
         or max(page.imagedepth, page.tiledepth) != 1
-        or page.tags.valueof(_INK_SET, default=1) != 1  # inks other than CMYK
+        or page.subfiletype & 1
     ):
         kind, packing = (getattr(x, "name", x) for x in (page.photometric, page.compression))
+        thumbnail = ", a thumbnail" if page.subfiletype & 1 else ""
         raise UserError(
             f"{path} has {page.samplesperpixel} {page.bitspersample}-bit {page.dtype} samples per "
-            f"pixel, {kind} with compression {packing}, which is not read; save it as RGB, grey or "
-            "CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
+            f"pixel, {kind} with compression {packing}{thumbnail}, which is not read; save it as "
+            "RGB, grey or CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
         )
-    length, width = page.imagelength, page.imagewidth
-    if page.is_tiled:
-        length = math.ceil(length / page.tilelength) * page.tilelength
-        width = math.ceil(width / page.tilewidth) * page.tilewidth
-    size = width * length * page.samplesperpixel * page.dtype.itemsize
-    if size > MAX_PIXELS * _MAX_BYTES_PER_PIXEL:
-        raise UserError(f"{path} has {size:,} bytes in its tiles, which is too much; save it anew")
-    file = page.parent.filehandle
     for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if not 0 < offset <= offset + size <= file.size:
+        if not 0 < offset <= offset + size <= page.parent.filehandle.size:
             raise ValueError("strips or tiles lie outside of the file")
-        if is_jpeg:  # the size in the JPEG header, not in the tags, limits what is decoded
-            file.seek(offset)
-            jpeg = file.read(size)
-            with _opened(path, io.BytesIO(jpeg), jpeg) as image:
-                _check_size(path, *image.size)
 
 
 def _load_page(path: Path, page: Any) -> Stored:
@@ -252,8 +219,6 @@ def _load_page(path: Path, page: Any) -> Stored:
     colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]
     if page.photometric == PHOTOMETRIC.PALETTE:
         colour = (page.colormap >> 8).astype(np.uint8).T[colour[..., 0]]
-    elif page.bitspersample < 8:
-        colour = colour.astype(np.uint8) * (255 // (2**page.bitspersample - 1))
     if page.photometric == PHOTOMETRIC.MINISWHITE:
         colour = np.iinfo(colour.dtype).max - colour
     extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED

@@ -19,12 +19,10 @@ Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
 MAX_REGIONS = 12  # largest number of regions in a label picture
 # Largest difference of a channel, in levels of 255, between two colours that count as the same: the
-# content's and the style's colour of a region, a painted colour and its CSS name, or colours in one
-# JPEG file.
+# content's and the style's colour of a region, a painted colour and the one that is named, or
+# colours in one picture.
 SAME = 32
-# Smallest share of the visible pixels that a region's colour must have. It is not used for pictures
-# in which every colour fills some 3 x 3 pixels.
-_MIN_SHARE = 1e-4
+_MIN_SHARE = 1e-4  # smallest share of the visible pixels that have exactly the colour of a region
 # A label picture must have at least the share _FLAT_SHARE of its visible pixels within _FLAT levels
 # (of 255) of a region's colour. Drawn labels have at least 0.7; photographs and paintings at most
 # 0.4.
@@ -40,13 +38,18 @@ class Regions:
 
     labels: Tensor  # (H, W) int64: the number of each pixel's region, or -1 for none
     colors: tuple[Color, ...]  # one colour for each region
-    names: tuple[str, ...]  # one unique name for each region: a CSS name or "#rrggbb"
     source: str = "the regions"  # for error messages: the file's path if the regions have a file
 
     @property
     def size(self) -> tuple[int, int]:
         """Height and width in pixels."""
         return self.labels.shape[0], self.labels.shape[1]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """One name for each region: its CSS name if its colour has one, otherwise "#rrggbb"."""
+        codes = ["#{:02x}{:02x}{:02x}".format(*color) for color in self.colors]
+        return tuple(_css_names().get(code, code) for code in codes)
 
     @property
     def shares(self) -> list[float]:
@@ -86,12 +89,10 @@ class Regions:
     def find(self, text: str) -> int:
         """Return the number of the region that has a colour (UserError: no region has it).
 
-        `text` is a name in `names`, or a CSS colour or six hexadecimal digits, optionally after
-        "#" or "0x", within 32 levels of the region's colour.
+        `text` is a CSS colour or six hexadecimal digits, optionally after "#" or "0x", within 32
+        levels of the region's colour.
         """
         text = text.strip().lower()
-        if text in self.names:
-            return self.names.index(text)
         digits = text.removeprefix("#").removeprefix("0x")
         is_hex = len(digits) == 6 and set(digits) <= set("0123456789abcdef")
         try:
@@ -139,27 +140,26 @@ def read_regions(source: Source, name: str) -> Regions:
     if flat < _FLAT_SHARE:
         between = int((1.0 - flat) * visible.sum())
         raise _not_labels(picture.name, f"has {between:,} pixels between its flat colours")
-    labels = labels.where(visible, -1)
-    return Regions(labels, tuple(colors), color_names(colors), picture.name)
+    return Regions(labels.where(visible, -1), tuple(colors), picture.name)
 
 
 def _flat_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
     """Return the colours that fill a square of 3 x 3 pixels somewhere, the most frequent first.
 
-    If every colour of the picture fills such a square, all are returned. Otherwise a colour is left
-    out if it is rare, or within SAME levels of a more frequent colour. `rgb` is (3, H, W) from 0 to
-    255, and `visible` is (H, W) bool.
+    Colours that are rare, or within SAME levels of a more frequent one, are left out. `rgb` is
+    (3, H, W) from 0 to 255, and `visible` is (H, W) bool.
     """
     codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
     flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]
     values, counts = torch.unique(codes[visible], return_counts=True)
-    fills = torch.isin(values, codes[visible & flat])
-    order = [n for n in counts.argsort(stable=True).flip(0).tolist() if fills[n]]
+    counts = counts.where(torch.isin(values, codes[visible & flat]), 0)
     colors: list[Color] = []
-    for code, count in ((int(values[n]), int(counts[n])) for n in order):
+    for n in counts.argsort(stable=True).flip(0).tolist():
+        code = int(values[n])
         color = (code >> 16, code >> 8 & 255, code & 255)
-        is_new = all(_distance(color, other) > SAME for other in colors)
-        if fills.all() or (is_new and count >= _MIN_SHARE * int(visible.sum())):
+        if counts[n] < max(1, _MIN_SHARE * int(visible.sum())):
+            break
+        if all(_distance(color, other) > SAME for other in colors):
             colors.append(color)
     return colors
 
@@ -219,57 +219,33 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
     return min(range(len(colors)), key=lambda index: _distance(color, colors[index]))
 
 
-def color_names(colors: Sequence[Color]) -> tuple[str, ...]:
-    """Return each colour's CSS name if it is within 32 levels and unique, otherwise "#rrggbb"."""
-    names = []
-    for color in colors:
-        name, css = min(_css_colors().items(), key=lambda item: _distance(item[1], color))
-        names.append(name if _distance(css, color) <= SAME else "")
-    return tuple(
-        name if name and names.count(name) == 1 else "#{:02x}{:02x}{:02x}".format(*color)
-        for color, name in zip(colors, names, strict=True)
-    )
-
-
 @cache
-def _css_colors() -> dict[str, Color]:
-    """Return CSS name -> colour. If a colour has two names, such as aqua and cyan, the name that is
-    later in the alphabet is kept."""
-    names = {ImageColor.getrgb(name): name for name in sorted(ImageColor.colormap)}
-    return {name: (color[0], color[1], color[2]) for color, name in names.items()}
+def _css_names() -> dict[str, str]:
+    """Return "#rrggbb" -> CSS name; such as cyan, which is later in the alphabet than aqua."""
+    return {code: name for name, code in sorted(ImageColor.colormap.items()) if len(code) == 7}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
     """Return, for each style, a list with the number of its region for each region of the content.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
-    lacks. (UserError: no style has a region, or the content lacks a region of a style.)
+    lacks. (UserError: no style has a region of the content.)
     """
-    regions = range(len(content.names))
-    pairs = [[_partner(content, region, style) for region in regions] for style in styles]
-    for region in regions:
+    pairs = [[_partner(color, style) for color in content.colors] for style in styles]
+    for region in range(len(content.names)):
         if all(partners[region] is None for partners in pairs):
-            raise _unpaired(content, region, styles)
-    for style, partners in zip(styles, pairs, strict=True):
-        for region in range(len(style.names)):
-            if region not in partners:
-                raise _unpaired(style, region, [content])
+            lacking = " and ".join(f"{style.source} has only {style.listed()}" for style in styles)
+            raise UserError(
+                f"{content.source} has the region {content.described(region)}, and {lacking}; "
+                "give both the same regions"
+            )
     return pairs
 
 
-def _partner(content: Regions, region: int, style: Regions) -> int | None:
-    color = content.colors[region]
+def _partner(color: Color, style: Regions) -> int | None:
+    """Return the number of the region of a style that has a colour, or None."""
     partner = _nearest(color, style.colors)
-    is_mutual = _nearest(style.colors[partner], content.colors) == region
-    return partner if is_mutual and _distance(color, style.colors[partner]) <= SAME else None
-
-
-def _unpaired(regions: Regions, region: int, others: Sequence[Regions]) -> UserError:
-    lacking = " and ".join(f"{other.source} has only {other.listed()}" for other in others)
-    return UserError(
-        f"{regions.source} has the region {regions.described(region)}, and {lacking}; "
-        "give both the same regions"
-    )
+    return partner if _distance(color, style.colors[partner]) <= SAME else None
 
 
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:

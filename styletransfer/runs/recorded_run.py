@@ -1,7 +1,6 @@
 """A recorded run: writing its folder, resuming from its checkpoint, changing its settings."""
 
 import logging
-import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -186,21 +185,19 @@ class RecordedRun:
 def _write_picture(
     path: Path, folder: Path, image: Tensor, alpha: Tensor | None
 ) -> tuple[Path, str | None]:
-    """Write the pastiche to `path`, else into `folder`, else into the system's temporary folder.
+    """Write the pastiche to `path`, else into `folder`.
 
-    Return its path, and one line of text if that is not `path` (UserError: all three failed).
+    Return its path, and one line of text if that is not `path` (UserError: both failed).
     """
-    elsewhere = (folder, Path(tempfile.gettempdir()) / f"styletransfer-{time.time_ns()}")
-    places = dict.fromkeys((path, *(parent / f"pastiche{path.suffix}" for parent in elsewhere)))
-    errors = []
-    for place in places:
-        try:
-            images.write(place, image, alpha)
-        except UserError as error:
-            errors.append(error)
-        else:
-            return place, f"{errors[0]}; the picture is at {place} instead" if errors else None
-    raise errors[0]
+    try:
+        images.write(path, image, alpha)
+    except UserError as error:
+        other = folder / f"pastiche{path.suffix}"
+        if other == path:
+            raise
+        images.write(other, image, alpha)
+        return other, f"{error}; the picture is at {other} instead"
+    return path, None
 
 
 def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:

@@ -102,7 +102,10 @@ class Metrics(AbstractContextManager["Metrics"]):
         # Lines not yet written. Iterates are not kept: their pictures are large.
         self.waiting: list[tuple[dict[str, int], Losses]] = []
         self._failed = False
-        self._keep(done)
+        with self._giving_up():
+            self.path.open("a" if done > 0 else "w", encoding="utf-8").close()
+            if done > 0:
+                keep_lines(self.path, lambda line: line["step"] <= done)
 
     def __exit__(self, *raised: object) -> None:
         self.flush()
@@ -130,18 +133,6 @@ class Metrics(AbstractContextManager["Metrics"]):
                 with suppress(OSError):
                     os.truncate(self.path, whole)  # no partial line
                 raise
-
-    def rewind(self, done: int) -> None:
-        """Remove the lines of all steps after the first `done`."""
-        self.flush()
-        if not self._failed:
-            self._keep(done)
-
-    def _keep(self, done: int) -> None:
-        with self._giving_up():
-            self.path.open("a" if done > 0 else "w", encoding="utf-8").close()
-            if done > 0:
-                keep_lines(self.path, lambda line: line["step"] <= done)
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:

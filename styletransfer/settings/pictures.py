@@ -96,7 +96,7 @@ class TrainConfig(StyleTransferConfig):
     """A run folder, to go on there with that run's own settings; or auto, to go on if this run's
     own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
-    """Print the plan, with estimated memory and time, and write nothing."""
+    """Print the plan, with estimated memory, and write nothing."""
 
 
 @dataclass

@@ -163,7 +163,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
-        pixels times steps, multiplied by the extra work of tiles.
+        pixels times steps.
     """
     import torch
 
@@ -193,9 +193,8 @@ def check(config: TrainConfig) -> dict[str, Any]:
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
-        plan = plan_memory(job, scale, free)
-        peak = max(peak, plan.bytes)
-        work += scale.steps * plan.work * math.prod(scale.size)
+        peak = max(peak, plan_memory(job, scale, free).bytes)
+        work += scale.steps * math.prod(scale.size)
     height, width = pastiche_size(config, (height, width), config.size)
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
 

@@ -1,17 +1,12 @@
 """Choice of the device and of the precision."""
 
-import logging
 import os
-import platform
-from functools import cache
 
 import torch
 
 from styletransfer.errors import UserError
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
-
-logger = logging.getLogger(__name__)
 
 # Values of ONEDNN_MAX_CPU_ISA under which oneDNN does not use the CPU's bfloat16 units.
 WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
@@ -67,9 +62,8 @@ def _own(kind: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
-    auto selects bfloat16 if the hardware multiplies it natively, else float32. If a CPU only
-    emulates the named bfloat16, a warning says so. (UserError: an unknown name, or a precision that
-    the device does not support.)
+    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: an
+    unknown name, or a precision that the device does not support.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
@@ -83,25 +77,7 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
         raise UserError(
             f"precision={name} does not exist on device={device}; choose precision=float32"
         ) from error
-    if name == "bfloat16" and device.type == "cpu" and not cpu_bfloat16_units():
-        _tell_emulated()
     return PRECISIONS[name]
-
-
-@cache
-def _tell_emulated() -> None:
-    """Warn once how slow bfloat16 is on a processor without bfloat16 units.
-
-    A convolution of 64 channels with its gradients took 9 to 12 times as long as in float32 with
-    AVX2, and 3 times with AVX-512.
-    """
-    if platform.machine() in ("x86_64", "AMD64"):  # others were not measured
-        times = 3 if torch.cpu.get_capabilities().get("avx512_f") else 10
-        logger.warning(
-            "precision=bfloat16 is emulated on this processor, about %d times slower than "
-            "precision=float32",
-            times,
-        )
 
 
 def has_native_bfloat16(device: torch.device) -> bool:

@@ -16,7 +16,7 @@ from styletransfer.job.job import enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize.run import complete_run
-from styletransfer.pictures.images import resize, write
+from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.settings import FeaturesConfig
 
@@ -280,19 +280,18 @@ def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
     assert (ends[0] - start).abs().max() > 0.1
 
 
-def test_every_style_of_a_folder_and_the_detail_need_room(tiny_vgg, monkeypatch, here):
-    (here / "styles").mkdir()
-    for number in range(3):
-        write(here / "styles" / f"{number}.png", picture(number, 32, 32))
-    words = ("content=a.png", "style=styles", "style_detail=styles/0.png", "size=32")
-    config = composed("train", *words)
-    free = iter([5, 4])  # pictures
-    monkeypatch.setattr(
-        loading, "free_bytes", lambda device: next(free) * loading.PIXEL_BYTES * 24 * 32
-    )
-    load(config)
-    with pytest.raises(UserError, match=r"makes a picture of 32 x 24 pixels, .* choose less"):
-        load(config)
+def test_a_size_that_cannot_fit_is_refused(monkeypatch):
+    monkeypatch.setattr(loading, "free_bytes", lambda device: 0)
+    config = composed("train", "size=3200", "device=cpu", "optimizer.history=20")
+    # 55 or 15 tensors of the picture's size, and two of each style's.
+    for optimizer, styles, gibibytes in (
+        ("lbfgs", 1, "4.9"),
+        ("lbfgs", 4, "5.4"),
+        ("adam", 1, "1.5"),
+    ):
+        config.optimizer.name = optimizer
+        message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
+        check_error(message, loading.check_room, config, (24, 32), styles)
 
 
 def test_tiles_that_cannot_be_are_refused():

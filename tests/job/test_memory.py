@@ -1,7 +1,7 @@
 """What memory is needed, which tile is chosen, and how a run goes on when memory runs out."""
 
 import math
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
 from unittest.mock import Mock
 
@@ -13,14 +13,12 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, activation_bytes, plan_memory
-from styletransfer.job.prepare import prepare
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
-from styletransfer.pictures.images import scaled_size
-from styletransfer.settings import FeaturesConfig, StyleTransferConfig
+from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.measure import peak_memory
 
 CLOSED = get_loss_mode("autograd_function")
@@ -72,25 +70,12 @@ def test_tiles_shrink_with_memory():
     assert sides == sorted(sides, reverse=True)
     assert len({*sides}) > 2
     for bytes_, plan in zip(free, plans, strict=True):
-        assert plan.problem is None
         assert plan.bytes <= USABLE * bytes_
-        assert plan.work == (1 if plan.tile is None else 1.7)
     assert chosen(0).tile == SMALL_TILE
-
-
-@pytest.mark.parametrize("mode", ["loss_attribute", "autograd_function"])
-def test_a_size_that_would_fit(mode):
-    problem = chosen(GIB, mode).problem
-    assert "4000 x 3000 pixels" in problem
-    assert ("or loss_mode=autograd_function" in problem) == (mode != "autograd_function")
-    side = int(problem.split("size=")[1].split()[0])
-    assert 256 < side < 4000
-    assert chosen(GIB, mode, size=scaled_size((3000, 4000), side * 4 // 5)).problem is None
 
 
 def test_what_was_asked_for():
     assert chosen(GIB, tile="off").tile is None
-    assert "size=" in chosen(GIB, tile="off").problem
     assert chosen(math.inf, tile="512").tile == 512
     assert chosen(math.inf, tile="4000").tile is None
     assert chosen(math.inf, "loss_attribute").tile is None
@@ -98,16 +83,6 @@ def test_what_was_asked_for():
         chosen(math.inf, tile="8")
     with pytest.raises(UserError, match="tiles need loss_mode=autograd_function; choose that, or"):
         chosen(math.inf, "fake_backward", tile="64")
-
-
-def test_prepare_refuses_what_cannot_fit(tiny_vgg, photos, monkeypatch, caplog):
-    features = FeaturesConfig(name="vgg19", weights="random")
-    config = StyleTransferConfig(*photos, size=64, device="cpu", features=features)
-    monkeypatch.setattr("styletransfer.job.prepare.free_bytes", lambda device: 2**20)
-    with pytest.raises(UserError, match="a picture of 64 x 48 pixels"):
-        prepare(config)
-    prepare(replace(config, tile="off"))
-    assert "trying all the same" in caplog.text
 
 
 @dataclass

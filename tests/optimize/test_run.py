@@ -259,19 +259,10 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
-    assert re.fullmatch(r"32 x 24: 3 steps, whole, about \d+ MiB, \d+\.\d s", said[1])
+    assert re.fullmatch(r"32 x 24: 3 steps, whole, about \d+ MiB", said[1])
     assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, about ")
-    assert re.fullmatch(r"in all about \d+\.\d s and \d+ MiB of 8.0 GiB free", said[3])
+    assert re.fullmatch(r"in all about \d+ MiB of 8.0 GiB free", said[3])
     assert len(said) == 4
-
-
-def test_time_grows_with_the_steps_and_the_pixels_and_no_picture(tiny_vgg, photos, monkeypatch):
-    """Of a second for each pixel, and one evaluation more where each scale ends."""
-    monkeypatch.setattr(plan, "_seconds_per_pixel", lambda job: 1.0)
-    said = plan.plan(job(photos)).splitlines()
-    times = [float(line.split()[-2]) for line in said[1:3]]
-    assert times == [32 * 24 * 4, 64 * 48 * 5]
-    assert f"in all about {sum(times):.1f} s" in said[3]
     config = replace(job(photos).config, size=600, scales=1, tile="off")
     planned, whole = (prepare(config, enlarge=enlarged) for enlarged in (False, True))
     assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)

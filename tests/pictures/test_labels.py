@@ -51,12 +51,16 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     assert sum(regions.shares) == 1
     for same in (image, image.quantize(4), image.convert("RGBA")):
         assert disagreement(read_regions(same, "labels"), image) == 0.0
-    # Colours a level apart are told apart.
-    greys = [(level, level, level) for level in range(13)]
-    regions = read_regions(stripes(greys[:12]), "labels")
-    assert regions.shares == pytest.approx([1 / 12] * 12)
+    many = [(red, green, 0) for red in (0, 90, 180, 255) for green in (0, 90, 180, 255)]
+    assert len(read_regions(stripes(many[:12]), "labels").names) == 12
     with pytest.raises(UserError, match=r"^labels shows 13 flat colours; is it a photograph"):
-        read_regions(stripes(greys), "labels")
+        read_regions(stripes(many[:13]), "labels")
+
+
+def test_colours_within_32_levels_are_not_told_apart():
+    near, far = (stripes([(100, 0, 0), (level, 0, 0)]) for level in (132, 133))
+    check_error("is it a photograph", read_regions, near, "labels")
+    assert len(read_regions(far, "labels").names) == 2
 
 
 def test_other_colours_take_the_nearest_and_transparent_pixels_are_in_no_region():
@@ -84,7 +88,7 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         buffer = io.BytesIO()
         drawn(scale=4).resize((192, 128)).save(buffer, "JPEG", quality=quality)
         regions = read_regions(Image.open(buffer), "labels")
-        assert set(regions.names) == {"white", "red", "blue", "green"}
+        assert len(regions.names) == 4
         assert disagreement(regions, drawn()) < 0.03
     for size in ((96, 64), (576, 384)):
         regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")

@@ -66,13 +66,6 @@ def test_metrics_go_on_after_earlier_steps(tmp_path):
         written(path, 1, done)
         steps = [*range(1, min(done, made) + 1), done + 1]
         assert [line["step"] for line in metrics_of(tmp_path)] == steps
-    path.unlink()
-    with Metrics(path) as metrics:
-        for step in (1, 2, 3):
-            metrics(iterate(step))
-        metrics.rewind(1)
-        metrics(iterate(2, loss=1.0))
-    assert [line["total"] for line in metrics_of(tmp_path)] == [0.75, 1.5]
 
 
 def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):

@@ -11,7 +11,7 @@ import pytest
 import torch
 
 from styletransfer.system import process
-from styletransfer.system.memory import free_bytes, is_out_of_memory, memory_here
+from styletransfer.system.memory import available_memory, free_bytes, is_out_of_memory
 
 CPU = torch.device("cpu")
 
@@ -33,26 +33,21 @@ def test_other_systems_keep_their_own_heap(monkeypatch):
 
 @pytest.fixture
 def machine(monkeypatch):
-    """One with 10000 bytes of memory, 9000 of them free."""
-    here = SimpleNamespace(total=10000, available=9000)
+    """A machine with 9000 bytes of free memory."""
+    here = SimpleNamespace(available=9000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: here)
 
 
 def test_what_the_machine_has_left_is_a_bound(machine, monkeypatch, tmp_path):
-    assert memory_here(tmp_path) == (10000, 9000)
+    assert available_memory(tmp_path) == 9000
     assert free_bytes(CPU) == 9000
     monkeypatch.setenv("RANK", "0")
     for name, value in (("WORLD_SIZE", "3"), ("LOCAL_RANK", "0"), ("LOCAL_WORLD_SIZE", "3")):
         monkeypatch.setenv(name, value)
     assert free_bytes(CPU) == 3000
-    if hasattr(psutil, "RLIMIT_AS"):  # ulimit -v
-        used = SimpleNamespace(vms=1000)
-        process = SimpleNamespace(rlimit=lambda kind: (3500, -1), memory_info=lambda: used)
-        monkeypatch.setattr(psutil, "Process", lambda: process)
-        assert free_bytes(CPU) == 2500
 
 
-def test_control_groups_version_2(machine, tmp_path):
+def test_control_groups(machine, tmp_path):
     told = {
         "proc/self/cgroup": "0::/outer/inner\n",
         "sys/fs/cgroup/outer/memory.max": "1000\n",
@@ -63,23 +58,12 @@ def test_control_groups_version_2(machine, tmp_path):
     }
     root = files(tmp_path, told)
     # The outer group's limit binds; its page cache would be given back.
-    assert memory_here(root) == (1000, 1000 - 700 + 200)
+    assert available_memory(root) == 1000 - 700 + 200
 
 
-def test_control_groups_version_1_in_a_container(machine, tmp_path, monkeypatch):
-    told = {
-        "proc/self/cgroup": "9:cpu:/\n4:memory:/unseen/path\n0::/\n",
-        "sys/fs/cgroup/memory/memory.limit_in_bytes": "5000",
-        "sys/fs/cgroup/memory/memory.usage_in_bytes": "1500",
-    }
-    root = files(tmp_path, told)
-    assert memory_here(root) == (5000, 3500)
-
-
-LIMITS = """
-import psutil, resource, torch
+FREED = """
+import psutil, torch
 from styletransfer.system import process
-from styletransfer.system.memory import free_bytes
 
 process.keep_freed_memory()
 empty = psutil.Process().memory_info().rss
@@ -87,19 +71,15 @@ torch.ones(2**25)  # 128 MiB
 print(psutil.Process().memory_info().rss - empty)
 process.return_freed_memory()
 print(psutil.Process().memory_info().rss - empty)
-limit = psutil.Process().memory_info().vms + 2**27
-resource.setrlimit(resource.RLIMIT_AS, (limit, limit))
-print(free_bytes(torch.device("cpu")))
 """
 
 
 @pytest.mark.slow
 @pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
-def test_freed_memory_is_kept_until_it_is_returned_and_ulimit_is_a_bound():
-    run = subprocess.run([sys.executable, "-c", LIMITS], capture_output=True, text=True, check=True)
-    kept, returned, free = map(float, run.stdout.split())
+def test_freed_memory_is_kept_until_it_is_returned():
+    run = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
+    kept, returned = map(float, run.stdout.split())
     assert kept > 2**26 > returned
-    assert 2**26 < free < 2**28  # trimming the heap gives some of its addresses back
 
 
 def test_what_a_shortage_is():
