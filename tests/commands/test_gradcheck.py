@@ -17,7 +17,6 @@ def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
         assert printed.count("FAILED") == len(cases) - 1
         assert printed.count("(3,) note") == len(cases)
         assert f"{counted} checks passed" in printed
-        assert ("5.0e-01" in printed) is bool(status)
 
 
 def test_gradcheck_has_help_and_takes_no_argument(capsys):

@@ -14,7 +14,7 @@ from comparing import (
 )
 from torch import nn
 
-from styletransfer.lessons.checks import TOLERANCE, cases, check
+from styletransfer.lessons.checks import cases, check
 from styletransfer.lessons.functions import linear, relu
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -23,9 +23,7 @@ pytestmark = pytest.mark.usefixtures("seeded")
 def test_every_function_passes():
     checked = set()
     for case in cases():
-        verdict = check(case)
-        assert (case.name, case.shapes, verdict.complaint) == (case.name, case.shapes, "")
-        assert verdict.deviation <= TOLERANCE
+        assert (case.name, case.shapes, check(case)) == (case.name, case.shapes, "")
         result = case.function(*case.inputs)
         last = [x for x in (result if isinstance(result, tuple) else (result,)) if x.requires_grad]
         checked.add(last[-1].grad_fn.name().removesuffix("Backward"))
@@ -33,21 +31,19 @@ def test_every_function_passes():
     assert {"ReLUFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
 
 
-def test_a_wrong_backward_is_caught():
-    factor = check(case_of(lambda grad, x: grad * x))
-    assert factor.complaint
-    assert factor.deviation == pytest.approx(0.5)
-    # The tolerance of gradcheck itself is 1e-3 of a slope.
-    slight = check(case_of(lambda grad, x: grad * 2 * x * (1 + 1e-5)))
-    assert slight.complaint == "deviation above 1e-06"
-    assert slight.deviation == pytest.approx(1e-5, rel=1e-3)
-    assert check(case_of(lambda grad, x: 2 * x)).complaint  # the chain rule is forgotten
-    assert check(case_of(lambda grad, x: grad * float("nan"))).complaint
-    # Only the second derivative is wrong: entirely, and by 1e-5 of its size.
-    for part in (1, 1e-5):
-        second = check(case_of(lambda grad, x, part=part: grad * 2 * (x + part * (x.detach() - x))))
-        assert second.deviation < 1e-8
-        assert second.complaint.startswith("Jacobian mismatch")
+@pytest.mark.parametrize(
+    "slope",
+    [
+        lambda grad, x: grad * x,
+        lambda grad, x: grad * 2 * x * (1 + 1e-5),  # gradcheck's own tolerance is 1e-3
+        lambda grad, x: 2 * x,  # without the chain rule
+        lambda grad, x: grad * float("nan"),
+        lambda grad, x: grad * 2 * (x + (x.detach() - x)),  # wrong second derivatives
+        lambda grad, x: grad * 2 * (x + 1e-5 * (x.detach() - x)),
+    ],
+)
+def test_a_wrong_backward_is_caught(slope):
+    assert "mismatch" in check(case_of(slope))
 
 
 def test_relu_equals_torchs_in_every_layout(device):
