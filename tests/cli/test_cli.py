@@ -29,7 +29,7 @@ def replace_train(monkeypatch, function):
     monkeypatch.setattr(f"{module('train')}.main", function)
 
 
-def test_the_overview_has_one_line_for_each_command_and_others_are_unknown(capsys):
+def test_the_overview_has_one_line_for_each_command(capsys):
     assert call(capsys, "--version") == (0, (f"styletransfer {__version__}\n", ""))
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
@@ -77,7 +77,7 @@ def test_any_file_name_works_as_typed_alone_and_in_brackets():
         assert OmegaConf.to_object(compose("train", [word])).style == names
 
 
-def test_what_is_left_to_hydra_and_what_commas_separate_in_a_sweep():
+def test_commas_separate_values_in_a_sweep_alone():
     plain = ("output=null", "content='a b.png'", 'content="a,b.png"', "size=a b", "content=a/b.png")
     for word in (*plain, "content"):
         assert quote_names(word, TrainConfig) == word
@@ -93,9 +93,7 @@ def test_what_is_left_to_hydra_and_what_commas_separate_in_a_sweep():
         assert quote_names(typed, TrainConfig, sweep=True) == read
 
 
-def test_home_is_expanded_and_pictures_of_the_package_are_found_where_there_is_none(
-    desk, monkeypatch
-):
+def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):
     monkeypatch.setenv("HOME", str(desk))
     config = settings_of(compose("train", ["content='~/a.png'", "style=['~/b.png']"]), "train")
     assert (config.content, config.style) == (f"{desk}/a.png", [f"{desk}/b.png"])
@@ -153,7 +151,7 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
 
 
 @pytest.mark.slow
-def test_the_default_job_needs_no_torchvision_no_compiler_and_no_internet(desk):
+def test_the_default_job_needs_no_torchvision_and_no_internet(desk):
     """The first two take a second or two to import; at the proxy that it is told nobody listens."""
     code = (
         "import sys; from styletransfer.cli import main;"

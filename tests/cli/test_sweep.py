@@ -31,7 +31,7 @@ def train(capsys, *words):
     return call(capsys, "train", *TINY, *words)
 
 
-def test_each_picture_of_a_folder_is_a_job_but_a_file_of_that_very_name_is_a_file(desk):
+def test_each_picture_of_a_folder_is_a_job(desk):
     arguments = parse(["content=photos [1]"], TrainConfig)
     assert arguments.multirun
     assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]

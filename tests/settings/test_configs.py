@@ -108,7 +108,7 @@ def test_numbers_outside_of_their_intervals_are_refused():
                     check_error(f"^{key}={outside} must be ", check, settings)
 
 
-def test_every_number_and_word_is_checked_against_its_declaration():
+def test_numbers_and_words_are_checked_as_declared():
     for key, wrong, limits in (
         ("optimizer.history", [0], "1 or more"),
         ("optimizer.learning_rate", [0.0, 1e308], "above 0 and at most 1e6"),
