@@ -8,6 +8,7 @@ import signal
 import socket
 import sys
 import threading
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager
 from multiprocessing.connection import Connection
 from types import SimpleNamespace
@@ -109,9 +110,9 @@ def opened(
         patch.setattr(worker, "_SPAWN", PROCESSES if processes else THREADS)
         if not processes:
             patch.setattr(painter, "_warm_up", lambda: None)
-            patch.setattr(reader, "NICE", 0)
-            for module in (painter, reader):
-                patch.setattr(module, "become_a_child", lambda: None)
+            patch.setattr(painter, "become_a_child", lambda: None)
+            patch.setattr(reader, "new_pool", lambda: ThreadPoolExecutor(1))
+            patch.setattr(reader, "kill", lambda pool: None)
         app = make_app(Studio(folder, paint), PORT, TOKEN, near)
         origin = {"origin": ADDRESS}
         here = {"client": client, "raise_server_exceptions": False}

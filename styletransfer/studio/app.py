@@ -1,7 +1,6 @@
 """The studio's web application: its state, its routes, and their handlers."""
 
 import asyncio
-import hashlib
 import json
 import os
 import shutil
@@ -18,16 +17,14 @@ from starlette.responses import FileResponse, JSONResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
-from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import CHECKPOINT
-from styletransfer.studio import painter, pictures
+from styletransfer.studio import painter, pictures, reader
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request
 from styletransfer.studio.queue import RunQueue
-from styletransfer.studio.reader import Reader
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -35,11 +32,8 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Largest size in bytes of a JSON body.
 LARGEST = 64 * 2**10
-# MOST: number of requests whose settings may be composed at the same time. PATIENCE: seconds that
-# the studio waits at its end until the current run has stopped and is saved.
-MOST, PATIENCE = 16, 60.0
-# Largest number of styles of a first look; the reader keeps a network for each set of styles.
-MOST_STYLES = 8
+# Seconds that the studio waits at its end until the current run has stopped and is saved.
+PATIENCE = 60.0
 
 
 class Studio:
@@ -51,11 +45,10 @@ class Studio:
     """
 
     def __init__(self, folder: Path, paint: Any = painter.main) -> None:
-        self.folder, self.reader = folder, Reader()
+        self.folder, self.reader = folder, reader.Reader()
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
-        self.composing = asyncio.Semaphore(MOST)
         self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
@@ -66,12 +59,13 @@ class Studio:
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
         """Start both processes; at the end, stop and save the current run, and end both."""
-        self.reader.worker.start()
+        self.reader.start()
         self.queue.painter.start()
         try:
             yield
         finally:
-            await asyncio.gather(self.queue.close(PATIENCE), self.reader.worker.close(1.0))
+            self.reader.close()
+            await self.queue.close(PATIENCE)
 
 
 def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
@@ -98,7 +92,6 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/runs", list_runs),
             Route("/api/runs/{id}/{part}", get_run),
             Route("/api/runs/{id}/{action}", change_run, methods=["POST"]),
-            Route("/api/sketch", sketch, methods=["POST"]),
             WebSocketRoute("/live", live),
             Mount("/static", StaticFiles(directory=PAGE)),
         ],
@@ -153,8 +146,6 @@ async def remove_picture(request: Request) -> Response:
 async def get_look(request: Request) -> Response:
     """Return a photograph as a JPEG, painted in some styles by the network for any style."""
     studio, asked = _studio(request), request.query_params
-    if len(asked.getlist("style")) > MOST_STYLES:
-        raise RefusedError(f"a look takes at most {MOST_STYLES} styles; choose fewer")
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
@@ -164,25 +155,18 @@ async def get_look(request: Request) -> Response:
     if not styles or len(shares) not in (0, len(styles)) or not fits:
         raise RefusedError("a look needs styles, and shares of 0 or more for all or none of them")
     content = studio.pictures.find(asked.get("content", "")).path
-    return _jpeg(await studio.reader.ask("look", content, styles, shares))
+    return _jpeg(await studio.reader.ask(reader.look, content, styles, shares))
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, size, memory and seconds, or a film's number of frames."""
+    """Return a run's command line, and unless it paints a film, its size, memory and seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
-    if "work" not in asked.cost:
-        return JSONResponse(asked.cost | {"command": command})
+    if asked.shown:
+        return JSONResponse({"command": command})
     pace = _studio(request).queue.pace
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
-
-
-async def sketch(request: Request) -> Response:
-    """Return a small preview of a run with the given settings; the painter makes it when idle."""
-    asked, studio = await _run_request(request), _studio(request)
-    name = hashlib.sha256(json.dumps([__version__, asked.overrides]).encode()).hexdigest()[:32]
-    return _jpeg(await studio.pictures.kept(f"sketch-{name}", lambda: studio.queue.sketch(asked)))
 
 
 async def submit(request: Request) -> Response:
@@ -243,7 +227,7 @@ async def _download(request: Request, run: StoredRun) -> Response:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
     if not run.record.pastiche.is_file():
         raise RefusedError("the run has no picture yet", 404)
-    file = await _studio(request).reader.ask("converted", str(run.record.pastiche), f".{kind}")
+    file = await _studio(request).reader.ask(reader.converted, str(run.record.pastiche), f".{kind}")
     # The header names no file, so the browser uses the name in the page's link.
     return Response(
         file, media_type=MEDIA_TYPES[kind], headers={"content-disposition": "attachment"}
@@ -251,7 +235,7 @@ async def _download(request: Request, run: StoredRun) -> Response:
 
 
 async def change_run(request: Request) -> Response:
-    """Resume a stopped run, store its name and star, or delete it."""
+    """Resume a stopped run, or delete a run."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
@@ -261,10 +245,6 @@ async def change_run(request: Request) -> Response:
             return JSONResponse({"id": run.id}, 202)
         case "delete":
             await _delete(studio, run)
-        case "note":
-            said = await _body(request)
-            note(run.record.folder, name=said.get("name"), starred=said.get("starred"))
-            studio.queue.changed(runs=True)
         case _:
             raise RefusedError("there is no such action", 404)
     return JSONResponse({"id": run.id})
@@ -275,8 +255,6 @@ async def _delete(studio: Studio, run: StoredRun) -> None:
         raise RefusedError("that run is being painted; stop it first", 409)
     folder = run.record.folder  # if it is a symbolic link, only the link is removed
     await asyncio.to_thread(os.unlink if folder.is_symlink() else shutil.rmtree, folder)
-    for picture in (run.record.pastiche, run.record.content, folder / PREVIEW):
-        studio.pictures.forget(picture)
     studio.queue.changed(runs=True)
 
 
@@ -291,20 +269,15 @@ async def _run(request: Request) -> StoredRun:
 
 async def _run_request(request: Request) -> RunRequest:
     """Return the run that a request's settings describe; a thread composes its config."""
-    studio, body = _studio(request), await _body(request)
-    if studio.composing.locked():
-        raise RefusedError("too much at once; try again in a moment", 429)
-    async with studio.composing:
-        return await asyncio.to_thread(read_request, body.get("settings"), studio.pictures)
+    settings = (await _body(request)).get("settings")
+    return await asyncio.to_thread(read_request, settings, _studio(request).pictures)
 
 
 async def _checked(request: Request) -> RunRequest:
     """Return the run that a request describes, after the reader has checked its settings."""
     studio, asked = _studio(request), await _run_request(request)
     if studio.checked[0] != asked.overrides:
-        cost = await studio.reader.ask("check", asked.shown or asked.config)
-        if asked.shown:
-            cost = {"frames": await studio.reader.ask("frames", asked.shown.content, asked.config)}
+        cost = await studio.reader.ask(reader.check, asked.shown or asked.config)
         studio.checked = asked.overrides, cost
     return replace(asked, cost=studio.checked[1])
 
@@ -312,7 +285,7 @@ async def _checked(request: Request) -> RunRequest:
 async def _body(request: Request) -> dict[str, Any]:
     """Return the JSON object in a request's body (RefusedError: no JSON object, or too large)."""
     text = bytearray()
-    async for piece in pictures.in_time(request.stream()):
+    async for piece in request.stream():
         text += piece
         if len(text) > LARGEST:
             raise RefusedError("the request is too long", 413)
@@ -330,9 +303,11 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
+    kept = {"cache-control": "private, max-age=31536000, immutable"}  # its address is its own
     if ready:
-        return FileResponse(file)
-    return _jpeg(await _studio(request).pictures.small(str(file), int(side)))
+        return FileResponse(file, headers=kept)
+    copy = await _studio(request).reader.ask(reader.small, str(file), int(side))
+    return Response(copy, media_type="image/jpeg", headers=kept)
 
 
 def _jpeg(picture: bytes) -> Response:

@@ -65,7 +65,6 @@ GROUPS = {
     "Strokes and styles": (
         Control("style_weights", "How much of each style", 0.0, 1.0),
         Control("style_rotation", "Turn the strokes", -180, 180, 1),
-        Control("style_detail", "Fine texture from"),
     ),
     "Colour": (Control("color_strength", "How far", 0.0, 1.0),),
     "Regions": (
@@ -82,8 +81,6 @@ GROUPS = {
     "Steps": (
         Control("steps", "Steps", 1, 1000),
         Control("scales", "Scales", 0, 8),
-        Control("init", "Start from"),
-        Control("seed", "Seed", 0, 1000),
     ),
 }
 # Controls of keys that a look sets; the page does not show these controls.

@@ -69,7 +69,6 @@ class _Viewer:
         is_paused = False
         while wish := self._orders.next_wish(self._id, wait=is_paused):
             if wish["type"] == "stop":
-                self.say("stopping")
                 self.is_stopped = True
             elif wish["type"] in ("pause", "resume"):
                 is_paused = wish["type"] == "pause"

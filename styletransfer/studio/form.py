@@ -20,8 +20,8 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf, is_film
 
-# LONGEST: largest length of a text value in characters. MOST: largest number of entries of a list.
-LONGEST, MOST = 300, 64
+# Largest length of a text value in characters.
+LONGEST = 300
 ONE_PICTURE = ("picture", "regions", "mask")
 # BOTH: keys that the page and the command `apply` share; they are used for a film, which a network
 # paints. STEADY: value of `apply`'s key steady for a film, against flicker; from 0 to below 1.
@@ -106,8 +106,6 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE:
         return shelf.id_of(value) if shelf and isinstance(value, str) else None
-    if control.key == "init" and value not in control.choices:  # a path from the command line
-        return control.choices[0]
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
@@ -203,10 +201,10 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
             return None if value is None else _path(key, value, shelf)
         case "pictures":
             ids = value if isinstance(value, list) else [value]
-            paths = [_path(key, id, shelf) for id in _listed(key, ids)]
+            paths = [_path(key, id, shelf) for id in ids]
             return paths[0] if len(paths) == 1 else paths
         case "numbers" if isinstance(value, list):
-            return [_number(key, number) for number in _listed(key, value)]
+            return [_number(key, number) for number in value]
         case "number" | "integer" | "numbers":
             return _number(key, value)
         case "names":
@@ -240,16 +238,10 @@ def _number(key: str, value: Any) -> Any:
     return value
 
 
-def _listed(key: str, value: list[Any]) -> list[Any]:
-    if len(value) > MOST:
-        raise RefusedError(f"{key} has {len(value)} values; give at most {MOST}", key=key)
-    return value
-
-
 def _mapping(key: str, value: Any) -> dict[str, int]:
     """Return a mapping of colours to whole numbers; 0x replaces #, which Hydra does not accept."""
-    if not isinstance(value, Mapping) or len(value) > MOST:
-        raise RefusedError(f"{key} must give each of at most {MOST} colours a number", key=key)
+    if not isinstance(value, Mapping):
+        raise RefusedError(f"{key} must give each colour a number", key=key)
     for name, number in value.items():
         if not re.fullmatch(r"[a-z]{1,30}|#[0-9a-f]{6}", name):
             raise RefusedError(f"{key}: {name[:80]!r} is no name of a colour", key=key)

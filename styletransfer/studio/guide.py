@@ -90,7 +90,6 @@ class Guide:
         try:
             match wish["type"]:
                 case "stop":
-                    self._say(type="stopping")
                     raise KeyboardInterrupt
                 case "steer":
                     now, wanted = page_values(run.config), page_values(wish["config"])

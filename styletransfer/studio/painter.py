@@ -6,9 +6,8 @@ Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
 import gc
 import logging
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -16,16 +15,14 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RECORD
 from styletransfer.settings import TrainConfig
-from styletransfer.studio.pictures import is_film
-from styletransfer.studio.reader import first_frame
 from styletransfer.studio.worker import Orders, become_a_child
 from styletransfer.system.signals import signals_held
 
 
 def main(pipe: Connection) -> None:
-    """Paint runs and sketches until the pipe ends."""
+    """Paint runs until the pipe ends."""
     become_a_child()
-    orders = Orders(pipe, partial(_sketch, pipe))
+    orders = Orders(pipe)
     with suppress(OSError):  # the server has ended
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
@@ -51,31 +48,6 @@ def _warm_up() -> float:
             began = time.monotonic()
             picture = Run(prepare(TrainConfig(size=side, steps=steps, scales=1))).complete().image
     return (time.monotonic() - began) / steps / picture[0, 0].numel()
-
-
-def _sketch(pipe: Connection, order: dict[str, Any], is_wanted: Callable[[], bool]) -> bool:
-    """Paint a sketch and send it; return False if other work interrupted the sketch."""
-    from styletransfer.job.prepare import prepare
-    from styletransfer.optimize.run import Run
-    from styletransfer.studio.guide import encode
-
-    picture = problem = None
-    try:
-        with signals_held():
-            config, given = order["config"], None
-            if is_film(config.content):
-                given = {"content": first_frame(config.content)}
-            run = Run(prepare(config, given))
-            for _ in run:
-                if is_wanted():
-                    return False
-            picture = encode(run.result().picture)
-    except UserError as error:
-        problem = error
-    except (MemoryError, RuntimeError) as error:
-        problem = UserError(f"there is no sketch: {' '.join(str(error).split())}")
-    pipe.send({"type": "sketched", "id": order["id"], "picture": picture, "problem": problem})
-    return True
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """Pictures by their ids: those that come with the package, and those that were uploaded."""
 
 import asyncio
-import hashlib
 import json
 import os
 import secrets
-from collections.abc import AsyncIterator, Awaitable, Callable
+from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -17,19 +16,13 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.reader import Reader
+from styletransfer.studio.reader import Reader, measure
 from styletransfer.system.files import atomic, sha256
 
-# LARGEST, LARGEST_FILM, TOTAL: largest size in bytes of an uploaded picture, of an uploaded film,
-# and of all uploads together. MOST: largest number of uploads; AT_ONCE: at the same time.
-LARGEST, LARGEST_FILM, TOTAL, MOST, AT_ONCE = 64 * 2**20, 2**31, 2**33, 1000, 16
-# A request's body must arrive within PATIENCE seconds plus one second per SLOWEST bytes received.
-PATIENCE, SLOWEST = 10.0, 2**15
+# LARGEST, LARGEST_FILM: largest size in bytes of an uploaded picture and of an uploaded film.
+LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
-# SIDES: longer sides in pixels of the small copies that the page shows. KEPT: number of copies that
-# stay on disk when a studio starts.
-SIDES, KEPT = (160, 320, 640, 1024, 1600, 2048), 2000
 
 
 @dataclass(frozen=True)
@@ -54,10 +47,9 @@ class PictureShelf:
     """The pictures of a studio: the bundled ones and the uploads in `folder`."""
 
     def __init__(self, folder: Path, reader: Reader) -> None:
-        self._folder, self._reader, self._small = folder, reader, folder.with_name(".small")
+        self._folder, self._reader = folder, reader
         self._pictures: dict[str, ShelfPicture] = {}
         self._ids: dict[str, str] = {}  # real path -> id
-        self._uploading = asyncio.Semaphore(AT_ONCE)
         for kind in ("content", "style"):
             for path in sorted((ASSETS / kind).glob("*.jpg")):
                 with Image.open(path) as image:
@@ -65,9 +57,6 @@ class PictureShelf:
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
         for stale in self._folder.glob(".*.upload*"):
             stale.unlink(missing_ok=True)
-        made = sorted(self._small.glob("*.jpg"), key=lambda path: path.stat().st_mtime_ns)
-        for old in made[:-KEPT]:
-            old.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
@@ -108,33 +97,28 @@ class PictureShelf:
 
         Raises:
             UserError: the file cannot be read as a picture.
-            RefusedError: the file is too large, or there are too many uploads.
+            RefusedError: the file is too large.
         """
-        if self._uploading.locked():
-            raise RefusedError("other pictures are being uploaded; try again in a moment", 429)
         self._folder.mkdir(parents=True, exist_ok=True)
         name = "".join(filter(str.isprintable, name))
         extension = Path(name).suffix.lower() if is_film(name) else ""
         temporary = self._folder / f".{secrets.token_hex(8)}.upload{extension}"
-        async with self._uploading:
-            try:
-                id = await self._receive(temporary, body, limit(name)) + extension
-                if any(kept.id == id for kept in self.all):
-                    return self._pictures[id]
-                return await self._put(id, temporary, name, purpose)
-            except OSError as error:
-                raise UserError(f"the picture cannot be kept: {error.strerror}") from error
-            finally:
-                temporary.unlink(missing_ok=True)
-
-    async def _receive(self, temporary: Path, body: AsyncIterator[bytes], most: int) -> str:
-        """Write an upload to a file and return its id: 32 hex digits of its SHA-256."""
-        uploads = [picture for picture in self.all if picture.kind == "upload"]
-        free = TOTAL - sum(os.path.getsize(picture.path) for picture in uploads)
-        if len(uploads) >= MOST or free <= 0:
-            raise RefusedError("the studio is full of pictures; remove some that were added", 507)
-        await receive(temporary, body, min(most, free))
-        return (await asyncio.to_thread(sha256, temporary))[:32]
+        try:
+            size, most = 0, limit(name)
+            with temporary.open("wb") as file:
+                async for piece in body:
+                    size += len(piece)
+                    if size > most:
+                        raise too_large(most)
+                    file.write(piece)
+            id = (await asyncio.to_thread(sha256, temporary))[:32] + extension
+            if any(kept.id == id for kept in self.all):
+                return self._pictures[id]
+            return await self._put(id, temporary, name, purpose)
+        except OSError as error:
+            raise UserError(f"the picture cannot be kept: {error.strerror}") from error
+        finally:
+            temporary.unlink(missing_ok=True)
 
     async def _put(self, id: str, temporary: Path, name: str, purpose: str) -> ShelfPicture:
         name = os.path.basename(name.replace("\\", "/"))[-LONGEST_NAME:] or "picture"
@@ -144,7 +128,7 @@ class PictureShelf:
             is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
-            width, height = await self._reader.ask("measure", str(temporary))
+            width, height = await self._reader.ask(measure, str(temporary))
         except UserError as error:
             error.args = (str(error).replace(str(temporary), name),)
             raise
@@ -163,7 +147,6 @@ class PictureShelf:
         del self._pictures[id], self._ids[os.path.realpath(picture.path)]
         for path in (self._folder / id, self._folder / f"{id}.json"):
             path.unlink(missing_ok=True)
-        self.forget(picture.path)
 
     def named(self, message: str) -> str:
         """Return a message after replacing paths and ids of pictures by their names."""
@@ -171,34 +154,6 @@ class PictureShelf:
             message = message.replace(picture.path, picture.name)
             message = message.replace(picture.id, picture.name)
         return message
-
-    async def small(self, path: str, side: int) -> bytes:
-        """Return a JPEG of at most `side` pixels of a picture file (RefusedError: no file)."""
-        side = max((one for one in SIDES if one <= side), default=SIDES[0])
-        try:
-            name = f"{_hash(path)}-{os.stat(path).st_mtime_ns}-{side}"
-        except OSError as error:
-            raise RefusedError("the picture is gone", 404) from error
-        return await self.kept(name, lambda: self._reader.ask("small", path, side))
-
-    async def kept(self, name: str, make: Callable[[], Awaitable[bytes]]) -> bytes:
-        """Return the JPEG that is stored under a name; if there is none, `make` it and store it."""
-        file = self._small / f"{name}.jpg"
-        with suppress(OSError):
-            return file.read_bytes()
-        picture = await make()
-        with suppress(UserError), atomic(file) as temporary:  # a full disk is no error
-            temporary.write_bytes(picture)
-        return picture
-
-    def forget(self, path: str | Path) -> None:
-        """Remove the small copies of a picture."""
-        for small in self._small.glob(f"{_hash(path)}-*.jpg"):
-            small.unlink(missing_ok=True)
-
-
-def _hash(path: str | Path) -> str:
-    return hashlib.sha256(os.fsencode(path)).hexdigest()[:16]
 
 
 def is_film(path: str | None) -> bool:
@@ -209,32 +164,6 @@ def is_film(path: str | None) -> bool:
 def limit(name: str) -> int:
     """Return the largest size in bytes of an upload of this name."""
     return LARGEST_FILM if is_film(name) else LARGEST
-
-
-async def receive(file: Path, body: AsyncIterator[bytes], most: int) -> None:
-    """Write a request's body to a file (RefusedError: it has more than `most` bytes)."""
-    size = 0
-    with file.open("wb") as opened:
-        async for piece in in_time(body):
-            size += len(piece)
-            if size > most:
-                raise too_large(most)
-            opened.write(piece)
-
-
-async def in_time(body: AsyncIterator[bytes]) -> AsyncIterator[bytes]:
-    """Yield the pieces of a request's body (RefusedError: the pieces arrive too slowly)."""
-    deadline = asyncio.get_running_loop().time() + PATIENCE
-    while True:
-        try:
-            async with asyncio.timeout_at(deadline):
-                piece = await anext(body)
-        except StopAsyncIteration:
-            return
-        except TimeoutError as error:
-            raise RefusedError("the upload came too slowly; send it again", 408) from error
-        deadline += len(piece) / SLOWEST
-        yield piece
 
 
 def too_large(most: int = LARGEST) -> RefusedError:

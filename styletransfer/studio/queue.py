@@ -1,6 +1,5 @@
 """The queue: the run that is being painted, the waiting runs, and the messages to pages."""
 
-import asyncio
 import time
 from collections import deque
 from collections.abc import Sequence
@@ -16,19 +15,11 @@ from styletransfer.settings.paths import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, note
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, keep_settings
 from styletransfer.studio.viewers import Viewer
-from styletransfer.studio.worker import Answers, Worker
+from styletransfer.studio.worker import Worker
 from styletransfer.system.files import atomic
 
-# Largest number of waiting runs.
-MOST = 8
-# A painter that does not confirm a stop is killed after PATIENCE seconds plus the time of STEPS
-# average steps of its run.
-PATIENCE, STEPS = 5.0, 4
-# MOST_SKETCHES: largest number of waiting sketches. SKETCH: longer side of a sketch in pixels.
-# SKETCHED: largest number of steps of a sketch.
-MOST_SKETCHES, SKETCH, SKETCHED = 16, 160, 24
 # Statuses of a run at work: the painter has received the run, and the run has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
@@ -45,7 +36,6 @@ class QueueEntry:
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None
     done: int = 0  # number of the last request to steer that the painter has done or refused
-    is_heard: bool = False  # whether the painter has confirmed a stop
     progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
     is_steered: bool = False  # whether its settings were changed after its beginning
     picture: bytes | None = None  # the last preview, a JPEG
@@ -81,10 +71,7 @@ class RunQueue:
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
-        self._message: dict[str, Any] | None = None
         self._steered = 0  # number of steering requests so far
-        self._complaints = 0  # number of error messages so far, which numbers each message
-        self._sketches = Answers(MOST_SKETCHES, "other sketches are asked for")
         self.pace: float | None = None  # seconds per step and pixel; None before a measurement
         self._runs_changed = 0
 
@@ -94,8 +81,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def submit(self, request: RunRequest) -> str:
-        """Append a new run to the queue and return its id (RefusedError: the queue is full)."""
-        self._check_room()
+        """Append a new run to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         # With a TIFF as output, the run also saves its PNG with 16 bits per sample.
         name = "pastiche.tiff" if request.command == "train" else FILM
@@ -107,8 +93,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Append a stopped run to the queue (RefusedError: the queue is full or has the run)."""
-        self._check_room()
+        """Append a stopped run to the queue (RefusedError: the queue has the run)."""
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
@@ -137,9 +122,6 @@ class RunQueue:
         if entry.command != "train" and type == "steer":
             raise RefusedError("a film cannot be changed while it is painted", 409)
         if type == "stop":
-            step = entry.progress.get("seconds", 0.0) / entry.progress.get("step", 1)
-            patience = PATIENCE + STEPS * step
-            asyncio.get_running_loop().call_later(patience, self._give_up, entry)
             entry.status = "stopping"
             self.changed()
         self.painter.send({"type": type, "id": id, **details})
@@ -152,25 +134,6 @@ class RunQueue:
         self._steered += 1
         self.act(id, "steer", config=config, number=self._steered)
         return self._steered
-
-    def _give_up(self, entry: QueueEntry) -> None:
-        """Kill the painter if it has not confirmed a stop; the run's last checkpoint stays."""
-        if entry is self.at_work and not entry.is_heard:
-            self.painter.kill()
-
-    async def sketch(self, request: RunRequest) -> bytes:
-        """Return a small JPEG of a run's result; the painter makes it when it is idle.
-
-        Raises:
-            UserError: the run's settings are wrong.
-            RefusedError: too many sketches wait.
-        """
-        # `shown` is set for a film, whose first frame is sketched.
-        whole = request.shown or request.config
-        config = replace(whole, size=SKETCH, scales=2, steps=min(whole.steps, SKETCHED))
-        order = {"type": "sketch", "config": config}
-        picture: bytes = await self._sketches.ask(lambda id: self.painter.send(order | {"id": id}))
-        return picture
 
     def cancel(self, id: str) -> None:
         """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
@@ -198,7 +161,6 @@ class RunQueue:
             "current": None if self.current is None else self.current.shown,
             "queue": [{"id": entry.id, "settings": entry.settings} for entry in self.waiting],
             "runs_changed": self._runs_changed,
-            "message": self._message,
         }
 
     def changed(self, *, runs: bool = False) -> None:
@@ -212,13 +174,8 @@ class RunQueue:
             _forget(self.waiting.popleft())
         await self.painter.close(patience)
 
-    def _check_room(self) -> None:
-        if len(self.waiting) >= MOST:
-            raise RefusedError(f"{MOST} runs wait already; wait for one, or take one out", 429)
-
     def _enqueue(self, entry: QueueEntry) -> None:
         self.waiting.append(entry)
-        self._message = None
         if self.at_work is None:
             self._next()
         self.changed()
@@ -233,9 +190,7 @@ class RunQueue:
     def _hear(self, message: dict[str, Any]) -> None:
         """Handle a message of the painter; see `guide.py` for its types."""
         entry = self.current
-        if message["type"] == "sketched":
-            self._sketches.take(message["id"], message["picture"], message["problem"])
-        elif message["type"] == "ready":
+        if message["type"] == "ready":
             self.pace = message["pace"]
         if entry is None or message.get("id") != entry.id:
             return
@@ -248,8 +203,6 @@ class RunQueue:
                 if entry.status != "stopping":
                     entry.status = "paused" if type == "paused" else "painting"
                 self.changed(runs=type == "begun")
-            case "stopping":
-                entry.is_heard = True
             case "standing":
                 entry.done = message.get("number") or entry.done
                 self._complain(message["error"], message.get("key"))
@@ -262,7 +215,7 @@ class RunQueue:
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
-            note(entry.folder, settings=settings)
+            keep_settings(entry.folder, settings)
         entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
@@ -285,11 +238,9 @@ class RunQueue:
             viewer.tell(kind, news)
 
     def _complain(self, error: str | None, key: str | None) -> None:
-        self._message = None
         if error is not None:
-            self._complaints += 1
             error = self._shelf.named(error)
-            self._message = {"number": self._complaints, "error": error, "key": key}
+            self._tell("message", {"type": "message", "error": error, "key": key})
 
     def _end(
         self, entry: QueueEntry, status: str, error: str | None = None, key: str | None = None
@@ -303,7 +254,6 @@ class RunQueue:
         self.changed(runs=True)
 
     def _painter_ended(self, reason: str) -> None:
-        self._sketches.fail(f"the painting process {reason}")
         if (entry := self.at_work) is None:
             return
         _keep_preview(entry)

@@ -1,18 +1,19 @@
 """The reader: a separate process that opens untrusted picture files for the server.
 
-It reads one file after the other, at low priority. A question is a tuple (number, name of a
-function, arguments); its answer is (number, value, None) or (number, None, UserError).
+It reads one file after the other, at low priority.
 """
 
 import asyncio
 import math
+import multiprocessing
 import os
 import tempfile
-from collections.abc import Sequence
+import threading
+from collections.abc import Callable, Sequence
+from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
 from functools import lru_cache
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,10 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ApplyConfig, TrainConfig
-from styletransfer.studio.worker import Answers, Worker, become_a_child
+from styletransfer.studio.worker import become_a_child
 
-# MOST: largest number of waiting questions; a page asks for a few pictures at once. PATIENCE:
-# seconds after which a question fails and the process is killed.
-MOST, PATIENCE = 64, 120.0
+# Seconds after which a question fails and the process is killed.
+PATIENCE = 120.0
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
@@ -33,7 +33,6 @@ LARGEST, REMEMBERED = 2048, 16
 # LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, one for
 # each set of style images.
 LOOK, KNOWN = 512, 16
-_remembered: dict[tuple[int, ...], tuple[tuple[int, int], Image.Image]] = {}
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
 GREY = 256
@@ -44,72 +43,73 @@ NICE = 5
 
 
 class Reader:
-    """Sends questions about picture files to the reader's process, and returns the answers."""
+    """Calls the functions of this module in a process of its own, one after the other."""
 
     def __init__(self) -> None:
-        self._answers = Answers(MOST, "the studio is busy with other pictures")
-        said = "the process that reads pictures {}"
-        self.worker = Worker(
-            main,
-            lambda message: self._answers.take(*message),
-            lambda reason: self._answers.fail(said.format(reason)),
-        )
+        self._pool = new_pool()
 
-    async def ask(self, name: str, *arguments: Any) -> Any:
+    def start(self) -> None:
+        """Start the process, so that the first question does not wait for it."""
+        self._pool.submit(int)
+
+    async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of this module in the process, and return its value.
-
-        Args:
-            name: one of measure, small, converted, look, check and frames.
-            arguments: the function's arguments.
 
         Raises:
             UserError: the function has raised it, or the process has ended or takes too long.
-            RefusedError: too many questions wait.
         """
+        pool, loop = self._pool, asyncio.get_running_loop()
         try:
-            asked = self._answers.ask(lambda number: self.worker.send((number, name, arguments)))
-            return await asyncio.wait_for(asked, PATIENCE)
+            answer = loop.run_in_executor(pool, function, *arguments)
+            return await asyncio.wait_for(answer, PATIENCE)
+        except MemoryError as error:
+            raise UserError("the picture does not fit in memory; shrink it first") from error
+        except BrokenExecutor as error:
+            if self._pool is pool:  # of several questions, the first starts a new process
+                self._pool = new_pool()
+            raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
-            self.worker.kill()
+            kill(pool)
             raise UserError("the picture takes too long to read; save it anew") from error
 
+    def close(self) -> None:
+        """End the process."""
+        kill(self._pool)
+        self._pool.shutdown()
 
-def main(pipe: Connection) -> None:
-    """Answer questions until the pipe ends."""
+
+def new_pool() -> Executor:
+    """Return a pool of one process, which starts with the first question."""
+    # With "spawn", the process inherits no state of this process, which has threads.
+    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+
+
+def kill(pool: Any) -> None:
+    """Kill the process of a pool."""
+    for process in list(pool._processes.values()):
+        process.kill()
+
+
+def _begin() -> None:
+    """Give the process a low priority and one thread for torch; it ends with the server."""
     become_a_child()
+    threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
     import torch
 
     torch.set_num_threads(1)
-    known = (measure, small, converted, look, check, frames)
-    functions: dict[str, Any] = {one.__name__: one for one in known}
-    with suppress(EOFError, OSError):
-        while (question := pipe.recv()) is not None:
-            number, name, arguments = question
-            value = problem = None
-            try:
-                value = functions[name](*arguments)
-            except UserError as error:
-                problem = error
-            except MemoryError:
-                problem = UserError("the picture does not fit in memory; shrink it first")
-            pipe.send((number, value, problem))
+
+
+def _end_with_the_server() -> None:
+    if (server := multiprocessing.parent_process()) is not None:
+        server.join()
+        os._exit(1)
 
 
 def measure(path: str) -> tuple[int, int]:
     """Return the width and height of a picture or film (UserError: it cannot be read)."""
     return _opened(path)[0]
-
-
-def frames(path: str, config: ApplyConfig) -> int:
-    """Return a film's number of frames, 0 if it is unknown (UserError: wrong settings)."""
-    from styletransfer.commands.apply.painter import blend
-    from styletransfer.films.read import Film
-
-    blend(config, config.style, named=False)
-    with Film(path) as film:
-        return film.count
 
 
 def small(path: str, side: int) -> bytes:
@@ -185,10 +185,8 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     styles = [grey(path) for path in load.files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    if config.style_detail is not None:
-        given["style_detail"] = grey(config.style_detail)
     width, height = measure(config.content)
-    load.check_room(config, (height, width), len(styles) + (config.style_detail is not None))
+    load.check_room(config, (height, width), len(styles))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
@@ -211,31 +209,25 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels.
-
-    The last copies are kept by inode, size and time of the file, which do not change with its name.
-    """
-    from styletransfer.pictures import images
-    from styletransfer.pictures.convert import small_picture
-
+    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels."""
     try:
-        stat = os.stat(path)
+        return _decoded(path, os.stat(path).st_mtime_ns)
     except OSError as error:
         raise UserError(f"{path} is gone") from error
-    key = (stat.st_ino, stat.st_size, stat.st_mtime_ns)
-    if key not in _remembered:
-        picture = first_frame(path) if Path(path).suffix in FILM_EXTENSIONS else images.read(path)
-        height, width = picture.size
-        if len(_remembered) == REMEMBERED:
-            del _remembered[next(iter(_remembered))]
-        _remembered[key] = (width, height), small_picture(picture, LARGEST)
-    return _remembered[key]
 
 
-def first_frame(path: str) -> Any:
-    """Return the first frame of a film."""
+@lru_cache(REMEMBERED)
+def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
+    """Return what `_opened` does; `age`, the file's time in ns, tells changed files apart."""
     from styletransfer.films.read import Film
+    from styletransfer.pictures import images
+    from styletransfer.pictures.convert import small_picture
     from styletransfer.pictures.images import Picture
 
-    with Film(path) as film:
-        return Picture(next(film.frames()).image, name=path)
+    if Path(path).suffix in FILM_EXTENSIONS:
+        with Film(path) as film:
+            picture = Picture(next(film.frames()).image, name=path)
+    else:
+        picture = images.read(path)
+    height, width = picture.size
+    return (width, height), small_picture(picture, LARGEST)

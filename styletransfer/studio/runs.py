@@ -1,8 +1,6 @@
 """The runs on disk, in the studio's folder."""
 
 import json
-import math
-import os
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -14,7 +12,6 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import (
     CHECKPOINT,
     HYDRA,
-    METRICS,
     RECORD,
     RunFolder,
     read_run,
@@ -25,13 +22,9 @@ from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# MOST: number of newest runs that the page shows. Files in a run's folder: NOTE has the user's name
-# for the run, FILM is the painted film, PREVIEW is the last preview of a killed run.
-MOST, NOTE, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
-# Largest length of a run's name in characters.
-LONGEST_NAME = 120
-# Number of bytes at the end of a run's metrics that are read to find the loss of its last step.
-LONGEST_LINE = 2**14
+# MOST: number of newest runs that the page shows. Files in a run's folder: STEERED has the settings
+# of a run that was steered, FILM is the painted film, PREVIEW is the last preview of a killed run.
+MOST, STEERED, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
 
 
 @dataclass(frozen=True)
@@ -87,9 +80,8 @@ class StoredRuns:
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
-        noted = _noted(folder)
-        has_preview = run.shown["width"] is None and (folder / PREVIEW).is_file()
-        now = {"name": noted["name"], "starred": noted["starred"], "has_preview": has_preview}
+        now: dict[str, Any] = {}
+        now["has_preview"] = run.shown["width"] is None and (folder / PREVIEW).is_file()
         if run.shown["status"] == "running" and not is_locked(folder):
             now["status"] = "stopped"
         return replace(run, shown=run.shown | now)
@@ -98,7 +90,7 @@ class StoredRuns:
         self, id: str, record: RunFolder, written: int
     ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
         """Return the values of a run for the page, and the words of its command, if known."""
-        words, steered = record.typed, _noted(record.folder)["settings"]
+        words, steered = record.typed, _kept_settings(record.folder)
         is_film = record.output.name == FILM
         # Reading Hydra's file takes long, and only films need it, for the name of their command.
         name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
@@ -122,7 +114,6 @@ class StoredRuns:
             "is_film": is_film,
             "step": record.steps,
             "seconds": record.seconds,
-            "loss": _last_loss(record.folder),
             "written": written / 1e9,
             "width": width,
             "height": height,
@@ -131,40 +122,15 @@ class StoredRuns:
         return shown, words
 
 
-def _last_loss(folder: Path) -> float | None:
-    """Return the total loss of a run's last step, or None if no finite loss is recorded."""
+def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
+    """Store a run's settings after a change during the run, as the page sends them."""
+    with atomic(folder / STEERED) as temporary:
+        temporary.write_text(json.dumps({"settings": settings}), encoding="utf-8")
+
+
+def _kept_settings(folder: Path) -> dict[str, Any] | None:
+    """Return the settings that `keep_settings` stored, or None if there are none."""
     with suppress(OSError, ValueError, LookupError, TypeError):
-        with (folder / METRICS).open("rb") as file:
-            file.seek(max(0, file.seek(0, os.SEEK_END) - LONGEST_LINE))
-            loss = json.loads(file.read().splitlines()[-1])["total"]
-        return float(loss) if math.isfinite(loss) else None
+        settings = json.loads((folder / STEERED).read_text(encoding="utf-8"))["settings"]
+        return settings if isinstance(settings, dict) else None
     return None
-
-
-def note(folder: Path, **changed: Any) -> None:
-    """Change the studio's note in a run's folder.
-
-    Args:
-        folder: the run's folder.
-        changed: "name", the user's name for the run, or ""; "starred"; and "settings", the settings
-            after a change during the run, as the page sends them.
-    """
-    noted = _noted(folder) | changed
-    name = noted["name"]
-    if not isinstance(name, str) or len(name) > LONGEST_NAME or not name.isprintable():
-        raise RefusedError(f"a name must be a text of at most {LONGEST_NAME} characters")
-    noted |= {"name": name.strip(), "starred": bool(noted["starred"])}
-    with atomic(folder / NOTE) as temporary:
-        temporary.write_text(json.dumps(noted), encoding="utf-8")
-
-
-def _noted(folder: Path) -> dict[str, Any]:
-    """Return the note in a run's folder; missing values are empty."""
-    noted: dict[str, Any] = {"name": "", "starred": False, "settings": None}
-    with suppress(OSError, ValueError, TypeError, AttributeError):
-        read = json.loads((folder / NOTE).read_text(encoding="utf-8"))
-        noted |= {"name": str(read.get("name", ""))[:LONGEST_NAME]}
-        noted |= {"starred": bool(read.get("starred"))}
-        if isinstance(read.get("settings"), dict):
-            noted["settings"] = read["settings"]
-    return noted

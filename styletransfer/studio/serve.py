@@ -7,14 +7,12 @@ import secrets
 import socket
 import sys
 import threading
-import time
 import webbrowser
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from io import StringIO
 from ipaddress import ip_address
 from pathlib import Path
-from typing import Any
 
 import psutil
 import uvicorn
@@ -31,8 +29,8 @@ SHARED = """Whoever in this network has that address paints on this machine, see
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
 # MOST: largest number of connections at the same time. PATIENCE: seconds that connections get to
-# close when the server ends. MUTE: seconds after which a connection without a request is closed.
-MOST, PATIENCE, MUTE = 256, 2, 10.0
+# close when the server ends.
+MOST, PATIENCE = 256, 2
 # Files in the run folder: ADDRESS stores port and token for the next studio; this studio locks
 # LOCK. TOKEN: random bytes of a token, and smallest length of a stored token in characters.
 ADDRESS, LOCK, TOKEN = ".address.json", ".studio.lock", 32
@@ -119,12 +117,11 @@ def _open(address: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that ends when `stop` is set, and closes connections without requests."""
+    """A uvicorn server that ends when `stop` is set."""
 
     def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
         self._stop = stop
-        self._mute: dict[Any, float] = {}  # connection without a request -> time it was first seen
 
     @contextmanager
     def capture_signals(self) -> Iterator[None]:
@@ -132,13 +129,7 @@ class _Server(uvicorn.Server):
         yield
 
     async def on_tick(self, counter: int) -> bool:
-        """Close connections without a request; return whether the server must end."""
-        now = time.monotonic()
-        idle = (one for one in self.server_state.connections if not getattr(one, "cycle", one))
-        self._mute = {one: self._mute.get(one, now) for one in idle}
-        for one, since in self._mute.items():
-            if now - since > MUTE:
-                one.transport.close()
+        """Return whether the server must end."""
         return await super().on_tick(counter) or self._stop.asked is not None
 
 

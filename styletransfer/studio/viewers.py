@@ -9,12 +9,6 @@ from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from styletransfer.system.files import to_json
 
-# Largest number of pages that may watch at the same time.
-MOST = 16
-# PATIENCE: seconds within which a page must receive a message. LATER: close code of a WebSocket
-# that means "try again later".
-PATIENCE, LATER = 20.0, 1013
-
 
 class Viewer:
     """The messages that one page has not received yet; only the latest message of each kind."""
@@ -24,7 +18,7 @@ class Viewer:
         self._due = asyncio.Event()
 
     def tell(self, kind: str, news: Any) -> None:
-        """Replace the unsent message of a kind: "picture" (bytes), "state" or "progress"."""
+        """Replace the unsent message of a kind: "state", "message", "progress" or "picture"."""
         self._news[kind] = news
         self._due.set()
 
@@ -33,21 +27,18 @@ class Viewer:
         await self._due.wait()
         self._due.clear()
         news, self._news = self._news, {}
-        kinds = [kind for kind in ("state", "progress", "picture") if kind in news]
+        kinds = [kind for kind in ("state", "message", "progress", "picture") if kind in news]
         return [news[kind] if kind == "picture" else to_json(news[kind]) for kind in kinds]
 
 
 async def live(socket: WebSocket) -> None:
-    """Send messages to a page until it closes the socket or stops reading."""
+    """Send messages to a page until it closes the socket."""
     queue = socket.app.state.studio.queue
-    if len(queue.viewers) >= MOST:
-        await socket.close(LATER)
-        return
     viewer = queue.join()
     try:
         await socket.accept()
         async with anyio.create_task_group() as group:
-            group.start_soon(_tell, socket, viewer, group.cancel_scope)
+            group.start_soon(_tell, socket, viewer)
             while (await socket.receive())["type"] != "websocket.disconnect":
                 pass  # messages from the page are ignored
             group.cancel_scope.cancel()
@@ -55,15 +46,10 @@ async def live(socket: WebSocket) -> None:
         queue.viewers.discard(viewer)
 
 
-async def _tell(socket: WebSocket, viewer: Viewer, both: anyio.CancelScope) -> None:
+async def _tell(socket: WebSocket, viewer: Viewer) -> None:
     """Send messages as fast as the page reads them."""
     with suppress(WebSocketDisconnect, RuntimeError):  # the page has just closed the socket
-        try:
-            while True:
-                for news in await viewer.next():
-                    kind = "text" if isinstance(news, str) else "bytes"
-                    with anyio.fail_after(PATIENCE):
-                        await socket.send({"type": "websocket.send", kind: news})
-        except TimeoutError:
-            await socket.close(LATER)
-            both.cancel()
+        while True:
+            for news in await viewer.next():
+                kind = "text" if isinstance(news, str) else "bytes"
+                await socket.send({"type": "websocket.send", kind: news})

@@ -1,4 +1,4 @@
-"""The studio's worker processes: the server's side and the process's side of each pipe."""
+"""The painter's process: the server's side and the process's side of its pipe."""
 
 import asyncio
 import logging
@@ -10,24 +10,15 @@ import threading
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
-from itertools import count
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
-
-from styletransfer.errors import UserError
-from styletransfer.studio.access import RefusedError
 
 logger = logging.getLogger(__name__)
 
 # Start method "spawn": the child inherits no state of this process, which has threads.
 _SPAWN = multiprocessing.get_context("spawn")
-# Seconds before a process that has ended is started again: SOON at first, doubled up to LATE each
-# time that the process ends within AT_ONCE seconds of its start.
-SOON, LATE, AT_ONCE = 0.2, 30.0, 10.0
-# oom_score_adj of the process, from -1000 to 1000. With 500, Linux kills it before the server if
-# memory runs out.
-FIRST_TO_GO = "500"
+# Seconds before a process that has ended is started again.
+PAUSE = 1.0
 
 
 class Worker:
@@ -50,7 +41,7 @@ class Worker:
         self._process: Any = None
         self._pipe: Connection | None = None
         self._waiting: list[Any] = []
-        self._closing, self._pause, self._began = False, SOON, 0.0
+        self._closing = False
         self._gone = asyncio.Event()
 
     def start(self) -> None:
@@ -62,7 +53,6 @@ class Worker:
         self._process = _SPAWN.Process(target=self._target, args=(far_end,), daemon=True)
         self._process.start()
         far_end.close()
-        self._began = loop.time()
         self._gone.clear()
         threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
         while self._waiting:
@@ -110,51 +100,10 @@ class Worker:
         self._gone.set()
         if self._closing:
             return
-        loop = asyncio.get_running_loop()
-        lived = loop.time() - self._began
-        self._pause = SOON if lived > AT_ONCE else min(2 * self._pause, LATE)
         reason = _how_it_ended(code)
         logger.warning("a process of the studio %s; it is started again", reason)
-        loop.call_later(self._pause, self.start)
+        asyncio.get_running_loop().call_later(PAUSE, self.start)
         self._ended(reason)
-
-
-class Answers:
-    """The questions that a process has not answered yet; at most `most` questions wait."""
-
-    def __init__(self, most: int, busy: str) -> None:
-        self._most, self._busy, self._numbers = most, busy, count()
-        self._asked: dict[int, asyncio.Future[Any]] = {}
-
-    async def ask(self, send: Callable[[int], None]) -> Any:
-        """Call `send` with the number of a new question, and wait for the answer.
-
-        Raises:
-            UserError: the process has refused the question, or has ended.
-            RefusedError: too many questions wait.
-        """
-        if len(self._asked) >= self._most:
-            raise RefusedError(f"{self._busy}; try again in a moment", 429)
-        answer = self._asked[number := next(self._numbers)] = asyncio.Future()
-        try:
-            send(number)
-            return await answer
-        finally:
-            del self._asked[number]
-
-    def take(self, number: int, value: Any, problem: UserError | None) -> None:
-        """Set the answer to a question: a value, or a problem if it is not None."""
-        answer = self._asked.get(number)
-        if answer is not None and not answer.done():
-            if problem is None:
-                answer.set_result(value)
-            else:
-                answer.set_exception(problem)
-
-    def fail(self, reason: str) -> None:
-        """Refuse all open questions, because any of them may have ended the process."""
-        for number in list(self._asked):
-            self.take(number, None, UserError(reason))
 
 
 def _how_it_ended(code: int | None) -> str:
@@ -167,26 +116,18 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def become_a_child() -> None:
-    """Ignore SIGINT and SIGHUP, print nothing, and be the first to be killed if memory runs out."""
+    """Ignore SIGINT and SIGHUP, and print nothing."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
     sys.stdout = sys.stderr = open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    with suppress(OSError):
-        Path("/proc/self/oom_score_adj").write_text(FIRST_TO_GO, encoding="ascii")
-
-
-# Function (order, is_wanted) that paints a sketch. After each step, it calls is_wanted(). If that
-# returns True, other work waits and the function stops. It returns whether the sketch is complete.
-Sketch = Callable[[dict[str, Any], Callable[[], bool]], bool]
 
 
 class Orders:
     """The server's open requests to this process; a separate thread receives them."""
 
-    def __init__(self, pipe: Connection, sketch: Sketch | None = None) -> None:
+    def __init__(self, pipe: Connection) -> None:
         self.over = False  # True after the end of the pipe; the current run must then stop
-        self._sketch, self._sketches = sketch, deque[dict[str, Any]]()
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()
@@ -196,8 +137,8 @@ class Orders:
         try:
             while (message := pipe.recv()) is not None:
                 with self._changed:
-                    kinds = {"paint": self._runs, "sketch": self._sketches}
-                    kinds.get(message["type"], self._wishes).append(message)
+                    orders = self._runs if message["type"] == "paint" else self._wishes
+                    orders.append(message)
                     self._changed.notify()
         except (EOFError, OSError):
             pass
@@ -209,7 +150,7 @@ class Orders:
         """Wait for an order to paint a run and return the order; None after the end of the pipe."""
         with self._changed:
             while not (self.over or self._runs):
-                self._rest()
+                self._changed.wait()
             return None if self.over else self._runs.popleft()
 
     def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
@@ -232,18 +173,4 @@ class Orders:
                         return wish
                 if self.over or not wait:
                     return None
-                self._rest()
-
-    def _rest(self) -> None:
-        """Paint a waiting sketch; if none waits, wait for a message."""
-        if not self._sketches or self._sketch is None:
-            self._changed.wait()
-            return
-        order = self._sketches.popleft()
-        self._changed.release()
-        try:
-            is_made = self._sketch(order, lambda: bool(self.over or self._runs or self._wishes))
-        finally:
-            self._changed.acquire()
-        if not is_made:
-            self._sketches.appendleft(order)
+                self._changed.wait()

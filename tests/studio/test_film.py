@@ -49,13 +49,13 @@ def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
     style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
     settings = {**TINY, "content": film, "style": [style]}
     told = client.post("/api/check", json={"settings": settings}).json()
-    assert told["frames"] == 4
+    assert "width" not in told  # what a network needs is not known
     asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
     assert seen[-1]["current"]["status"] == "finished", seen[-1]["message"]
     steps = [one["step"] for one in seen if one["type"] == "progress" and one["id"] == id]
-    assert steps == [1, 2, 3, 4]
+    assert (steps, steps[-1]) == (sorted(steps), 4)  # a page gets the latest alone
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
     for key in ("steps", "scales"):  # which the network does not know
         del settings[key]
@@ -89,8 +89,6 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     for wrong, key in (
         ({"protect": "style-oil"}, "protect"),
-        ({"style": ["style-oil"], "style_weights": [1, 2]}, None),
-        ({"color": "content_palette"}, None),
         ({"size": -5}, "size"),
     ):
         settings = {**TINY, "content": film, **wrong}

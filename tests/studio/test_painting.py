@@ -1,7 +1,6 @@
 """Runs that are really painted: watched, steered, stopped, taken up again, and made once more."""
 
 import io
-import json
 import os
 import shlex
 import shutil
@@ -63,10 +62,7 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert run["settings"] == {**TINY, "color": "content_luminance"}
     assert (run["status"], run["width"], run["height"]) == ("finished", 48, 32)
     assert made_by(run["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
-    reports = [message for message in seen if message["type"] == "progress"]
-    last = json.loads((folder / id / "metrics.jsonl").read_text().splitlines()[-1])
-    assert run["loss"] == last["total"]
-    assert all(message["loss"] > 0 for message in reports)
+    assert all(message["loss"] > 0 for message in seen if message["type"] == "progress")
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
@@ -90,27 +86,12 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
 
 def test_a_run_that_is_a_link_is_deleted_as_a_link(finished, folder, tmp_path):
     shutil.copytree(folder / finished[0], tmp_path / "deep" / "run")
-    with (tmp_path / "deep" / "run" / "metrics.jsonl").open("a") as file:
-        file.write('{"step": 99, "total": null}')
     (tmp_path / "own").mkdir()
     (link := tmp_path / "own" / "link").symlink_to(tmp_path / "deep" / "run")
     with opened(tmp_path / "own") as linking:
-        assert shown(linking, "link")["loss"] is None
         assert linking.post("/api/runs/link/delete", json={}).status_code == 200
     assert not link.is_symlink()
     assert (tmp_path / "deep" / "run").is_dir()
-
-
-def test_a_result_has_a_name_and_a_star(client, finished, folder):
-    id, _ = finished
-    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("", False)
-    answer = client.post(f"/api/runs/{id}/note", json={"name": " My café ", "starred": True})
-    assert answer.status_code == 200
-    assert (shown(client, id)["name"], shown(client, id)["starred"]) == ("My café", True)
-    for wrong in ({}, {"name": 3}, {"name": "x" * 121}, {"name": "a\nb"}):
-        assert client.post(f"/api/runs/{id}/note", json=wrong).status_code == 400
-    (folder / id / ".studio.json").write_text("{")
-    assert shown(client, id)["name"] == ""
 
 
 @pytest.mark.slow
@@ -130,7 +111,7 @@ def test_a_steered_run_keeps_its_last_settings(client, socket, folder):
     act(client, id, "steer", 409, settings=TINY)
     kept = shown(client, id)
     assert (kept["command"], kept["settings"]) == (run["command"], changed)
-    assert (kept["is_steered"], kept["name"]) == (True, "")
+    assert kept["is_steered"]
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 200
     assert not (folder / id).exists()
 
@@ -168,9 +149,9 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
         refused = client.post("/api/queue", json={"settings": TINY | wrong})
         assert (refused.status_code, refused.json()["key"]) == (422, key)
         assert refused.json()["error"].startswith(words)
-    id = submit(client, **TINY, protect="style-oil")  # as only reading it all tells
-    told = watch(socket, status("failed", id=id))[-1]
-    assert (told["message"]["key"], set(folder.iterdir())) == ("protect", before)
+    submit(client, **TINY, protect="style-oil")  # as only reading it all tells
+    told = watch(socket, lambda m: m["type"] == "message")[-1]
+    assert (told["key"], set(folder.iterdir())) == ("protect", before)
 
 
 @pytest.mark.slow
@@ -182,8 +163,8 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         id, waiting = submit(client, **LONG), submit(client, **TINY)
         watch(socket, is_at(3))
         os.kill(worker._process.pid, signal.SIGKILL)
-        told = watch(socket, lambda m: m["type"] == "state" and m["message"])[-1]
-        assert "was killed" in told["message"]["error"]
+        told = watch(socket, lambda m: m["type"] == "message")[-1]
+        assert "was killed" in told["error"]
         assert read_run(tmp_path / id).status == "running"  # no time to say otherwise
         run = shown(client, id)
         assert (run["status"], run["width"], run["has_preview"]) == ("stopped", None, True)

@@ -3,15 +3,12 @@
 import asyncio
 import multiprocessing
 import shutil
-import threading
-from functools import partial
+from types import SimpleNamespace
 
 import pytest
-from starlette.websockets import WebSocket, WebSocketDisconnect
-from studios import JPEG, LIVE, Thread, act, opened, status, submit, watch
+from studios import JPEG, LIVE, act, opened, status, submit, watch
 
-from styletransfer.studio import queue, viewers
-from styletransfer.studio.form import defaults
+from styletransfer.studio import guide, viewers
 from styletransfer.studio.worker import Orders
 
 SETTINGS = {"size": 64}
@@ -49,13 +46,9 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     assert not (tmp_path / id).exists()  # the painter wrote nothing into it
 
 
-def test_runs_wait_for_their_turn_and_too_many_are_refused(client, socket, monkeypatch, tmp_path):
-    monkeypatch.setattr(queue, "MOST", 2)
+def test_runs_wait_for_their_turn(client, socket, tmp_path):
     first, second, third = (submit(client) for _ in range(3))
     assert len({first, second, third}) == 3
-    refused = client.post("/api/queue", json={"settings": SETTINGS})
-    assert refused.status_code == 429
-    assert "wait already" in refused.json()["error"]
     watch(socket, status("painting"))
     act(client, second, "cancel")
     act(client, second, "cancel", 409)
@@ -79,11 +72,10 @@ def test_a_finished_run_makes_way_for_the_next(client, socket, tmp_path):
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))
-    for number in (1, 2):  # the same refusal again is another one
+    for _ in range(2):  # the same refusal again is another one
         act(client, id, "steer", settings=SETTINGS | {"size": 3})
-        told = watch(socket, lambda m, n=number: (m.get("message") or {}).get("number") == n)[-1]
-        assert told["message"] == {"number": number, "error": "size=3 is too small", "key": "size"}
-    assert told["current"]["status"] == "painting"
+        told = watch(socket, lambda m: m["type"] == "message")[-1]
+        assert (told["error"], told["key"]) == ("size=3 is too small", "size")
     act(client, id, "steer", 400, settings={"size": "x"})
     act(client, id, "explode", 404)
 
@@ -91,27 +83,6 @@ def test_a_refused_wish_is_told_beside_its_control(client, socket):
 def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
     for action in ("pause", "resume", "stop", "steer", "cancel"):
         act(client, "2026-01-01_00-00-00", action, 409, settings={})
-
-
-@pytest.mark.parametrize("begun", [False, True])
-def test_a_run_that_hears_no_stop_is_ended(begun, tmp_path, monkeypatch):
-    """As where a picture is being read that takes minutes; the next run has a new painter."""
-    released = threading.Event()
-
-    def deaf(pipe):
-        id = pipe.recv()["id"]
-        if begun:
-            pipe.send({"type": "begun", "id": id, "now": defaults()})
-        released.wait()
-
-    monkeypatch.setattr(queue, "PATIENCE", 0.0)
-    monkeypatch.setattr(Thread, "kill", lambda self: released.set())
-    with opened(tmp_path, deaf) as client, client.websocket_connect(LIVE) as socket:
-        id = submit(client)
-        watch(socket, status("painting" if begun else "starting"))
-        act(client, id, "stop")
-        run = watch(socket, status("stopped"))[-1]
-        assert (run["current"]["error"], run["message"]) == (None, None)
 
 
 def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp_path):
@@ -124,17 +95,8 @@ def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp
 
     with opened(tmp_path, blind) as client, client.websocket_connect(LIVE) as socket:
         submit(client, style=["style-woodcut"])
-        said = watch(socket, status("failed"))[-1]["message"]
+        said = watch(socket, lambda m: m["type"] == "message")[-1]
         assert (said["error"], said["key"]) == ("woodcut is damaged", "style")
-
-
-def test_too_many_pages(client, monkeypatch):
-    monkeypatch.setattr(viewers, "MOST", 1)
-    page = partial(client.websocket_connect, LIVE)
-    with page(), pytest.raises(WebSocketDisconnect), page():
-        pass
-    with page() as socket:
-        assert socket.receive_json()["type"] == "state"
 
 
 def test_a_page_that_takes_nothing_holds_the_latest_alone():
@@ -150,30 +112,6 @@ def test_a_page_that_takes_nothing_holds_the_latest_alone():
     assert '"n": 999' in state
     assert '"step": 999' in report
     assert picture == bytes([999 % 256]) * 1000
-
-
-def test_a_socket_that_never_reads_is_let_go(client, monkeypatch):
-    monkeypatch.setattr(viewers, "PATIENCE", 0.05)
-    sent = []
-
-    async def send(message):
-        sent.append(message["type"])
-        if message["type"] == "websocket.send":
-            await asyncio.Event().wait()  # its buffers are full
-
-    async def receive():
-        if sent:
-            await asyncio.Event().wait()
-        return {"type": "websocket.connect"}
-
-    scope = {"type": "websocket", "app": client.app, "headers": [], "path": "/live"}
-
-    async def live():
-        await asyncio.wait_for(viewers.live(WebSocket(scope, receive, send)), 20)
-
-    asyncio.run(live())
-    assert sent == ["websocket.accept", "websocket.send", "websocket.close"]
-    assert not client.app.state.studio.queue.viewers
 
 
 def test_the_end_leaves_no_empty_folder(tmp_path):
@@ -208,22 +146,18 @@ def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done
     assert orders.next_wish("b")["type"] == "pause"
 
 
-def test_a_sketch_is_made_while_nothing_else_is_and_again_where_something_came_between():
-    near, far = multiprocessing.Pipe()
-    made = []
-
-    def sketch(order, is_wanted):
-        if not made:
-            near.send({"type": "steer", "id": "a"})
-            while not is_wanted():
-                threading.Event().wait(0.01)
-        made.append((order["id"], is_over := not is_wanted()))
-        if is_over:
-            near.send({"type": "paint", "id": "b"})
-        return is_over
-
-    orders = Orders(far, sketch)
-    near.send({"type": "sketch", "id": 7})
-    assert orders.next_wish("a", wait=True)["type"] == "steer"
-    assert orders.next_run()["id"] == "b"
-    assert made == [(7, False), (7, True)]
+def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(guide, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
+    run, clock = SimpleNamespace(scales=scales), guide.Clock()
+    left = []
+    for step, seconds in ((1, 9.0), (2, 1.0)):  # the first step of a scale is slow
+        now[0] += seconds
+        iterate = SimpleNamespace(step=step, steps=8, scale=1)
+        clock.step(run, iterate)
+        left.append(clock.left(run, iterate))
+        now[0] += 100.0  # it is paused
+        clock.go_on()
+    assert left == [9.0 * (3 * 4 + 4 * 16) / 4, 1.0 * (2 * 4 + 4 * 16) / 4]
+    assert clock.seconds == 10.0

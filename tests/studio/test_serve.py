@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from helpers import record_of, refusal
-from studios import PATIENCE, Process
+from studios import Process
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio import command, serve
@@ -74,14 +74,7 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     assert [tuple(one) for one in listening] == [("127.0.0.1", studio.port)]
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
-    silent = [socket.create_connection(("127.0.0.1", studio.port), PATIENCE) for _ in range(300)]
-    for one in silent:
-        one.sendall(b"GET / HTTP/1.1\r\nHost: ")
     assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
-    for one in silent:  # they are let go, and leave room for others
-        while one.recv(100):
-            pass
-        one.close()
     cookie = "; ".join(f"{key}={value}" for key, value in studio.client.cookies.items())
     hosts = f"Host: 127.0.0.1:{studio.port}\r\nHost: evil.example\r\n"
     with socket.create_connection(("127.0.0.1", studio.port)) as wire:

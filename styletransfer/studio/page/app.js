@@ -1,10 +1,9 @@
 // The studio's page: it asks the server what there is, builds itself, and stays connected.
 import { startBrush } from "./brush.js";
-import { button, el, find, refocus } from "./dom.js";
+import { el, find } from "./dom.js";
 import { startEasel } from "./easel.js";
 import { buildForm, showError } from "./form.js";
 import { connect } from "./live.js";
-import { startLooks } from "./looks.js";
 import { startDrops } from "./picker.js";
 import { startResults } from "./results.js";
 import { startStage } from "./stage.js";
@@ -25,13 +24,7 @@ function remembered() {
 function tell(text) {
   const lines = [...find("messages").children];
   if (lines.some((line) => line.firstChild.textContent === text)) return;
-  const line = el("p.message", el("span", text));
-  const dismiss = () => {
-    line.remove();
-    refocus(find("go"));
-  };
-  line.append(button("×", dismiss, { "aria-label": "Dismiss", class: "quiet" }));
-  find("messages").append(line);
+  find("messages").append(el("p.message", el("span", text)));
 }
 
 /** What went wrong stands beside the control that caused it, or above the page. */
@@ -66,7 +59,7 @@ async function start() {
     state.controls.set(control.key, control);
   state.settings = remembered();
   const parts = [buildForm, startStage, startEasel, startTransport, startResults];
-  for (const begin of [...parts, startDrops, startBrush, startLooks]) begin();
+  for (const begin of [...parts, startDrops, startBrush]) begin();
   emit("pictures");
   showAddressed();
   addEventListener("popstate", showAddressed);

@@ -10,7 +10,6 @@ import { active, change, list, on, pictureName, show, state, value } from "./sto
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
 const bar = {}; // its elements by name
 const overlay = find("overlay");
-let offered = 2; // regions
 let last = null; // where the stroke is, from 0 to 1
 let at = { u: 0.5, v: 0.5 }; // where the keyboard's or the pointer's brush is
 const saved = { content_regions: debounced(save, 400), protect: debounced(save, 400) };
@@ -171,7 +170,6 @@ function buildBar() {
     el("label.size", "Size", bar.size),
     bar.undo,
     button("Fill", () => whole((made) => made.fill(covering()))),
-    button("Invert", () => whole((made) => made.invert(covering()))),
     button("Clear", () => whole((made) => made.fill(0))),
     bar.note,
   );
@@ -204,13 +202,7 @@ function region(number) {
 }
 
 function drawRegions() {
-  offered = Math.max(offered, 2, ...raster("content_regions").present.map((one) => one + 1));
-  const all = Array.from({ length: offered }, (_, number) => region(number));
-  const add = () => dip({ number: offered++, erase: false });
-  // The region that it adds will stand in its place, and have its focus.
-  const label = { "aria-label": "Add a region", title: "Add a region", "data-focus": offered };
-  if (offered < REGIONS.length) all.push(button("+", add, label));
-  refill(bar.regions, all);
+  refill(bar.regions, REGIONS.map((_, number) => region(number)));
 }
 
 function drawBar() {

@@ -45,19 +45,15 @@ export function listen(target, actions) {
 /** Give the focus to another element where what had it is gone. */
 export const refocus = (to) => document.activeElement.offsetParent || to?.focus();
 
-/** A button whose action is asked for twice, in the same place. */
+/** A button whose action cannot be undone, and which asks before it. */
 export function sure(text, action) {
-  let asked = false;
-  const ask = (again) => {
-    asked = again;
-    control.textContent = asked ? `${text} for good?` : text;
+  const onclick = async () => {
+    const home = control.closest(".control, .card");
+    if (!confirm(`${text} for good?`)) return;
+    await action();
+    refocus(home.querySelector("input, button"));
   };
-  const onclick = () => {
-    const [is, home] = [asked, control.closest(".control, .card")];
-    ask(!is);
-    if (is) Promise.resolve(action()).then(() => refocus(home.querySelector("input, button")));
-  };
-  const control = button(text, onclick, { class: "quiet", onblur: () => ask(false) });
+  const control = button(text, onclick, { class: "quiet" });
   return control;
 }
 

@@ -12,7 +12,6 @@ let drawn = null; // what was asked for last; an answer to anything else comes t
 let loading = null; // the promise of the picture that was asked for last
 let seen = null; // what the canvas shows: its address, and that of the photograph before
 let newest = null; // the latest live picture: { id, blob }
-let other = ""; // the address of what a result is compared with, if not its photograph
 let share = 0.5; // of the stage's width that shows the photograph
 
 function put(image, width, height) {
@@ -79,20 +78,13 @@ async function showContent(settings) {
   const look = `/api/look?${query}`;
   await load(look, ...size, url);
   if (!drawn) load(url, ...size, url);
-  else if (seen?.url === look && drawn === look && state.view === "content") offer(look);
-}
-
-/** Offer the look that the stage shows to be saved; null for none. */
-function offer(look) {
-  find("save-look").href = look ?? "";
-  find("save-look").hidden = !look;
 }
 
 function showCurrent(run) {
   const size = planned(run.settings);
   const kept = active(run) ? null : state.runs.find(({ id }) => id === run.id);
   if (["finished", "stopped"].includes(run.status)) {
-    const original = other || pictureUrl(value("content", run.settings), SIDE);
+    const original = pictureUrl(value("content", run.settings), SIDE);
     load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
   } else if (kept?.has_preview) showRun(kept);
   else if (isLive()) decode();
@@ -103,7 +95,7 @@ function showRun(run) {
   if (!run.width && !run.has_preview) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
   const photograph = pictureUrl(value("content", run.settings), SIDE);
-  const before = other || (run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph);
+  const before = run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph;
   const size = run.width ? [run.width, run.height] : planned(run.settings);
   return load(url, ...size, before);
 }
@@ -114,18 +106,10 @@ function draw() {
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   const status = active(current) ? "being painted" : current?.status;
-  offer(null);
   canvas.setAttribute("aria-label", current ? `${title}, ${status}` : title);
   if (current) showCurrent(current);
   else if (run) showRun(run);
   else showContent(state.settings);
-}
-
-/** Put another picture beside the one that is shown; the photograph again without its address. */
-export function compareWith(url) {
-  other = url;
-  draw();
-  if (before.hidden) compare();
 }
 
 function moveDivider(to) {
@@ -158,7 +142,6 @@ export function startEasel() {
   clicked({ compare });
   listen(divider, comparing);
   moveDivider(share);
-  on("view", () => (other = ""));
   on("view current pictures runs", draw);
   on("settings", ({ keys, by }) => {
     if (keys.includes("content") && by === "person" && !active()) show("content");

@@ -10,8 +10,6 @@ const WORDS = {
   gram: "by Gram matrices: the whole manner",
   moments: "by mean and spread: keeps shapes",
   wasserstein: "by colour clouds: boldest",
-  content: "the photograph",
-  noise: "noise",
 };
 
 export const inWords = (word) =>

@@ -1,5 +1,5 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, press, refocus, sure } from "./dom.js";
+import { button, el, find, press, refill, refocus, sure } from "./dom.js";
 import { inWords, makeField } from "./fields.js";
 import { aim } from "./live.js";
 import { makePicker } from "./picker.js";
@@ -112,6 +112,22 @@ function group({ title, controls }) {
   );
 }
 
+/** Draw the looks: named sets of settings, each of which puts back what another look sets. */
+function drawLooks() {
+  const all = state.form.looks;
+  const back = all.flatMap(({ values }) => Object.keys(values)).map((key) => [key, fallback(key)]);
+  find("look-help").textContent = "";
+  const buttons = all.map(({ name, values, help }) => {
+    const wanted = { ...Object.fromEntries(back), ...values };
+    const isChosen = Object.entries(wanted).every(([key, one]) => same(one, value(key)));
+    const look = button(name, () => change(wanted), { title: help, "data-focus": name });
+    press(look, isChosen);
+    if (isChosen) find("look-help").textContent = help;
+    return look;
+  });
+  refill(find("looks"), buttons);
+}
+
 export function buildForm() {
   const [first, ...others] = state.form.groups;
   const reset = () => {
@@ -119,7 +135,8 @@ export function buildForm() {
     refocus(find("more").firstChild);
   };
   const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
-  const strip = el("div.looks", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
+  const strip = el("div.segments", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
+  const help = el("p.muted", { id: "look-help" });
   const [content, style, ...rest] = first.controls.map(row);
   const clearErrors = () => state.controls.forEach((_, key) => clearError(key));
   const turn = (target) => (clearErrors(), aim(target));
@@ -134,12 +151,14 @@ export function buildForm() {
   };
   on("current target", drawAims);
   find("form").replaceChildren(
-    ...[whose, content, style, el("div.look-box", looks, strip), ...rest],
+    ...[whose, content, style, el("div.look-box", looks, strip, help), ...rest],
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
     button("Reset everything", reset, { id: "reset-all", hidden: true }),
   );
   find("form").addEventListener("submit", (event) => event.preventDefault());
   refresh(state.controls.keys());
+  drawLooks();
+  on("settings", drawLooks);
   on("settings", ({ keys, by }) => {
     if (by === "person") clearErrors();
     refresh(keys);

@@ -59,13 +59,6 @@ class Raster {
     this.bytes.fill(value);
   }
 
-  /** Swap what is covered by `value` and what is not. */
-  invert(value) {
-    this.remember();
-    const swapped = (byte) => (byte === value ? 0 : byte === 0 ? value : byte);
-    this.bytes = this.bytes.map((byte) => (this.soft ? 255 - byte : swapped(byte)));
-  }
-
   /** Return the numbers that occur, in order. */
   get present() {
     return [...new Set(this.bytes)].sort((one, other) => one - other);

@@ -10,7 +10,6 @@ let followed = null; // the run as the form has it
 let edits = {}; // what was changed here and the painter has not done
 let mine = 0; // the number of the last steering from here, by which the painter says it is done
 let runsSeen = null;
-let told = null; // the number of the last message; the server repeats it until the next run
 let newest = null; // the socket
 
 /** The latest edits go together, one request at a time. */
@@ -79,14 +78,11 @@ function follow(run) {
   followed = run;
 }
 
-async function takeState({ current, queue, runs_changed, message }) {
+async function takeState({ current, queue, runs_changed }) {
   if (state.current?.id !== current?.id) state.progress = null;
   Object.assign(state, { current, queue });
-  const news = message && told !== null && message.number !== told ? message : null;
-  told = message?.number ?? 0; // of the first state on it is no news
   if (current) follow(current);
   emit("current");
-  if (news) emit("refusal", news);
   if (runsSeen !== runs_changed) {
     runsSeen = runs_changed;
     await refreshRuns();
@@ -102,6 +98,7 @@ function take({ data }) {
   if (data instanceof Blob) return emit("preview", data);
   const message = JSON.parse(data);
   if (message.type === "state") return takeState(message);
+  if (message.type === "message") return emit("refusal", message);
   state.progress = message;
   return emit("progress", message);
 }
@@ -116,9 +113,8 @@ export function connect() {
   socket.addEventListener("message", take);
   socket.addEventListener("close", async () => {
     setTimeout(connect, AGAIN);
-    const why = await get("/api/pictures").catch((refusal) => refusal.message);
-    const busy = "Too many pages show this studio; close one.";
-    if (socket === newest) emit("connection", typeof why === "string" ? why : busy);
+    const why = await get("/api/pictures").then(() => null, (refusal) => refusal.message);
+    if (why && socket === newest) emit("connection", why);
   });
 }
 

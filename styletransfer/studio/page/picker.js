@@ -3,12 +3,10 @@ import { button, el, find, listen, refill, say, sure, thumbnail } from "./dom.js
 import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, state, upload, value } from "./store.js";
 
-const kindOf = { content: "content", style: "style", style_detail: "style" };
-
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
   const isFor = ({ kind, purpose }) =>
-    kind === "upload" ? (purpose || key) === key : kind === (kindOf[key] ?? kind);
+    kind === "upload" ? (purpose || key) === key : kind === key;
   const chosen = list(value(key));
   const all = state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
   const isAdded = ({ kind }) => kind === "upload";
@@ -46,13 +44,13 @@ async function addFiles(files, key) {
   return change({ [key]: several ? mixed : ids[0] });
 }
 
-/** A tile: a thumbnail that can be chosen; without an id it stands for no picture. */
+/** A tile: a thumbnail that can be chosen. */
 function tile({ id, name }, { type, key, chosen, choose }) {
-  const checked = chosen.includes(id) || (!id && !chosen.length);
+  const checked = chosen.includes(id);
   const properties = { type, name: key, value: id, "data-focus": id, onchange: () => choose(id) };
   const input = el("input.away", properties);
   input.checked = checked;
-  const image = id ? thumbnail(pictureUrl(id, 160)) : el("i", name);
+  const image = thumbnail(pictureUrl(id, 160));
   const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
   const badge = place ? el("b.badge", String(place)) : null;
   return el("label.tile", { title: name }, input, image, badge, el("span.away", name));
@@ -82,7 +80,7 @@ export function makePicker(control, id) {
   const mix = el("input", { type: "checkbox", onchange });
 
   function choose(picked) {
-    if (!several) return change({ [key]: picked || null });
+    if (!several) return change({ [key]: picked });
     const now = list(value(key));
     if (!mix.checked) return change({ [key]: [picked] });
     const next = now.includes(picked) ? now.filter((one) => one !== picked) : [...now, picked];
@@ -97,7 +95,6 @@ export function makePicker(control, id) {
     const name = { "aria-label": `Add a file for ${label}`, title: "Add a file" };
     const add = button("+", () => file.click(), { class: "tile add", ...name });
     const pictures = offered(key);
-    if (control.default === null) pictures.unshift({ id: "", name: "None" });
     const how = { type, key, chosen, choose };
     refill(tiles, [add, ...pictures.map((one) => tile(one, how))]);
     note.title = note.textContent = chosen.map(pictureName).join(" + ");
@@ -134,22 +131,16 @@ function drop(event) {
   if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key);
 }
 
-/** A pasted picture may be either: choose, unless a picker has the focus. */
+/** A pasted picture goes to the picker that has the focus, or else is the photograph. */
 function paste(event) {
   const files = [...(event.clipboardData?.files ?? [])];
   if (!files.length) return;
   event.preventDefault();
   const picker = document.activeElement?.closest("[data-picker]");
-  if (picker) return addFiles(files, picker.dataset.picker);
-  zone.hidden = false;
-  zone.firstElementChild.focus();
-  zone.onclick = ({ target }) => {
-    zone.hidden = true;
-    if (target.dataset.key) addFiles(files, target.dataset.key);
-  };
+  addFiles(files, picker?.dataset.picker ?? "content");
 }
 
 export function startDrops() {
-  const leave = ({ relatedTarget, key }) => (zone.hidden ||= relatedTarget === null || key === "Escape");
-  listen(window, { dragenter: over, dragover: over, dragleave: leave, keydown: leave, drop, paste });
+  const leave = ({ relatedTarget }) => (zone.hidden ||= relatedTarget === null);
+  listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
 }

@@ -1,17 +1,14 @@
 // Past results as a strip; what can be done with the one that is shown; and the command line that
 // makes it, or what the form would make.
-import { busy, button, clicked, debounced, el, find, press, refill, sure, thumbnail } from "./dom.js";
+import { busy, button, clicked, debounced, el, find, refill, sure, thumbnail } from "./dom.js";
 import { unlessSame } from "./dom.js";
-import { compareWith } from "./easel.js";
-import { inWords } from "./fields.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, emit, fail, list, on, pictureName } from "./store.js";
+import { active, adopt, attempt, fail, on } from "./store.js";
 import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
 import { value } from "./store.js";
 import { clock } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
-const SIDE = 2048; // of what a result is compared with
 const line = find("command").querySelector("pre");
 let checks = 0;
 let formCommand = "";
@@ -36,8 +33,7 @@ function pictureOf(run) {
 function card(run) {
   const title = titleOf(run);
   const early = el("span.early", unfinished(run) ? "painting" : run.status);
-  const star = run.starred ? el("b.badge", { "aria-label": "starred" }, "★") : null;
-  const parts = [pictureOf(run), star, run.status === "finished" ? null : early];
+  const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
     class: "thumb",
     "data-focus": run.id,
@@ -50,48 +46,16 @@ function card(run) {
   return el("li", button(parts, () => open(run), properties), under);
 }
 
-/** The results that are searched for. */
-function wanted() {
-  const words = find("search").value.toLowerCase().split(/\s+/);
-  const text = (run) => `${titleOf(run)} ${dated(run)} ${run.starred ? "★" : ""}`.toLowerCase();
-  const runs = state.runs.filter((run) => words.every((word) => text(run).includes(word)));
-  return runs.sort((one, other) => other.starred - one.starred);
-}
-
-const drawStrip = unlessSame((all) => {
-  const none = el("li.muted", all.length ? "None of that kind." : "Nothing painted yet.");
-  const runs = wanted();
+const drawStrip = unlessSame((runs) => {
+  const none = el("li.muted", "Nothing painted yet.");
   refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
 
-function said({ kind }, setting) {
-  if (["picture", "pictures"].includes(kind)) return list(setting).map(pictureName).join(" + ");
-  if (["regions", "mask"].includes(kind)) return setting ? "brushed" : "none";
-  if (kind === "mapping") return Object.entries(setting).map((pair) => pair.join(" ")).join(", ");
-  return inWords(setting);
-}
-
-/** Settings in the form's words, each as [label, value]. */
-const worded = (settings) =>
-  Object.entries(settings).map(([key, set]) => {
-    const control = state.controls.get(key);
-    return [control.label, said(control, set)];
-  });
-
-/** What differs from the defaults. */
-function differences({ settings }) {
-  const lines = worded(settings);
-  if (!lines.length) return el("p.muted", "Painted with the default settings.");
-  const terms = lines.map(([label, value]) => [el("dt", label), el("dd", value)]);
-  return el("dl.settings", terms.flat());
-}
-
 function facts(run) {
   const steps = run.step ? ` after ${run.step} ${run.is_film ? "frames" : "steps"}` : "";
-  const loss = run.loss === null ? [] : [`loss ${run.loss.toPrecision(3)}`];
   const parts = [run.status + steps + (run.seconds ? `, ${clock(run.seconds)}` : "")];
   if (run.width) parts.unshift(`${run.width} × ${run.height} pixels`);
-  return el("p.facts", [...parts, ...loss, dated(run, "short")].join(" · "));
+  return el("p.facts", [...parts, dated(run, "short")].join(" · "));
 }
 
 function player({ id, is_film, width }) {
@@ -111,39 +75,6 @@ function downloads(run) {
   return el("div.actions", group, el("span.muted", "Download"), links);
 }
 
-/** How a person calls it, and whether it has a star. */
-function noted(run) {
-  const keep = (changed) => {
-    const { name, starred } = { ...run, ...changed };
-    return attempt(`/api/runs/${run.id}/note`, { name, starred });
-  };
-  const named = { "aria-label": "Star", "data-focus": "star" };
-  const star = button("★", () => keep({ starred: !run.starred }), named);
-  press(star, run.starred);
-  const name = el("input", {
-    value: run.name,
-    placeholder: titleOf({ settings: run.settings }),
-    "aria-label": "Name of the result",
-    "data-focus": "name",
-    maxlength: 120,
-    onchange: () => keep({ name: name.value }),
-  });
-  return el("div.actions", star, name);
-}
-
-/** With which picture it is compared. */
-function others(run) {
-  const all = state.runs.filter((one) => one.width && one.id !== run.id && !unfinished(one));
-  const options = all.map((one) =>
-    el("option", { value: one.id }, `${titleOf(one)}, ${dated(one, "short")}`),
-  );
-  const label = { "aria-label": "Compare with", "data-focus": "other" };
-  const onchange = ({ target }) =>
-    compareWith(target.value && runUrl(target.value, "picture", `side=${SIDE}`));
-  const first = el("option", { value: "" }, "Compare with the photograph");
-  return all.length ? el("select", { ...label, onchange }, first, options) : null;
-}
-
 async function remove(run) {
   if (!(await attempt(`/api/runs/${run.id}/delete`))) return;
   show("content");
@@ -160,13 +91,12 @@ function actions(run) {
     "div.actions",
     button("Use these settings", () => adopt(run.settings)),
     stopped ? button("Go on painting", goOn) : null,
-    others(run),
     sure("Delete", () => remove(run)),
   );
 }
 
 const drawResult = unlessSame((run) => {
-  const make = [player, noted, facts, downloads, actions, differences];
+  const make = [player, facts, downloads, actions];
   refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
 });
 
@@ -180,11 +110,8 @@ async function check() {
   if (key) fail({ message, key });
   else formCommand = command ?? message;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
-  const frames = "frames" in cost && (cost.frames ? `${cost.frames} frames` : "a film");
-  find("cost").textContent = message
-    ? ""
-    : frames || `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
-  if (!message) emit("checked");
+  const costs = `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
+  find("cost").textContent = cost.width ? costs : "";
   drawCommand();
 }
 
@@ -202,17 +129,13 @@ function drawCommand() {
 }
 
 async function copy() {
-  try {
-    await navigator.clipboard.writeText(line.textContent);
-    find("copy").textContent = "Copied";
-  } catch {
-    getSelection().selectAllChildren(line);
-    find("copy").textContent = "Selected: copy it by hand";
-  }
+  getSelection().selectAllChildren(line); // to copy by hand where there is no clipboard
+  await navigator.clipboard?.writeText(line.textContent);
+  find("copy").textContent = navigator.clipboard ? "Copied" : "Selected";
 }
 
 function draw() {
-  drawStrip(state.runs, shownId(), state.pictures.length, find("search").value);
+  drawStrip(state.runs, shownId(), state.pictures.length);
   drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
   drawCommand();
 }
@@ -220,7 +143,6 @@ function draw() {
 export function startResults() {
   on("runs view current pictures", draw);
   clicked({ copy });
-  find("search").addEventListener("input", draw);
   on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
   check();
 }

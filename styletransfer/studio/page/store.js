@@ -122,11 +122,10 @@ export const scaled = ({ width, height }, factor) =>
 /** A picture's name, without the ending of its file. */
 export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
 
-/** What a run is called: as a person has named it, or by its pictures. */
-export function titleOf({ id, settings }) {
-  const { name } = state.runs.find((run) => run.id === id) ?? {};
+/** The title of a run: the names of its pictures. */
+export function titleOf({ settings }) {
   const styles = list(value("style", settings)).map(pictureName).join(" + ");
-  return name || `${pictureName(value("content", settings))} in ${styles}`;
+  return `${pictureName(value("content", settings))} in ${styles}`;
 }
 
 export const active = (run = state.current) =>
