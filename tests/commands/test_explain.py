@@ -203,18 +203,3 @@ def test_total_variation_hangs_on_the_image(mode):
     apart = {"fake_backward": TERMS, "tensor_hook": ["output"]}
     expected = [*apart[mode], "total_variation"] if mode in apart else ["total"]
     assert [call.root for call in seen.passes] == expected
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_studying_changes_neither_picture_nor_network(mode):
-    watched = objective(mode)
-    picture = torch.rand(1, 3, 12, 10, dtype=torch.float64)
-    point, again = (picture.clone().requires_grad_() for _ in range(2))
-    study(mode, watched, picture)
-    assert torch.equal(picture, point)
-    assert picture.grad is None
-    assert all(parameter.grad is None for parameter in watched.network.parameters())
-    # The same evaluation, watched before and not, has the same gradient.
-    watched.evaluate(point)
-    objective(mode).evaluate(again)
-    torch.testing.assert_close(point.grad, again.grad, rtol=0, atol=0)
