@@ -11,7 +11,6 @@ from torch.autograd import gradcheck, gradgradcheck
 from styletransfer.features.max_pool import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
-from styletransfer.lessons.functions import linear, relu
 from styletransfer.losses.content_tap import content_tap
 from styletransfer.losses.cosine import cosine_tap
 from styletransfer.losses.moments import gram_matrix, moments
@@ -63,8 +62,8 @@ def check(case: Case) -> str:
     return ""
 
 
-# Smallest distance of random values from a point without a derivative, such as 0 for relu, or two
-# equal values for a maximum. It is far larger than STEP, so no difference quotient crosses a point.
+# Smallest distance of random values from a point without a derivative, which a maximum has where
+# two values are equal. It is far larger than STEP, so no difference quotient crosses a point.
 MARGIN = 0.1
 
 
@@ -78,11 +77,6 @@ class Draw:
         """Return normally distributed values."""
         return torch.randn(shape, generator=self.generator, dtype=torch.float64).requires_grad_()
 
-    def away_from_zero(self, *shape: int) -> Tensor:
-        """Return values of both signs, none within MARGIN of zero."""
-        x = self(*shape).detach()
-        return (x + MARGIN * x.sign()).requires_grad_()
-
     def all_different(self, *shape: int) -> Tensor:
         """Return values that lie at least MARGIN apart from each other."""
         size = torch.Size(shape).numel()
@@ -95,11 +89,6 @@ def channels_last(x: Tensor) -> Tensor:
     return x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
 
 
-def transposed(x: Tensor) -> Tensor:
-    """Return a leaf with the same values whose memory runs along the first axis."""
-    return x.detach().t().contiguous().t().requires_grad_()
-
-
 def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ...]:
     """Return all three outputs of the moments tap."""
     tapped, found = moments_tap(x, weights=weights)
@@ -110,18 +99,6 @@ def cases() -> list[Case]:
     """Return the cases of every Function, and of the moments by ordinary operations."""
     draw = Draw()
     different = draw.all_different
-    lessons = [
-        Case("relu", relu, (draw.away_from_zero(3, 4),)),
-        Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
-        Case("relu", relu, (draw(0, 3),), "empty"),
-        Case("linear", linear, (draw(4, 3), draw(2, 3), draw(2))),
-        Case("linear", linear, (draw(4, 3), draw(2, 3)), "no bias"),
-        Case("linear", linear, (draw(4, 3), draw(2, 3).detach()), "frozen weight"),
-        Case("linear", linear, (draw(3), draw(2, 3), draw(2))),
-        Case("linear", linear, (draw(2, 2, 3), draw(2, 3), draw(2))),
-        Case("linear", linear, (transposed(draw(4, 3)), transposed(draw(2, 3))), "transposed"),
-        Case("linear", linear, (draw(0, 3), draw(2, 3), draw(2)), "empty"),
-    ]
     kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
     image, odd = channels_last(draw(1, 2, 4, 4)), draw(1, 2, 5, 3)
     layers = [
@@ -146,4 +123,4 @@ def cases() -> list[Case]:
         Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
         Case("cosine_tap", cosine_tap, (draw(1, 3, 2, 4), target)),
     ]
-    return [*lessons, *layers, *losses]
+    return [*layers, *losses]
