@@ -1,7 +1,6 @@
 """The end of a command: errors in one line, exit statuses, and full or closed outputs."""
 
 import atexit
-import errno
 import io
 import logging
 import os
@@ -18,8 +17,6 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # Exit status if the reader closed the output: 128 + SIGPIPE, as for other tools.
 BROKEN_PIPE = 141
-# Error numbers of a full or failed device.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Ended(SystemExit):
@@ -76,14 +73,12 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Exit if the error names a file or means a full or closed output; else raise it."""
+    """Exit if the error names a file or means a closed output; else raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
     if isinstance(error, BrokenPipeError):  # the output's reader has ended
         flush(sys.stdout)
         sys.exit(BROKEN_PIPE)
-    if error.errno in FULL:
-        fail(f"cannot write: {error.strerror}")
     raise error
 
 

@@ -175,9 +175,6 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),
         ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
-        ("# @package _global_\ndefaults: [mine]\n", "a preset names itself in its defaults list"),
-        ("# caf\xe9", "a preset is no text in UTF-8; save it as UTF-8"),
-        ("", "the first line of a preset is # @package _global_"),
     ):
         Path("my/experiment/mine.yaml").write_bytes(preset.encode("latin-1"))
         line = refusal(capsys, "train", "--config-dir", "my", "experiment=mine")
@@ -218,18 +215,8 @@ def test_a_folder_that_is_gone(desk, capsys, monkeypatch):
     assert call(capsys, "train", "experiment=tiny") == (1, ("", message))
 
 
-@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no /dev/full here")
-def test_streams_that_take_nothing():
+def test_a_closed_pipe_ends_a_command_without_a_traceback():
     shown = f"{sys.executable} -m styletransfer --help"
-    for command, status, message in (
-        (f"{shown} > /dev/full", 1, "error: cannot write: No space left on device"),
-        (f"PYTHONUNBUFFERED=1 {shown} > /dev/full", 1, "error: cannot write: No space left"),
-        (f"{sys.executable} -m styletransfer trian 2>/dev/full", 1, ""),
-    ):
-        done = process("bash", "-c", command, cwd=ROOT, timeout=300)
-        assert done.returncode == status
-        assert done.stderr.startswith(message)
-        assert len(done.stderr.splitlines()) == bool(message)
     done = process("bash", "-c", f"({shown}; echo $? >&2) | true", cwd=ROOT, timeout=300)
     assert done.stderr in ("0\n", "141\n")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import check_error, check_refused, files_in, picture, press, style_network
+from helpers import check_error, files_in, picture, press, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.films.flicker import Steady
@@ -116,15 +116,3 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     films = ["in.mp4", "z.avi.mp4"]
     assert files_in(desk / "done").keys() == {"a.png", *films}
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
-
-
-def test_bad_input_is_one_line_and_writes_nothing(desk):
-    before = files_in(desk)
-    cases = [
-        ({"output": "out.png"}, "input=in.mp4 is a film and output=out.png is not"),
-        ({"input": "net.safetensors"}, "net.safetensors is no film that FFmpeg can read"),
-        ({"size": 9}, "in.mp4 comes down to 9 x 7 pixels; each side needs at least 8"),
-        ({"size": 11, "steady": 0.5}, "11 x 8 pixels are too small or too narrow"),
-    ]
-    check_refused(apply, cases)
-    assert files_in(desk) == before

@@ -15,7 +15,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.commands import SCHEMAS
 from styletransfer.settings.compose import compose
-from styletransfer.settings.schemas import check, keys, path_keys
+from styletransfer.settings.schemas import check, keys
 from styletransfer.settings.values import with_values
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -79,15 +79,6 @@ def test_gatys_weights_are_the_papers_equations():
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
     assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
-
-
-def test_keys_that_name_files():
-    names = "content style style_detail content_regions style_regions protect output init"
-    assert " ".join(path_keys(TrainConfig)) == f"{names} features.weights resume"
-    assert path_keys(SCHEMAS["apply"]) == ("network", "input", "output", "style")
-    for schema in SCHEMAS.values():
-        marked = [key for key, field in keys(schema) if field.metadata.get("written")]
-        assert marked in ([], ["output"])
 
 
 def test_a_networks_folder_is_named_after_its_styles():
