@@ -136,6 +136,7 @@ def setup(app):
             raise RuntimeError("the page that paints could not be made")
         if not wrong:  # the start page is index.html as well
             shutil.copy(start, start.with_name("index.html"))
+            shutil.copy(ROOT / "docs/course/stepper.html", Path(app.outdir, "docs", "course"))
 
     app.add_source_parser(Code)
     app.connect("source-read", add_contents)

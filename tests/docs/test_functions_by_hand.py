@@ -3,7 +3,7 @@
 import pytest
 import torch
 from comparing import written_functions
-from torch import Tensor, nn
+from torch import nn
 from torch.autograd import Function
 
 from styletransfer.features.max_pool import max_pool
@@ -97,42 +97,6 @@ def test_a_backward_without_staticmethod_may_fail():
         slope(Unlucky)
     with pytest.raises(RuntimeError, match="Legacy autograd function"):
         Lucky()(three())
-
-
-def test_a_module_is_run_by_its_forward_alone():
-    class Wrapper(nn.Module):
-        def backward(self, x):
-            return Square.apply(x)
-
-    with pytest.raises(NotImplementedError, match='missing the required "forward" function'):
-        Wrapper()(three())
-
-
-def test_an_assignment_in_place_of_a_call_does_nothing():
-    image = torch.tensor(3.0)
-    image.requires_grad_ = True
-    assert not image.requires_grad
-    assert (image * image).grad_fn is None
-
-    network = nn.Linear(2, 1)
-    network.requires_grad = False
-    assert all(parameter.requires_grad for parameter in network.parameters())
-
-    saved: list[tuple[Tensor, ...]] = []
-
-    class Forgetful(Square):
-        @staticmethod
-        def forward(ctx, x):
-            ctx.save_for_backward = x
-            return x * x
-
-        @staticmethod
-        def backward(ctx, grad):
-            saved.append(ctx.saved_tensors)
-            return grad
-
-    Forgetful.apply(three()).backward()
-    assert saved == [()]
 
 
 def test_a_near_tie_is_decided_by_the_last_bits():
