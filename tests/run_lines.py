@@ -120,7 +120,7 @@ def judge_line(words, desk):
     outputs = [os.path.normpath(word.partition("=")[2]) for word in words if "output=" in word]
     if any(after.get(name, b"") != before[name] for name in before if name not in outputs):
         return "FAULT: changed or removed a file"
-    if any(name.endswith((".tmp", ".lock")) for name in new):
+    if any(name.endswith(".tmp") for name in new):
         return f"FAULT: left {new}"
     if strange := [line for line in lines if not line.startswith(("error: ", "note: "))]:
         return f"FAULT: printed {strange[:9]}"

@@ -1,6 +1,5 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames and tensors."""
 
-import logging
 import os
 import struct
 import sys
@@ -19,26 +18,20 @@ from tqdm.auto import tqdm
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.images import resize
 
-logger = logging.getLogger(__name__)
-
 Watch = Callable[[int, Tensor, Tensor], bool]
 """Callback (number of frames, frame, painted frame) after each frame; frames are (1, 3, H, W). The
 callback returns False to end the painting; the film then holds the frames painted so far."""
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
-# Seconds by which a film may end before its stated duration; if it ends earlier, a warning says so.
-TOLERANCE = 1.0
 # Codecs whose side data is not read, because it may name a colour profile. PyAV frees this name
 # twice, which crashes the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
 # Largest width and height in pixels of a standard-definition frame. If a film does not state its
 # colour matrix, larger frames are read with BT.709 and others with BT.601, as players do.
 LARGEST_SD = (1279, 576)
-# FFmpeg's numbers. UNSPECIFIED: the AVColorSpace of a film that does not state its colour matrix.
-# HDR: the AVColorTransferCharacteristic of the two HDR curves, PQ and HLG.
+# FFmpeg's number of the AVColorSpace of a film that does not state its colour matrix.
 UNSPECIFIED = 2
-HDR = (16, 18)
 
 
 def pyav() -> ModuleType:
@@ -111,8 +104,7 @@ class Film:
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
             self.time_base = Fraction(stream.time_base)
             self.start = _start(container, stream)
-            self._seconds = (container.duration or 0) / 1e6
-            self.count = stream.frames or round(self._seconds * self.rate)
+            self.count = stream.frames or round((container.duration or 0) / 1e6 * self.rate)
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} is a film without frames; get an intact copy")
@@ -128,8 +120,6 @@ class Film:
             self.size = self._coded_size[::-1] if self._is_turned else self._coded_size
             aspect = Fraction(stream.sample_aspect_ratio or 1)
             self.pixel_aspect = 1 / aspect if self._is_turned else aspect
-            if first.color_trc in HDR:
-                logger.warning("%s is an HDR film; its colours are taken for SDR's, and pale", path)
 
     def __enter__(self) -> Self:
         return self
@@ -207,7 +197,7 @@ class Film:
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
         """Yield PyAV's frames; skip errors before the first, as recordings may lack a key frame."""
         av = pyav()
-        packets, count, reached = container.demux(), 0, Fraction(0)
+        packets, count = container.demux(), 0
         while True:
             try:
                 packet = next(packets, None)
@@ -220,16 +210,8 @@ class Film:
                     continue
                 damage = f"is damaged after frame {count} ({reason(error)})"
                 raise UserError(f"{self.path} {damage}; get an intact copy") from error
-            if packet.pts is not None:
-                end = packet.pts + (packet.duration or 0)
-                reached = max(reached, end * packet.time_base - self.start)
             count += len(frames)
             yield from frames
-        if count and self._seconds - reached > TOLERANCE:
-            logger.warning(
-                "%s ends after %.1f of its %.1f seconds; it may have been cut off",
-                *(self.path, float(reached), self._seconds),
-            )
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
         """Return a frame's time in seconds, which is later than `last`, the previous frame's."""

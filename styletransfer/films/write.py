@@ -5,7 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, NamedTuple, Self
@@ -14,7 +14,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
-from styletransfer.system.files import check_outputs, locked_file
+from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -45,9 +45,6 @@ CODECS = {
 }
 """Extension that can be written -> (FFmpeg's name of the container, codec)."""
 
-# Options that write MP4 and MOV in fragments, and join them to an ordinary file at the end. If a
-# full disk or a kill ends the writing, such a file can be played. Other containers always can.
-IN_PIECES = {"movflags": "hybrid_fragmented+delay_moov"}
 # Number of BT.709 in ITU-T H.273, for the matrix, the primaries and the transfer curve alike.
 BT709 = 1
 # FFmpeg's number for limited range, in which black is 16 and white 235.
@@ -79,12 +76,12 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
 class FilmWriter:
     """Writes a film; the file gets its name when the `with` block ends and the film is complete.
 
-    Before, its name is NAME.styletransfer-partial.EXTENSION, and the file is locked. If a signal or
-    an error ends the block, the file keeps this name, and can be played up to its last frame. H.264
-    needs even sides: if the number of rows or columns is odd, the last one is written twice. VP9
-    keeps the size. Times are those of `like`, the source film, but Matroska and WebM round them to
-    milliseconds. The sound of `like` is copied. (UserError: the reasons of `check_writable`; the
-    output would overwrite `like` or cannot be written; another process is writing it.)
+    Before, its name is NAME.styletransfer-partial.EXTENSION. If a signal or an error ends the
+    block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
+    if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
+    Times are those of `like`, the source film, but Matroska and WebM round them to milliseconds.
+    The sound of `like` is copied. (UserError: the reasons of `check_writable`; the output would
+    overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film) -> None:
@@ -99,13 +96,10 @@ class FilmWriter:
         self._stream: Any = None
         self._sound: Any = None
         self._last = 0, 0  # time and duration of the last frame, in ticks; duration 0 is unknown
-        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
-        refusal = f"another process is writing {self._path}; wait for it, or name another output"
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
-            self._lock.enter_context(locked_file(self._partial, refusal))
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
@@ -129,7 +123,7 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with self._lock, signals_held():
+        with signals_held():
             if kind is not None or self._container is None:
                 self._keep()
                 return
@@ -159,8 +153,6 @@ class FilmWriter:
         context.color_range = LIMITED
         self._stream = stream
         self._sound = Sound(self._like, self._container, str(self._path))
-        if not self._sound.is_broadcast:  # FFmpeg cannot write such sound in fragments
-            self._container.container_options.update(IN_PIECES)
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds.
@@ -174,19 +166,13 @@ class FilmWriter:
             self._container.mux(packet)
 
     def _keep(self) -> None:
-        """Complete the partial film so that it plays, and log its path and number of frames."""
-        if self._container is not None:
-            with suppress(OSError, pyav().FFmpegError), self._container:
-                if self._sound is not None:
-                    self._encode(None)
-        count = 0
-        with suppress(UserError), Film(self._partial) as film:
-            for _ in film.decoded():
-                count += 1
-        if count:
-            logger.warning("the film up to here, %d frames, is in %s", count, self._partial)
-        else:
-            self._partial.unlink(missing_ok=True)
+        """Complete the partial film so that it plays, and log its path."""
+        if self._container is None:
+            return
+        with suppress(OSError, pyav().FFmpegError), self._container:
+            if self._sound is not None:
+                self._encode(None)
+        logger.warning("the film up to here is in %s", self._partial)
 
     @contextmanager
     def _one_line(self) -> Iterator[None]:
@@ -216,9 +202,6 @@ class Sound:
             else:
                 kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
                 logger.warning("%s cannot hold %s sound, and goes without", name, kind)
-        # True if any sound is AAC that is described in each packet (ADTS), not in the header.
-        contexts = [stream.codec_context for stream in self._streams.values()]
-        self.is_broadcast = any(one.name == "aac" and not one.extradata for one in contexts)
         self._packets = self._moved()
         self._next = next(self._packets, None)
 

@@ -88,10 +88,6 @@ def _from_tensor(tensor: Tensor, name: str) -> Picture:
         raise UserError(f"{name} is {kind}; it must be (3, H, W) or (1, 3, H, W)")
     if not image.is_floating_point():
         raise UserError(f"{name} is a tensor of {tensor.dtype}; give floats in [0, 1]")
-    if image.layout != torch.strided:
-        raise UserError(f"{name} is a tensor of layout {tensor.layout}; give a dense one")
-    if image.is_meta:
-        raise UserError(f"{name} is a tensor on the device meta, which holds no values")
     image = image.detach().to("cpu", torch.float32)
     _check_range(image, name)
     return Picture(image, name=name)

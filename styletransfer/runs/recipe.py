@@ -129,31 +129,25 @@ def _hashes(
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
-    """Return the settings with which the run in `folder` began, with `resume=auto`.
+    """Return the settings of the run in `folder`, with `resume=auto`.
 
-    `config` is the command line's config, and `typed` are the keys given there; only typed keys in
-    FREE_KEYS are copied from `config`. (UserError: `folder` is no run's folder, or a typed key or
-    group has another value in the run.)
+    `config` is the command line's config, and `typed` are the keys and groups given there; those in
+    FREE_KEYS are copied from `config`. (UserError: `folder` is no run's folder, or another key is
+    given.)
     """
+    fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
+    if fixed:
+        raise UserError(
+            f"resume={folder} goes on with the run's own settings; leave {fixed[0]}= out, or start "
+            "afresh without resume="
+        )
     recorded = read_run(folder).settings
     try:
         own = with_values(TrainConfig(), recorded)
     except UserError as error:
-        said = f"{folder / RECORD} was written by another version; start afresh"
-        raise UserError(said) from error
-    ours = settings(config, FREE_KEYS)
-    named = {key for key in ours if any(f"{key}.".startswith(f"{name}.") for name in typed)}
-    check_settings(recorded, recorded | {key: ours[key] for key in named}, FREE_KEYS)
-    # Config groups that set keys outside the group.
-    presets = {name.partition(".")[0] for name in typed} - {"hydra"}
-    presets -= TrainConfig.__dataclass_fields__.keys()
-    differs = any(recorded.get(key) != ours[key] for key in ours if key not in FREE_KEYS)
-    if presets and differs:
-        raise UserError(
-            f"{min(presets)}= would change the settings that the run in {folder} was begun with; "
-            f"leave it out, or start afresh without resume="
-        )
-    free = {key: getattr(config, key) for key in FREE_KEYS if key in named}
+        message = f"{folder / RECORD} was written by another version; start afresh"
+        raise UserError(message) from error
+    free = {key: getattr(config, key) for key in FREE_KEYS if key in typed}
     return replace(own, **free | {"resume": "auto"})
 
 

@@ -52,7 +52,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class _Forgiving:
-    """A text file whose `write` and `flush` ignore errors."""
+    """A text file whose `write` and `flush` ignore errors, after which tqdm would keep its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file

@@ -20,7 +20,7 @@ import uvicorn
 from styletransfer.errors import UserError, pip_install
 from styletransfer.settings import StudioConfig
 from styletransfer.studio.app import Studio, make_app
-from styletransfer.system.files import locked_file
+from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Address of the server, which only this machine can reach; share=true adds other addresses.
@@ -31,9 +31,9 @@ pictures and runs; and what is sent is not encrypted: share it where you trust e
 # MOST: largest number of connections at the same time. PATIENCE: seconds that connections get to
 # close when the server ends.
 MOST, PATIENCE = 256, 2
-# Files in the run folder: ADDRESS stores port and token for the next studio; this studio locks
-# LOCK. TOKEN: random bytes of a token, and smallest length of a stored token in characters.
-ADDRESS, LOCK, TOKEN = ".address.json", ".studio.lock", 32
+# ADDRESS: file in the run folder that stores port and token for the next studio. TOKEN: random
+# bytes of a token, and smallest length of a stored token in characters.
+ADDRESS, TOKEN = ".address.json", 32
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
@@ -73,12 +73,12 @@ def serve(config: StudioConfig, folder: Path) -> None:
 
 @contextmanager
 def _only_studio(folder: Path) -> Iterator[None]:
-    """Lock a folder, if it is writable (UserError: another studio has locked it)."""
-    refusal = f"another studio serves {folder}; end it, or choose another with hydra.run.dir=FOLDER"
+    """Lock a folder, if it exists or can be made (UserError: another studio has locked it)."""
     with ExitStack() as lock:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            lock.enter_context(locked_file(folder / LOCK, refusal))
+            advice = "end that studio, or choose another folder with hydra.run.dir=FOLDER"
+            lock.enter_context(locked(folder, advice))
         yield
 
 

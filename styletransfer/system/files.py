@@ -17,8 +17,6 @@ from styletransfer.system.signals import raise_waiting, signals_held
 if sys.platform != "win32":
     import fcntl
 
-NAME = ".lock"
-
 
 @contextmanager
 def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
@@ -148,65 +146,49 @@ def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename in `folder` survive a power failure, if the system allows it."""
-    with suppress(OSError):
-        descriptor = os.open(folder, os.O_RDONLY)
-        try:
+    with suppress(OSError), _opened(folder) as descriptor:
+        if descriptor is not None:
             os.fsync(descriptor)
-        finally:
-            os.close(descriptor)
 
 
 @contextmanager
 def locked(
     folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
 ) -> Iterator[None]:
-    """Hold the lock of an existing folder (UserError, with `advice`: another run holds it)."""
-    path = folder / NAME
-    with locked_file(path, f"another run is at work in {folder}; wait for it, or {advice}"):
-        try:
-            yield
-        finally:
-            with suppress(OSError):
-                path.unlink()
+    """Hold the lock of an existing folder while the body runs.
 
-
-@contextmanager
-def locked_file(path: Path, refusal: str) -> Iterator[None]:
-    """Hold an exclusive lock on a file, created if missing, while the body runs.
-
-    The body may rename or remove the file. Windows has no lock. (UserError with the message
-    `refusal`: the file is locked; OSError: it cannot be created, or is a link.)
+    Windows and some network file systems have no such lock. (UserError, with `advice`: another
+    process holds it.)
     """
-    if sys.platform == "win32":
+    with _opened(folder) as descriptor:
+        if not _lock(descriptor):
+            raise UserError(f"another run is at work in {folder}; wait for it, or {advice}")
         yield
-        return
-    while True:
-        file = os.open(path, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o666)
-        if not _lock(file):
-            os.close(file)
-            raise UserError(refusal)
-        with suppress(FileNotFoundError):
-            if os.path.samestat(os.fstat(file), os.stat(path)):
-                break
-        os.close(file)  # its last owner removed or renamed it: try again
-    try:
-        yield
-    finally:
-        os.close(file)
 
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a run is at work in `folder`."""
-    with suppress(OSError), open(folder / NAME, "rb+", buffering=0) as file:
-        return not _lock(file.fileno())
+    with suppress(OSError), _opened(folder) as descriptor:
+        return not _lock(descriptor)
     return False
 
 
-def _lock(file: int) -> bool:
-    """Lock an open file until it is closed; False only if another process has locked it."""
-    if sys.platform != "win32":
+@contextmanager
+def _opened(folder: Path) -> Iterator[int | None]:
+    """Yield a descriptor of a folder; None on Windows."""
+    descriptor = None if sys.platform == "win32" else os.open(folder, os.O_RDONLY)
+    try:
+        yield descriptor
+    finally:
+        if descriptor is not None:
+            os.close(descriptor)
+
+
+def _lock(descriptor: int | None) -> bool:
+    """Lock an open folder until it is closed; False only if another process has locked it."""
+    if sys.platform != "win32" and descriptor is not None:
         try:
-            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
         except OSError as error:
             return not isinstance(error, BlockingIOError)
     return True

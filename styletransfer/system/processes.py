@@ -5,7 +5,6 @@ Data on the CPU travels by gloo, and tensors on an accelerator by its own librar
 CUDA. Each exchange raises UserError if another process has ended.
 """
 
-import os
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -15,19 +14,15 @@ from typing import Any, TypeVar
 
 import torch
 from torch import Tensor, distributed
-from torch.distributed.rendezvous import rendezvous
 
 from styletransfer.errors import UserError
 from styletransfer.system.memory import is_out_of_memory
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stop, Stopped, signals_held
 
-# Timeouts: TO_REACH for the connection to torchrun, which runs first; TO_FIND for finding the first
-# process if another launcher started the job; TO_ANSWER for one exchange, in which the others wait
-# while the first process saves and paints. torch tries the first two twice, with a pause of up to
-# the same length in between.
-TO_REACH, TO_FIND = timedelta(seconds=20), timedelta(minutes=2)
-TO_ANSWER = timedelta(minutes=10)
+# Timeout of the connection to the other processes, and of one exchange, in which the others wait
+# while the first process saves and paints.
+TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
 
 
@@ -120,12 +115,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if device.type != "cpu":
         torch.accelerator.set_device_index(device)
         backend += f",{device.type}:{distributed.get_default_backend_for_device(device)}"
-    is_torchrun = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
     try:
-        store, *_ = next(rendezvous("env://", timeout=TO_REACH if is_torchrun else TO_FIND))
-        distributed.init_process_group(
-            backend, store=store, rank=here.rank, world_size=here.count, timeout=TO_ANSWER
-        )
+        distributed.init_process_group(backend, timeout=TIMEOUT)
     except (RuntimeError, ValueError) as error:
         raise UserError(
             f"process {here.rank} of {here.count} cannot reach the others ({_reason(error)}); "

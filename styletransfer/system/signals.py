@@ -3,25 +3,20 @@
 Within `stop_on_signals` each signal raises `Stopped`. Within `signals_held` a signal raises it only
 inside an `interruptible` part, and otherwise waits for the next such part. All other work (a step's
 bookkeeping, a file that is being written) is therefore completed. Python calls signal handlers in
-the main thread only; in other threads these functions have no effect.
+the main thread only; in other threads these functions have no effect. Python drops an exception
+that is raised in a destructor; the signal is then raised by the next call of these functions.
 """
 
 import signal
-import sys
 import threading
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
-from functools import partial
 from types import FrameType
-from typing import Any
 
 # Ctrl-C sends SIGINT, a scheduler SIGTERM, a closed terminal SIGHUP, which Windows lacks.
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
-
-# Seconds until a dropped signal is sent again; the destructor has ended by then.
-AGAIN = 0.05
 
 
 class Stopped(KeyboardInterrupt):
@@ -53,21 +48,17 @@ def stop_on_signals() -> Iterator[Stop]:
     if HERE.is_watched:
         yield HERE
         return
-    before, hook = {}, sys.unraisablehook
+    before = {}
     is_main = threading.current_thread() is threading.main_thread()
     try:
         HERE.is_watched = True
-        if is_main:
-            for number in STOPPING:
-                if signal.getsignal(number) not in (signal.SIG_IGN, None):
-                    before[number] = signal.signal(number, _receive)
-            sys.unraisablehook = partial(_send_again, hook)
+        for number in STOPPING if is_main else ():
+            if signal.getsignal(number) not in (signal.SIG_IGN, None):
+                before[number] = signal.signal(number, _receive)
         yield HERE
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        if is_main:
-            sys.unraisablehook = hook
         HERE.asked, HERE.is_watched = None, False
 
 
@@ -101,15 +92,3 @@ def raise_waiting() -> None:
 def _receive(number: int, frame: FrameType | None) -> None:
     HERE.asked = HERE.asked or Stopped(number)
     raise_waiting()
-
-
-def _send_again(hook: Callable[[Any], object], unraisable: Any) -> None:
-    """Send a signal again if Python has dropped its exception; used as `sys.unraisablehook`.
-
-    Python drops exceptions raised in destructors. `hook`, the earlier hook, handles all others.
-    """
-    if isinstance(unraisable.exc_value, Stopped):
-        number = unraisable.exc_value.status - 128
-        threading.Timer(AGAIN, signal.raise_signal, [number]).start()
-    else:
-        hook(unraisable)

@@ -4,15 +4,11 @@ from torch import Tensor
 
 
 def check_floating(where: str, **tensors: Tensor | None) -> None:
-    """Raise TypeError for a non-floating-point tensor, which has no derivative."""
+    """Raise TypeError for a tensor that is not floating point, which has no derivative."""
     for name, tensor in tensors.items():
-        if tensor is None:
-            continue
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"{where}: {name} must be a tensor, not {type(tensor).__name__}")
-        if not tensor.is_floating_point():
+        if tensor is not None and not tensor.is_floating_point():
             raise TypeError(
-                f"{where}: {name} has dtype {tensor.dtype}, but gradients exist only for real "
+                f"{where}: {name} has dtype {tensor.dtype}, but gradients exist only for "
                 f"floating-point tensors; convert it first, for example with {name}.float()"
             )
 
@@ -23,29 +19,21 @@ def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> 
     Also call `check_floating`.
     """
     check_floating(where, **tensors)
-    given = [(name, tensor) for name, tensor in tensors.items() if tensor is not None]
-    first_name, first = given[0]
-    for name, tensor in given[1:]:
-        if tensor.device != first.device:
-            raise ValueError(
-                f"{where}: {first_name} is on {first.device} but {name} is on {tensor.device}; "
-                "move one with .to(device)"
-            )
-        if dtype and tensor.dtype != first.dtype:
-            raise TypeError(
-                f"{where}: {first_name} has dtype {first.dtype} but {name} has {tensor.dtype}; "
-                "convert one with .to(dtype)"
-            )
+    given = {name: tensor for name, tensor in tensors.items() if tensor is not None}
+    if len({tensor.device for tensor in given.values()}) > 1:
+        devices = ", ".join(f"{name} on {tensor.device}" for name, tensor in given.items())
+        raise ValueError(f"{where}: {devices}; move all to one device")
+    if dtype and len({tensor.dtype for tensor in given.values()}) > 1:
+        dtypes = ", ".join(f"{name} of {tensor.dtype}" for name, tensor in given.items())
+        raise TypeError(f"{where}: {dtypes}; convert all to one dtype")
 
 
 def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
     """Accept floating-point weights (H, W), one for each position of features (1, C, H, W)."""
     check_alike(where, dtype=False, features=features, weights=weights)
     if weights.shape != features.shape[2:]:
-        raise ValueError(
-            f"{where}: features have {tuple(features.shape[2:])} positions but weights have "
-            f"{tuple(weights.shape)}"
-        )
+        positions, shape = tuple(features.shape[2:]), tuple(weights.shape)
+        raise ValueError(f"{where}: features have {positions} positions but weights have {shape}")
 
 
 def check_features(where: str, features: Tensor) -> None:
@@ -63,7 +51,5 @@ def check_target(where: str, features: Tensor, target: Tensor) -> None:
     check_features(where, features)
     check_alike(where, features=features, target=target)
     if features.shape != target.shape:
-        raise ValueError(
-            f"{where}: features have shape {tuple(features.shape)} but target has "
-            f"{tuple(target.shape)}"
-        )
+        shapes = f"features have shape {tuple(features.shape)} but target has {tuple(target.shape)}"
+        raise ValueError(f"{where}: {shapes}")

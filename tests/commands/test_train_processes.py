@@ -81,7 +81,6 @@ def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     assert "run the same command to go on" in stopped.stdout
     both = Path("both").absolute()
     assert state_of(both)[1] == 4
-    assert not (both / ".lock").exists()
     killed = torchrun(2, "killed", "train_network", *NETWORK, "hydra.run.dir=both")
     assert killed.returncode != 0
     assert "going on from step 4" in killed.stdout

@@ -114,24 +114,6 @@ def test_a_folder_has_one_run(tmp_path):
         raise ZeroDivisionError
     assert not files.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
-    (tmp_path / files.NAME).touch()  # left by one that was killed
-    assert not files.is_locked(tmp_path)
-
-
-def test_a_lock_on_a_file_that_is_gone_is_none(tmp_path, monkeypatch):
-    """Between opening the file and locking it the owner leaves, and another one comes."""
-    real, other = os.open, files.locked(tmp_path)
-
-    def slow(path, *flags):
-        file = real(path, *flags)
-        monkeypatch.undo()
-        path.unlink()
-        other.__enter__()
-        return file
-
-    monkeypatch.setattr(os, "open", slow)
-    check_error("another run is at work", files.locked(tmp_path).__enter__)
-    other.__exit__(None, None, None)
 
 
 def test_a_write_that_fails_leaves_what_was_there(tmp_path):

@@ -79,16 +79,14 @@ def test_a_signal_to_one_process_stops_all(monkeypatch):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("time", ["TO_REACH", "TO_FIND"])
-def test_a_first_process_that_cannot_be_reached(monkeypatch, time):
+def test_a_first_process_that_cannot_be_reached(monkeypatch):
     with socket.socket() as unused:
         unused.bind(("localhost", 0))
         port = unused.getsockname()[1]
     put(monkeypatch, 1, 2, 0, 1)
     monkeypatch.setenv("MASTER_ADDR", "localhost")
     monkeypatch.setenv("MASTER_PORT", str(port))
-    monkeypatch.setattr(processes, time, timedelta(seconds=1))
-    monkeypatch.setenv("TORCHELASTIC_USE_AGENT_STORE", str(time == "TO_REACH"))
+    monkeypatch.setattr(processes, "TIMEOUT", timedelta(seconds=1))
     with pytest.raises(UserError) as caught, joined(torch.device("cpu")):
         pytest.fail("not reached")
     said = r"process 1 of 2 cannot reach the others \(.+\); check .*--master-addr"
