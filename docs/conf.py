@@ -56,8 +56,11 @@ nb_execution_timeout, html_copy_source = 600, False  # seconds
 MEND = """onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
   all("pre", (one) => (one.tabIndex = 0));
+  all(".highlight-text pre", (one) => (one.style.whiteSpace = "pre-wrap"));
   all(".caption", (one) => (one.ariaLevel = "2"));
   all("aside", (one) => (one.ariaLabel = one.className));
+  all("p:has(> img[src*=map_])", (one) => ((one.style.overflowX = "auto"), (one.tabIndex = 0)));
+  all("img[src*=map_]", (one) => (one.style.maxWidth = "none"));  // its text would be too small
 }"""
 html_js_files = [(None, {"body": MEND})]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
@@ -98,11 +101,12 @@ def add_contents(app, docname, source):
 
 
 def link_tests(app, tree, docname):
-    """Let the name of a test lead to its lines."""
+    """Put a small mark for the name of a test, which leads to the test's lines."""
     for node in [each for each in tree.findall(nodes.literal) if each.astext() in TESTS]:
         file, line = TESTS[node.astext()]
         uri = app.builder.get_relative_uri(docname, file.removesuffix(".py"))
-        node.replace_self(nodes.reference("", "", node.deepcopy(), refuri=f"{uri}#line-{line}"))
+        words = {"refuri": f"{uri}#line-{line}", "reftitle": node.astext()}
+        node.replace_self(nodes.reference("", "test", **words))
 
 
 def as_rst(app, what, name, obj, options, lines):
@@ -136,6 +140,7 @@ def setup(app):
             raise RuntimeError("the page that paints could not be made")
         if not wrong:  # the start page is index.html as well
             shutil.copy(start, start.with_name("index.html"))
+            shutil.copy(ROOT / "docs/course/stepper.html", Path(app.outdir, "docs", "course"))
 
     app.add_source_parser(Code)
     app.connect("source-read", add_contents)

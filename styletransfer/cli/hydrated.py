@@ -70,7 +70,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
-                hydra.show_cfg(name, words, arguments.cfg, arguments.package, arguments.resolve)
+                hydra.show_cfg(name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.

@@ -22,7 +22,7 @@ from styletransfer.pictures.formats import files_at
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
 from styletransfer.pictures.rotate import rotated
-from styletransfer.settings import ApplyConfig, StyleTransferConfig, each
+from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
 from styletransfer.system.devices import choose_device
 from styletransfer.system.memory import free_bytes, readable
@@ -80,14 +80,11 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
     return files
 
 
-def read_content_regions(
-    config: StyleTransferConfig | ApplyConfig, given: Given | None = None
-) -> Regions | None:
+def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:
     """Return the regions of the content image, or None if it has none.
 
     UserError: the label picture cannot be read, or other keys need one.
     """
-    given = given or {}
     source = given.get("content_regions", config.content_regions)
     if source is not None:
         with about("content_regions"):

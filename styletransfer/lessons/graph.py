@@ -1,4 +1,4 @@
-"""Reads an autograd graph: the edges between its nodes, the tensors they save, and its leaves.
+"""Reads an autograd graph: its nodes, the edges between them, and its leaves.
 
 A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
 that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
@@ -7,7 +7,7 @@ inputs, and each path ends at an `AccumulateGrad`, whose `.variable` is the leaf
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from torch import Tensor
@@ -63,41 +63,21 @@ def is_python_function(node: Node) -> bool:
     return isinstance(node, BackwardCFunction)
 
 
-def saved(node: Node) -> dict[int, int]:
-    """Return the memory that `node` keeps for its backward; empty after torch has freed it.
+def draw(*losses: Tensor, visits: Counter[Node] | None = None) -> str:
+    """Return the graph below `losses` as text: a line for each node, in the order of backward.
 
-    The result is address -> bytes of each storage; a tensor that is a view keeps the whole storage.
-
-    The tensors are documented attributes of the node: `_saved_*` of a built-in operation ("Saved
-    tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
-    `torch.autograd.graph.saved_tensors_hooks`, these attributes show which node owns a tensor; a
-    test checks that both find the same memory. A tensor that a Function stores as a plain attribute
-    of `ctx`, which torch advises against, is not found. (RuntimeError: a saved tensor was changed
-    in place after it was saved, so the node cannot run.)
+    Each line has the node's number, its title, how often it ran by `visits` (see `count_visits`;
+    None leaves this out), and the numbers of the nodes that it leads to.
     """
-    names = [name for name in dir(node) if name.startswith("_saved_")]
-    kept: dict[int, int] = {}
-    for name in ["saved_tensors"] if is_python_function(node) else names:
-        try:
-            value = getattr(node, name)
-        except RuntimeError as error:
-            if "already been freed" in str(error):
-                continue
-            raise
-        for tensor in value if isinstance(value, tuple | list) else [value]:
-            if isinstance(tensor, Tensor):
-                memory = tensor.untyped_storage()
-                kept[memory.data_ptr()] = memory.nbytes()
-    return kept
-
-
-def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
-    """Return the bytes that `nodes` keep alive; memory that several nodes share counts once.
-
-    Storages at the addresses `apart_from` do not count, for example those of the parameters.
-    """
-    memory = {address: nbytes for node in nodes for address, nbytes in saved(node).items()}
-    return sum(nbytes for address, nbytes in memory.items() if address not in apart_from)
+    nodes = walk(*map(root, losses))
+    number = {node: index for index, node in enumerate(nodes)}
+    lines = []
+    for node in nodes:
+        ran = "" if visits is None else f" ran {visits[node]} x"
+        follows = ", ".join(str(number[following]) for following in next_nodes(node))
+        leads = f" leads to {follows}" if follows else ""
+        lines.append(f"{number[node]:2} {title(node):<20}{ran}{leads}")
+    return "\n".join(lines)
 
 
 @contextmanager

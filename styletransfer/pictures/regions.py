@@ -198,7 +198,9 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 @cache
 def _css_names() -> dict[str, str]:
     """Return "#rrggbb" -> CSS name; such as cyan, which is later in the alphabet than aqua."""
-    return {code: name for name, code in sorted(ImageColor.colormap.items()) if len(code) == 7}
+    # The colormap itself holds codes or, for names that getrgb was asked for before, tuples.
+    names = sorted(ImageColor.colormap)
+    return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 
 
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:

@@ -56,11 +56,11 @@ class StyleTransferConfig:
     size: int = number(512, "[1, 1048576]")
     """Longer side of the pastiche in pixels."""
     steps: int = number(100, "[1, inf)")
-    """Optimiser steps in all, each one evaluation. Up to three scales get equal shares; with more
-    scales, the finest gets 0.42 of the steps."""
+    """Optimiser steps in all, each one evaluation. Up to three scales get equal shares, and the
+    finest of more gets 0.42; where features are matched, the finest scale gets a quarter."""
     scales: int = number(0, "[0, inf)")
     """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up,
-    or from 48 where features are matched."""
+    or from 96 where features are matched."""
     init: str = path("content", words=("content", "style", "noise"))
     """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"
@@ -106,9 +106,6 @@ class CompareConfig(StyleTransferConfig):
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = number(5, "[1, inf)")
     """Timed evaluations of each loss mode."""
-    points: int = number(4, "[2, 1000]")
-    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
-    1000."""
 
 
 @dataclass

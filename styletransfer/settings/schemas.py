@@ -190,10 +190,6 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    if isinstance(error, RecursionError):
-        return "a preset names itself in its defaults list"
-    if isinstance(error, UnicodeDecodeError):
-        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
     # Use the whole message, because PyYAML names the file and the line in the last lines.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
@@ -214,6 +210,4 @@ def _of_a_key(error: Exception, config_name: str) -> str:
         reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
-    if "Key 'experiment' not in" in reason:
-        reason += "; the first line of a preset is # @package _global_"
     return f"{key}: {reason}" if key else reason

@@ -58,7 +58,15 @@ def test_the_site_is_legible_on_a_phone_and_a_desk():
     studio = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
     if studio.CHROMIUM is None:
         pytest.skip("no Chromium to open the site with")
-    names = ["index", "search", "docs/README", "docs/controls", "docs/course/modules"]
+    names = [
+        "index",
+        "search",
+        "docs/README",
+        "docs/controls",
+        "docs/course/modules",
+        "docs/course/graph",
+    ]
+    names += ["docs/course/stepper", "docs/course/matrix", "docs/course/clinic"]
     names += ["docs/course/pastiche", "docs/api/objective", "styletransfer/losses/style"]
     found = []
     with studio.playwright.sync_playwright() as tools:

@@ -200,8 +200,9 @@ def test_a_pyramid_doubles_up_to_the_size_and_its_scales_share_the_steps():
     for shares in ([1, 2], [2, 2, 3], [33, 33, 34], [19, 19, 20, 42], [1, 1, 1, 1, 1], many):
         count, steps = len(shares), sum(shares)
         assert [steps_at_scale(steps, count, index) for index in range(count)] == shares
-    assert [steps_at_scale(60, 5, index, 0.2) for index in range(5)] == [12, 12, 12, 12, 12]
-    assert [steps_at_scale(4, 4, index, 0.2) for index in range(4)] == [1, 1, 1, 1]
+    for shares in ([60], [45, 15], [22, 23, 15], [15, 15, 15, 15], [1, 1], [1, 1, 1, 1]):
+        count, steps = len(shares), sum(shares)
+        assert [steps_at_scale(steps, count, index, 0.25) for index in range(count)] == shares
 
 
 def test_a_finer_scale_brings_back_half_the_detail_of_the_start():

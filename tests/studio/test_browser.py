@@ -401,7 +401,7 @@ def test_a_refusal_stays_when_its_answer_comes_late(fresh):
     fresh.enter(WEIGHT, "-1")
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.expect(error).to_contain_text("must be 0 or more")
-    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.02")
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.12")
     fresh.expect(error).to_contain_text("must be 0 or more")
 
 

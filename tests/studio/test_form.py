@@ -173,10 +173,10 @@ def test_looks_are_settings_of_the_page(client):
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]
     assert presets["painted"]["values"] == {
         "steps": 60,
-        "objective.match_weight": 1.0,
-        "objective.content_weight": 0.02,
-        "objective.style_weight": 0.1,
-        "objective.style_loss": "moments",
+        "objective.match_weight": 0.5,
+        "objective.content_weight": 0.12,
+        "objective.style_weight": 1.0,
+        "objective.style_loss": "gram",
     }
     for name, preset in presets.items():
         assert preset["help"]
