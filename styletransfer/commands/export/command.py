@@ -132,8 +132,8 @@ def exported(
 ) -> bytes:
     """Return a module as ONNX, with the inputs `given`, name -> example, and the output `made`.
 
-    Height and width may vary, and also the batch if the example's is larger than 1. `extra` is added
-    to the metadata of the file.
+    Height and width may vary, and also the batch if the example's is larger than 1. The file's
+    metadata include `extra`.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
