@@ -94,8 +94,7 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
         return UserError(explain(error, name))
     if error.filename is None:  # Standard output is full.
         return error
-    said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-    return UserError(said)
+    return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
 
 
 def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:

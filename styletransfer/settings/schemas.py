@@ -144,9 +144,9 @@ def _check_interval(key: str, number: float, interval: str) -> None:
     if not (is_above and is_below):  # NaN is neither above nor below
         limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
         limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
-        said = " and ".join(limit for limit in limits if "inf" not in limit)
+        allowed = " and ".join(limit for limit in limits if "inf" not in limit)
         raise UserError(
-            f"{key}={number} must be {said if math.isfinite(number) else 'finite'}", key
+            f"{key}={number} must be {allowed if math.isfinite(number) else 'finite'}", key
         )
 
 

@@ -40,7 +40,7 @@ logger = logging.getLogger(__name__)
 MAPS = 5
 # Longer side in pixels of the copy of a content image from which its own style is computed, with
 # which `strength` below 1 blends.
-LOOKED_AT = 512
+OWN_STYLE_SIDE = 512
 
 
 class Painter:
@@ -95,7 +95,7 @@ class Paintings:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
         self.strength, self.encoder = config.strength, encoder.to(device)
-        self.eye = style_features(device, torch.float32)
+        self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
         rows, palettes, self.is_grey = [], [], True
         for file in self.files:
@@ -109,7 +109,7 @@ class Paintings:
         """Set a deployed network's styles to these, to paint a picture (1, 3, H, W)."""
         rows = self.rows
         if self.strength < 1:
-            size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
+            size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
             rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
         set_rows(network, rows)
 
@@ -122,7 +122,7 @@ class Paintings:
         return finished(pastiche, mixed, self.strength)
 
     def _row(self, picture: Tensor) -> Tensor:
-        row: Tensor = self.encoder(moments(self.eye, picture))
+        row: Tensor = self.encoder(moments(self.features, picture))
         return row
 
 
