@@ -120,7 +120,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
-    except HydraException as error:
+    except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
         raise UserError(explain(error, "")) from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
