@@ -17,7 +17,6 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
 
-from styletransfer.lessons.functions import linear, relu
 from styletransfer.losses import GRAM
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.losses.moments_tap import moments_tap
@@ -63,8 +62,6 @@ def pairs(device: torch.device) -> list[Pair]:
         found += [
             Pair("nn.ReLU", size, partial(functional.relu, x), partial(nn.ReLU(), x), [x]),
             Pair("nn.Linear", size, their_function, partial(theirs, x), [x, w, b]),
-            Pair("relu", size, partial(functional.relu, x), partial(relu, x), [x], OURS),
-            Pair("linear", size, their_function, partial(linear, x, w, b), [x, w, b], OURS),
         ]
     for channels, side in ((16, 8), (64, 128), (512, 32)):
         size = f"1 x {channels} x {side} x {side}"

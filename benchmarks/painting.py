@@ -1,7 +1,6 @@
 """How many pictures a second do style networks paint, and beside pytorch/examples' network?
 
     python benchmarks/painting.py
-    python benchmarks/painting.py --large 4096    # memory of apply on a large picture as well
 
 Prints pictures a second of each layout as `apply` runs it, from a tensor to a tensor, and the ratio
 to the network of pytorch/examples' fast_neural_style at the same size in the same run. Weights are
@@ -9,28 +8,19 @@ random: time does not depend on them. Run it on a quiet machine.
 """
 
 import argparse
-import os
-import subprocess
-import sys
-import tempfile
 from functools import partial
-from pathlib import Path
 
 import torch
 from torch import Tensor, nn
 
 from styletransfer.features.vgg import randomize
-from styletransfer.networks import LAYOUTS, StyleNetwork, deployed, file
-from styletransfer.pictures import images
+from styletransfer.networks import LAYOUTS, StyleNetwork, deployed
 from styletransfer.system.devices import choose_device, has_native_bfloat16
 from styletransfer.system.measure import Work, describe_machine, seconds_by_round, table
-from styletransfer.system.memory import readable
 from styletransfer.system.process import keep_freed_memory
 from tools.benchmark.results import Spread
 
 REFERENCE = "pytorch/examples fast_neural_style"
-# Rows of a strip where a large picture is painted; what apply chooses depends on the machine.
-STRIP = 256
 
 
 class Residual(nn.Sequential):
@@ -83,29 +73,6 @@ def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
     return work
 
 
-def resident(side: int, layout: str) -> int:
-    """Return the most bytes that `apply` has resident while it paints a square picture in strips.
-
-    As the kernel counts them for the whole process: Python, torch and the picture included.
-    """
-    with tempfile.TemporaryDirectory() as folder:
-        network = StyleNetwork(LAYOUTS[layout], styles=1)
-        randomize(network, seed=0)
-        file.write(Path(folder, "network.safetensors"), network, ["random"])
-        images.write(Path(folder, "in.png"), torch.rand(1, 3, side, side))
-        words = ["network=network.safetensors", "input=in.png", "output=out.png", f"strip={STRIP}"]
-        process = subprocess.Popen(
-            [sys.executable, "-m", "styletransfer", "apply", *words, "device=cpu"],
-            cwd=folder,
-            stdout=subprocess.DEVNULL,
-        )
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-        if process.returncode:
-            raise SystemExit("apply failed, see above")
-    return usage.ru_maxrss * 1024
-
-
 def arguments() -> argparse.Namespace:
     """Return what the command line says."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -113,7 +80,6 @@ def arguments() -> argparse.Namespace:
     parser.add_argument("--height", type=int, default=384, help="of the picture (default 384)")
     parser.add_argument("--rounds", type=int, default=9, help="timed passes of each (default 9)")
     parser.add_argument("--device", default="cpu", help="as torch calls it (default cpu)")
-    parser.add_argument("--large", type=int, help="side of a picture whose memory is measured")
     return parser.parse_args()
 
 
@@ -139,12 +105,6 @@ def main() -> None:
         f"{machine['device']}, {machine['instructions']}, threads: {machine['threads']}, "
         f"torch {machine['torch']}"
     )
-    if options.large:
-        for name in LAYOUTS:
-            print(
-                f"apply, {name}, {options.large} x {options.large} pixels in strips of {STRIP} "
-                f"rows: {readable(resident(options.large, name))} resident at its peak"
-            )
 
 
 if __name__ == "__main__":

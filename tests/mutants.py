@@ -1,7 +1,7 @@
-"""Broken pictures: seeded mutations of tiny files of every format, read in a process of their own.
+"""Broken pictures: seeded mutations of tiny files, read in a process of their own.
 
-`python tests/mutants.py COUNT SEED` prints how many were read or refused in one line; anything else
-(another exception, a hang, a picture out of range, memory) ends it with its story.
+`python tests/mutants.py COUNT SEED` prints how many were read or refused in one line. Anything else
+(another exception, a hang, a value out of range, too much memory) ends it with the mutant's bytes.
 """
 
 import collections
@@ -26,13 +26,13 @@ from styletransfer.pictures import decode
 from styletransfer.pictures.images import read
 
 MAX_PIXELS, SECONDS = 2**20, 20
-MEGABYTES = 256  # what the largest picture allowed may add to the process, several times over
+MEGABYTES = 256  # growth of the process that a picture of MAX_PIXELS may cause, and some more
 STANDARD_ERROR = os.dup(2)
 EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (16, 31, 32)))
 
 
 def tiff(samples, **options):
-    """Return a TIFF, of colours unless the options say otherwise."""
+    """Return a TIFF of `samples` (height, width, channels), RGB unless the options differ."""
     buffer = io.BytesIO()
     tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
     return buffer.getvalue()
@@ -53,18 +53,15 @@ def originals():
     profile = imagecodecs.cms_profile("rgb", gamma=1.8)
     exif = Image.Exif()
     exif[0x0112] = 6
-    frames = [Image.new("RGB", (20, 16), colour) for colour in ("red", "blue")]
     tiles = {"tile": (16, 16), "extrasamples": ["assocalpha"]}
     return {
         "jpeg": pillow("RGB", format="JPEG", icc_profile=profile, exif=exif),
-        "jpeg progressive": pillow("RGB", format="JPEG", progressive=True),
-        "jpeg cmyk": pillow("CMYK", format="JPEG"),
+        "jpeg cmyk": pillow("CMYK", format="JPEG", progressive=True),
         "png": pillow("RGBA", format="PNG", icc_profile=profile, exif=exif),
         "png palette": pillow("P", format="PNG", transparency=3),
         "png 16": imagecodecs.png_encode(noise(4, 16)),
         "webp": pillow("RGBA", format="WEBP", lossless=True, icc_profile=profile, exif=exif),
-        "webp animated": pillow("RGB", format="WEBP", save_all=True, append_images=frames),
-        "gif": pillow("P", format="GIF", save_all=True, append_images=frames),
+        "gif": pillow("P", format="GIF"),
         "bmp": pillow("RGB", format="BMP"),
         "tiff palette": pillow("P", format="TIFF"),
         "tiff cmyk": pillow("CMYK", format="TIFF", compression="tiff_lzw"),
@@ -73,45 +70,34 @@ def originals():
         "tiff 16 tiles": tiff(noise(4, 16), compression="zlib", predictor=True, **tiles),
         "tiff 16 planes": tiff(noise(3, 16).transpose(2, 0, 1), planarconfig="separate"),
         "tiff 16 cmyk": tiff(noise(4, 16), photometric="separated", compression="packbits"),
-        "tiff big": tiff(noise(3), bigtiff=True, compression="zlib"),
         "tiff float": tiff(noise(3).astype(np.float32)),
-        "tiff zstd": tiff(noise(3, 16), compression="zstd"),
     }
 
 
 def mutant(data, chance):
-    """Overwrite or move a piece of a file, once to three times."""
+    """Return the file with one to three changes: a number overwritten, or a piece moved."""
     for _ in range(chance.choice((1, 1, 2, 3))):
-        data = chance.choice((_overwrite, _move))(data, chance) or data
+        # Most changes hit a header, which lies near one of the ends.
+        near = chance.choice((16, 64, 256, len(data), len(data)))
+        start = chance.randrange(min(near, len(data)))
+        start = start if chance.random() < 0.7 else len(data) - 1 - start
+        if chance.random() < 0.6:
+            width, order = chance.choice((1, 2, 4)), chance.choice(("little", "big"))
+            value = chance.choice((chance.choice(EXTREMES), chance.getrandbits(32)))
+            piece = (value % 256**width).to_bytes(width, order)
+            data = data[:start] + piece + data[start + width :]
+        else:
+            length = chance.choice((1, 4, 12, 50, len(data)))
+            piece, rest = data[start : start + length], data[:start] + data[start + length :]
+            end = chance.randrange(len(rest) + 1)
+            data = (rest[:end] + piece * chance.choice((0, 1, 50)) + rest[end:]) or data
     return data
 
 
-def _overwrite(data, chance):
-    width, order = chance.choice((1, 2, 4)), chance.choice(("little", "big"))
-    value = chance.choice((chance.choice(EXTREMES), chance.getrandbits(32)))
-    place = _place(data, chance)
-    return data[:place] + (value % 256**width).to_bytes(width, order) + data[place + width :]
-
-
-def _move(data, chance):
-    """Take a piece, or the rest, out, and put it, many of it, or nothing, elsewhere."""
-    start, length = _place(data, chance), chance.choice((1, 4, 12, 50, len(data)))
-    piece, rest = data[start : start + length], data[:start] + data[start + length :]
-    place = chance.randrange(len(rest) + 1)
-    return rest[:place] + piece * chance.choice((0, 1, 50)) + rest[place:]
-
-
-def _place(data, chance):
-    """Choose a byte, more often one of a header, at either end."""
-    near = chance.choice((16, 64, 256, len(data), len(data)))
-    place = chance.randrange(min(near, len(data)))
-    return place if chance.random() < 0.7 else len(data) - 1 - place
-
-
 def outcome(path):
-    """Read a file: "read" or "refused"; whatever else it does is a fault and raised."""
+    """Read a file, and return "read" or "refused"; any other behaviour raises an error."""
     before = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
-    # Decoders in C cannot be interrupted, and while they work, standard error leads nowhere.
+    # Decoders in C cannot be interrupted, and redirect standard error while they work.
     faulthandler.dump_traceback_later(SECONDS, exit=True, file=STANDARD_ERROR)
     try:
         picture = read(path)

@@ -22,7 +22,7 @@ from styletransfer.settings.schemas import (
 from styletransfer.settings.values import quote_names, quoted, split
 
 FLAGS = (
-    *("-h", "--help", "-m", "--multirun", "-c", "--cfg", "-p", "--package"),
+    *("-h", "--help", "-m", "--multirun", "-c", "--cfg"),
     *("--resolve", "-cd", "--config-dir"),
 )
 
@@ -33,7 +33,6 @@ class Arguments(argparse.Namespace):
     overrides: list[str]  # KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool
     cfg: str | None  # print this part of the config and exit: job, hydra or all
-    package: str | None  # print only this node of the part
     resolve: bool
     config_dir: str | None
     multirun: bool  # whether to run a job for each combination of values
@@ -55,7 +54,6 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
         parser.add_argument(*flags, action="store_true")
     parser.add_argument("-c", "--cfg", choices=("job", "hydra", "all"))
-    parser.add_argument("-p", "--package")
     parser.add_argument("-cd", "--config-dir")
     for word, following in zip(argv, [*argv[1:], "VALUE"], strict=False):
         flag, _, value = word.partition("=")
@@ -122,7 +120,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
-    except HydraException as error:
+    except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
         raise UserError(explain(error, "")) from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
@@ -143,10 +141,4 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     if output != "null" and "output" not in swept:
         raise UserError(
             f"all jobs of a sweep would write {output}; leave output= out, and each has its own"
-        )
-    folder = typed.get("hydra.sweep.subdir", "${hydra.job.num}")
-    if "${hydra." not in folder and not all(f"${{{key}}}" in folder for key in swept):
-        raise UserError(
-            f"hydra.sweep.subdir={folder} gives several jobs one folder; put ${{hydra.job.num}} "
-            "into it"
         )

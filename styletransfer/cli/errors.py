@@ -1,7 +1,6 @@
 """The end of a command: errors in one line, exit statuses, and full or closed outputs."""
 
 import atexit
-import errno
 import io
 import logging
 import os
@@ -18,8 +17,6 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # Exit status if the reader closed the output: 128 + SIGPIPE, as for other tools.
 BROKEN_PIPE = 141
-# Error numbers of a full or failed device.
-FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EIO)
 
 
 class Ended(SystemExit):
@@ -39,7 +36,8 @@ def one_line_errors() -> Iterator[None]:
     error is a bug and keeps its traceback. Each process of a job prints its own error, because
     torchrun stops the other processes as soon as one has ended.
     """
-    open_streams()
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
+        sys.stdout.reconfigure(errors="backslashreplace")  # for letters that it cannot encode
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
@@ -75,14 +73,12 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Exit if the error names a file or means a full or closed output; else raise it."""
+    """Exit if the error names a file or means a closed output; else raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
     if isinstance(error, BrokenPipeError):  # the output's reader has ended
         flush(sys.stdout)
         sys.exit(BROKEN_PIPE)
-    if error.errno in FULL:
-        fail(f"cannot write: {error.strerror}")
     raise error
 
 
@@ -104,19 +100,6 @@ def end_at_once() -> None:
     """Let Ctrl-C end the process without a traceback while Python is shutting down."""
     if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
         signal.signal(signal.SIGINT, signal.SIG_DFL)
-
-
-def open_streams() -> None:
-    """Open closed standard streams; let standard output escape unencodable characters."""
-    for number in range(3):
-        try:
-            os.fstat(number)
-        except OSError:
-            os.open(os.devnull, os.O_RDWR)  # gets the lowest free number, which is `number`
-    sys.stdout = sys.stdout or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    sys.stderr = sys.stderr or open(os.devnull, "w", encoding="utf-8")  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
-        sys.stdout.reconfigure(errors="backslashreplace")
 
 
 def flush(stream: TextIO) -> None:

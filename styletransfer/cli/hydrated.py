@@ -70,7 +70,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
-                hydra.show_cfg(name, words, arguments.cfg, arguments.package, arguments.resolve)
+                hydra.show_cfg(name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
@@ -94,8 +94,7 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
         return UserError(explain(error, name))
     if error.filename is None:  # Standard output is full.
         return error
-    said = f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH"
-    return UserError(said)
+    return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
 
 
 def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:

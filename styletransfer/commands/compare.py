@@ -1,7 +1,7 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py`; `rounds=` and `points=` set how much is measured. Without
-arguments the bundled pictures are used. The run folder receives comparison.json, with the gradient
+The keys are those of `scripts/train.py`, and `rounds=`. Without arguments the bundled pictures are
+used. The run folder receives comparison.json, with the gradient
 error, calls, time and memory of each mode, and comparison.png, the pastiches side by side.
 """
 
@@ -38,14 +38,13 @@ class Descent:
 
     outcome: Outcome
     losses: list[float]  # the objective at every step; each scale has an objective of its own
-    path: list[Tensor]  # pictures (1, 3, h, w) from the start to the end
 
 
 @dataclass(frozen=True)
 class Findings:
     """The measurements of one loss mode."""
 
-    gradient_relative_error: float  # in float64, the largest along the reference's path
+    gradient_relative_error: float  # in float64, the larger at the content and at the pastiche
     backward_calls_per_evaluation: int  # calls of `backward` on a tensor
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
     peak_memory_bytes: int  # of one evaluation, minus the bytes held before it
@@ -102,7 +101,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     descents: dict[str, Descent] = {}
     for name, mode in LOSS_MODES.items():
         logger.info("optimising under %s", name)
-        descents[name] = descend(job, mode, config.points)
+        descents[name] = descend(job, mode)
         images.write(folder / f"{name}.png", descents[name].outcome.picture, job.alpha)
     comparison = find(config, job, descents)
     overview = torch.cat([descent.outcome.picture for descent in descents.values()], dim=3)
@@ -113,32 +112,27 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def descend(job: Job, mode: LossMode, points: int) -> Descent:
-    """Run `job` under `mode`; keep every loss, and `points` pictures spread over the steps."""
-    wanted = {1 + job.config.steps * index // (points - 1) for index in range(points - 1)}
+def descend(job: Job, mode: LossMode) -> Descent:
+    """Run `job` under `mode`, and keep every loss."""
     losses: list[float] = []
-    path: list[Tensor] = []
 
     def record(iterate: Iterate) -> None:
         losses.append(iterate.losses.as_floats()["total"])
-        if iterate.step in wanted:
-            path.append(iterate.image.clone())
 
     with ProgressBar() as bar:
         run = complete_run(replace(job, mode=mode), [bar, record])
-    outcome = run.finished(f"under {mode.name}")
-    return Descent(outcome, losses, [*path, outcome.image])
+    return Descent(run.finished(f"under {mode.name}"), losses)
 
 
 def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
-    """Measure evaluations at the reference's pastiche, and gradients along the reference's path."""
+    """Measure evaluations at the reference's pastiche, and gradients there and at the content."""
     name = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
-    # A new job has the exact weights; this job's weights may be rounded to bfloat16.
-    errors = gradient_errors(
-        prepare(replace(config, precision="float64")), name, descents[name].path
-    )
     image = job.on_device(descents[name].outcome.picture)
+    # A new job has the exact weights; this job's weights may be rounded to bfloat16.
+    exact = prepare(replace(config, precision="float64"))
+    points = [exact.pictures_at(config.size).content, descents[name].outcome.image]
+    errors = gradient_errors(exact, name, points)
     objectives = objectives_at(job, config.size)
     work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
     seconds = measure.median_seconds(work, config.rounds, image.device)

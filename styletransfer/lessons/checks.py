@@ -1,10 +1,5 @@
-"""Measures how far each Function's backward is from the slope of its forward.
+"""Checks each Function's backward against the slope of its forward, by torch's gradcheck."""
 
-The analytic Jacobian is computed by autograd row by row, and the numerical Jacobian by central
-differences. torch's gradcheck checks each case as well, and gradgradcheck its second derivative.
-"""
-
-import warnings
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
@@ -16,7 +11,6 @@ from torch.autograd import gradcheck, gradgradcheck
 from styletransfer.features.max_pool import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
-from styletransfer.lessons.functions import linear, relu
 from styletransfer.losses.content_tap import content_tap
 from styletransfer.losses.cosine import cosine_tap
 from styletransfer.losses.moments import gram_matrix, moments
@@ -25,8 +19,9 @@ from styletransfer.losses.moments_tap import moments_tap
 # Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a
 # quotient is about 1e-10.
 STEP = 1e-6
-# Largest accepted deviation in float64, relative to the Jacobian's largest entry. It is far above
-# the rounding error, and far below the deviation that a wrong term in a formula causes.
+# Largest accepted difference of a slope in float64, absolute and relative. It is far above the
+# rounding error, and far below the difference that a wrong term in a formula causes; gradcheck's
+# default of 1e-3 would miss small ones.
 TOLERANCE = 1e-6
 
 
@@ -45,109 +40,30 @@ class Case:
         return " ".join([*(str(tuple(x.shape)) for x in self.inputs), self.note]).rstrip()
 
 
-@dataclass(frozen=True)
-class Verdict:
-    """The result of `check`."""
-
-    deviation: float  # error of the first derivative, relative to the Jacobian's largest entry
-    complaint: str  # the error in one line; "" if the case passed
-
-
-def check(case: Case) -> Verdict:
-    """Check first and second derivatives of one case; a wrong derivative raises no error."""
-    deviation = relative_deviation(*jacobians(case.function, case.inputs))
-    # A comparison with NaN is False, so a deviation that is NaN fails as well.
-    complaint = "" if deviation <= TOLERANCE else f"deviation above {TOLERANCE:g}"
+def check(case: Case) -> str:
+    """Check first and second derivatives of one case; return the error in one line, "" if none."""
     # Directions for gradgradcheck, one for each differentiable output.
     generator = torch.Generator().manual_seed(1)
+    output = case.function(*case.inputs)
     directions = [
         torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
-        for x in _differentiable(case.function(*case.inputs))
+        for x in (output if isinstance(output, tuple) else (output,))
+        if x.requires_grad  # integer outputs, such as indices, do not
     ]
     # torch before 2.14 cannot ask inside vmap whether a tensor is channels_last.
     can_batch = torch.__version__ >= "2.14" or "channels_last" not in case.shapes
+    settings: dict[str, Any] = {"eps": STEP, "atol": TOLERANCE, "rtol": TOLERANCE}
+    settings["check_batched_grad"] = can_batch
     try:
-        gradcheck(case.function, case.inputs, eps=STEP, check_batched_grad=can_batch)
-        gradgradcheck(
-            case.function,
-            case.inputs,
-            directions,
-            eps=STEP,
-            atol=TOLERANCE,
-            rtol=TOLERANCE,
-            check_batched_grad=can_batch,
-        )
+        gradcheck(case.function, case.inputs, **settings)
+        gradgradcheck(case.function, case.inputs, directions, **settings)
     except RuntimeError as error:
-        complaint = str(error).strip().splitlines()[0]
-    return Verdict(deviation, complaint)
+        return str(error).strip().splitlines()[0]
+    return ""
 
 
-def check_in_float32(case: Case) -> tuple[bool, float, float]:
-    """Repeat the first-order check in float32, which fails although the backward is right.
-
-    Return (whether torch's gradcheck passes, relative deviation of the backward from the difference
-    quotient, relative deviation of the backward from the backward in float64).
-    """
-    inputs = tuple(x.detach().float().requires_grad_(x.requires_grad) for x in case.inputs)
-    analytic, numerical = jacobians(case.function, inputs)
-    exact, _ = jacobians(case.function, case.inputs)
-    with warnings.catch_warnings():
-        # gradcheck warns that a float32 check will likely fail, which this lesson demonstrates.
-        warnings.filterwarnings("ignore", message=".*not a double precision floating point")
-        passed = gradcheck(case.function, inputs, eps=STEP, raise_exception=False)
-    off_quotient = relative_deviation(analytic, numerical)
-    return passed, off_quotient, relative_deviation(analytic.double(), exact)
-
-
-def relative_deviation(value: Tensor, reference: Tensor) -> float:
-    """Return max |v - r| / max |r| for value v, reference r; max |v - r| if r is 0; 0 if empty."""
-    if value.numel() == 0:
-        return 0.0
-    largest = float(reference.abs().max())
-    return float((value - reference).abs().max()) / (largest or 1.0)
-
-
-def jacobians(function: Callable[..., Any], inputs: tuple[Tensor, ...]) -> tuple[Tensor, Tensor]:
-    """Return the analytic and the numerical Jacobian of `function` at `inputs`.
-
-    Both have shape (elements of all differentiable outputs, elements of all inputs that require
-    grad) and the inputs' dtype. The numerical Jacobian is (f(x + h) - f(x - h)) / 2h with h = STEP.
-    """
-    leaves = tuple(x for x in inputs if x.requires_grad)
-
-    def flat(*moved: Tensor) -> Tensor:
-        """Return all differentiable outputs as one vector, for the given values of the leaves."""
-        given = iter(moved)
-        output = function(*(next(given) if x.requires_grad else x for x in inputs))
-        return torch.cat([x.reshape(-1) for x in _differentiable(output)])
-
-    output, rows = flat(*leaves), []
-    for value in output:
-        parts = torch.autograd.grad(value, leaves, retain_graph=True, materialize_grads=True)
-        rows.append(torch.cat([part.reshape(-1) for part in parts]))
-    columns = []
-    for position, leaf in enumerate(leaves):
-        for offset in STEP * torch.eye(leaf.numel(), dtype=leaf.dtype, device=leaf.device):
-            step = offset.view(leaf.shape)
-            up, down = (
-                flat(*leaves[:position], moved.detach().requires_grad_(), *leaves[position + 1 :])
-                for moved in (leaf + step, leaf - step)
-            )
-            columns.append((up - down).detach() / (2 * STEP))
-    if not rows or not columns:
-        empty = output.new_zeros(len(rows), len(columns))
-        return empty, empty
-    return torch.stack(rows), torch.stack(columns, dim=1)
-
-
-def _differentiable(output: Any) -> list[Tensor]:
-    """Return the outputs that require grad; integer outputs, such as indices, do not."""
-    outputs = output if isinstance(output, tuple) else (output,)
-    return [x for x in outputs if x.requires_grad]
-
-
-# Smallest distance of random values from a point without a derivative, such as 0 for relu, or two
-# equal values for a maximum. It is far larger than STEP, so no difference quotient crosses a point.
+# Smallest distance of random values from a point without a derivative, which a maximum has where
+# two values are equal. It is far larger than STEP, so no difference quotient crosses a point.
 MARGIN = 0.1
 
 
@@ -161,11 +77,6 @@ class Draw:
         """Return normally distributed values."""
         return torch.randn(shape, generator=self.generator, dtype=torch.float64).requires_grad_()
 
-    def away_from_zero(self, *shape: int) -> Tensor:
-        """Return values of both signs, none within MARGIN of zero."""
-        x = self(*shape).detach()
-        return (x + MARGIN * x.sign()).requires_grad_()
-
     def all_different(self, *shape: int) -> Tensor:
         """Return values that lie at least MARGIN apart from each other."""
         size = torch.Size(shape).numel()
@@ -178,11 +89,6 @@ def channels_last(x: Tensor) -> Tensor:
     return x.detach().contiguous(memory_format=torch.channels_last).requires_grad_()
 
 
-def transposed(x: Tensor) -> Tensor:
-    """Return a leaf with the same values whose memory runs along the first axis."""
-    return x.detach().t().contiguous().t().requires_grad_()
-
-
 def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ...]:
     """Return all three outputs of the moments tap."""
     tapped, found = moments_tap(x, weights=weights)
@@ -193,18 +99,6 @@ def cases() -> list[Case]:
     """Return the cases of every Function, and of the moments by ordinary operations."""
     draw = Draw()
     different = draw.all_different
-    lessons = [
-        Case("relu", relu, (draw.away_from_zero(3, 4),)),
-        Case("relu", relu, (channels_last(draw.away_from_zero(2, 3, 2, 2)),), "channels_last"),
-        Case("relu", relu, (draw(0, 3),), "empty"),
-        Case("linear", linear, (draw(4, 3), draw(2, 3), draw(2))),
-        Case("linear", linear, (draw(4, 3), draw(2, 3)), "no bias"),
-        Case("linear", linear, (draw(4, 3), draw(2, 3).detach()), "frozen weight"),
-        Case("linear", linear, (draw(3), draw(2, 3), draw(2))),
-        Case("linear", linear, (draw(2, 2, 3), draw(2, 3), draw(2))),
-        Case("linear", linear, (transposed(draw(4, 3)), transposed(draw(2, 3))), "transposed"),
-        Case("linear", linear, (draw(0, 3), draw(2, 3), draw(2)), "empty"),
-    ]
     kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
     image, odd = channels_last(draw(1, 2, 4, 4)), draw(1, 2, 5, 3)
     layers = [
@@ -229,4 +123,4 @@ def cases() -> list[Case]:
         Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
         Case("cosine_tap", cosine_tap, (draw(1, 3, 2, 4), target)),
     ]
-    return [*lessons, *layers, *losses]
+    return [*layers, *losses]

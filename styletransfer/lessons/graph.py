@@ -1,4 +1,4 @@
-"""Reads an autograd graph: the edges between its nodes, the tensors they save, and its leaves.
+"""Reads an autograd graph: its nodes, the edges between them, and its leaves.
 
 A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
 that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
@@ -7,7 +7,7 @@ inputs, and each path ends at an `AccumulateGrad`, whose `.variable` is the leaf
 """
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 
 from torch import Tensor
@@ -61,43 +61,6 @@ def title(node: Node) -> str:
 def is_python_function(node: Node) -> bool:
     """Return whether the node runs the `backward` of a `torch.autograd.Function` subclass."""
     return isinstance(node, BackwardCFunction)
-
-
-def saved(node: Node) -> dict[int, int]:
-    """Return the memory that `node` keeps for its backward; empty after torch has freed it.
-
-    The result is address -> bytes of each storage; a tensor that is a view keeps the whole storage.
-
-    The tensors are documented attributes of the node: `_saved_*` of a built-in operation ("Saved
-    tensors" in torch's autograd notes), `saved_tensors` of a Function. Unlike the hooks of
-    `torch.autograd.graph.saved_tensors_hooks`, these attributes show which node owns a tensor; a
-    test checks that both find the same memory. A tensor that a Function stores as a plain attribute
-    of `ctx`, which torch advises against, is not found. (RuntimeError: a saved tensor was changed
-    in place after it was saved, so the node cannot run.)
-    """
-    names = [name for name in dir(node) if name.startswith("_saved_")]
-    kept: dict[int, int] = {}
-    for name in ["saved_tensors"] if is_python_function(node) else names:
-        try:
-            value = getattr(node, name)
-        except RuntimeError as error:
-            if "already been freed" in str(error):
-                continue
-            raise
-        for tensor in value if isinstance(value, tuple | list) else [value]:
-            if isinstance(tensor, Tensor):
-                memory = tensor.untyped_storage()
-                kept[memory.data_ptr()] = memory.nbytes()
-    return kept
-
-
-def held(nodes: Iterable[Node], apart_from: Collection[int] = ()) -> int:
-    """Return the bytes that `nodes` keep alive; memory that several nodes share counts once.
-
-    Storages at the addresses `apart_from` do not count, for example those of the parameters.
-    """
-    memory = {address: nbytes for node in nodes for address, nbytes in saved(node).items()}
-    return sum(nbytes for address, nbytes in memory.items() if address not in apart_from)
 
 
 def draw(*losses: Tensor, visits: Counter[Node] | None = None) -> str:

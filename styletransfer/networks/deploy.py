@@ -1,4 +1,4 @@
-"""A style network rewritten to paint fast, and in strips: equal results except for rounding.
+"""A style network rewritten to paint fast: equal results except for rounding.
 
 The slowest parts of a trained network are replaced:
 
@@ -10,30 +10,17 @@ The slowest parts of a trained network are replaced:
   stride 2 holds the 9 x 9 kernel four times, shifted.
 - Norms of few channels process neighbouring positions together, to fill a vector register. Their
   statistics come from batch norm's kernel, which is many times as fast as `torch.var_mean`.
-
-A picture that does not fit in memory is painted in strips. A norm needs the statistics of the whole
-picture, so each segment of the network runs once for each of its norms, to collect the statistics
-of the norm's input, and once more for its output. Only features between segments are kept.
 """
 
 import copy
 import math
-from collections.abc import Callable, Iterator
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, pixel_shuffle
 
-from styletransfer.networks.johnson import (
-    STRIDE,
-    ConditionalInstanceNorm,
-    NormedConv,
-    Segment,
-    Statistics,
-    StyleNetwork,
-    padded,
-)
+from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, StyleNetwork
 from styletransfer.system.precision import accumulate_dtype
 
 # Number of float32 values that a norm processes together: two registers of AVX-512, or four of
@@ -46,14 +33,10 @@ BLOCK = 8
 # of the two small positions that the kernel covers, otherwise 0; a = 0 stands for odd positions of
 # the result, a = 1 for even positions.
 MERGED = (((1.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)))
-# Rows of a segment's input that a strip reads above and below its own rows. It is a multiple of
-# STRIDE, and larger than the receptive field's radius (7 rows in the downsampling segment, 2 in a
-# residual block and in the upsampling segment).
-HALO = 2 * STRIDE
 
 
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
-    """Return a copy that paints fast, at once or `in_strips`, and cannot be trained or saved.
+    """Return a copy that paints fast, and cannot be trained or saved.
 
     Its convolutions are in `dtype`. Its norms keep their dtype, which is the dtype of the pictures,
     and compute statistics in at least float32.
@@ -124,23 +107,23 @@ class SideBySideNorm(nn.Module):
         super().__init__()
         self.norm = norm
 
-    def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
+    def forward(self, x: Tensor, blend: Tensor) -> Tensor:
         """Return the result of `ConditionalInstanceNorm.forward`, in the dtype of x."""
         count = neighbours(x)
         factor, offset = (
             torch.cat([value.to(x.dtype)] * count, 1)
-            for value in self.norm.affine(blend, statistics or measured(x))
+            for value in self.norm.affine(blend, *measured(x))
         )
         wide = torch.addcmul(offset, with_channels(x, factor.shape[1]), factor)
         return with_channels(wide, x.shape[1])
 
 
-def measured(x: Tensor) -> Statistics:
-    """Return mean and variance of each channel of x (N, C, H, W), channels_last."""
+def measured(x: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean and variance (N, C, 1, 1) of each channel of x (N, C, H, W), channels_last."""
     dtype = accumulate_dtype(x.dtype)
     if x.device.type != "cpu":
         variance, mean = torch.var_mean(x.to(dtype), (2, 3), correction=0, keepdim=True)
-        return Statistics(mean, variance)
+        return mean, variance
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
     running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype sets the dtype of the result
@@ -150,7 +133,7 @@ def measured(x: Tensor) -> Statistics:
         apart = means.view(len(wide), count, -1)
         means = apart.mean(1)
         variances = (variances.view_as(apart) + (apart - means[:, None]).square()).mean(1)
-    return Statistics(means[..., None, None], variances[..., None, None])
+    return means[..., None, None], variances[..., None, None]
 
 
 def neighbours(x: Tensor) -> int:
@@ -165,55 +148,3 @@ def with_channels(x: Tensor, channels: int) -> Tensor:
     """
     rows = x.permute(0, 2, 3, 1)
     return rows.reshape(*rows.shape[:2], -1, channels).permute(0, 3, 1, 2)
-
-
-def in_strips(network: StyleNetwork, image: Tensor, blend: Tensor, rows: int) -> Tensor:
-    """Return `network(image, blend)`, computed in strips of `rows` >= STRIDE rows of the picture.
-
-    `image` is (1, 3, H, W), sRGB in [0, 1], and `blend` (1, S) is the share of each style.
-    """
-    x = padded(image) - 0.5
-    height = x.shape[2]
-    for segment in network.segments:
-        assert isinstance(segment, Segment)
-        # Rows of a strip of this segment's input, whose height may be a quarter of the picture's.
-        own = max(STRIDE, rows * x.shape[2] // height // STRIDE * STRIDE)
-        x = _segment(segment, x, blend, own)
-    return x[:, :, : image.shape[2], : image.shape[3]]
-
-
-def _segment(segment: Segment, x: Tensor, blend: Tensor, rows: int) -> Tensor:
-    statistics: list[Statistics] = []
-    for _ in segment.convs:
-        seen = _parts(lambda strip: segment.before_norm(strip, blend, statistics), x, rows)
-        statistics.append(_measured(seen))
-    whole, done = x, 0
-    for part in _parts(lambda strip: segment(strip, blend, statistics), x, rows):
-        count, channels, own, width = part.shape
-        if done == 0:
-            height = own * x.shape[2] // min(rows, x.shape[2])
-            whole = part.new_empty(count, height, width, channels).permute(0, 3, 1, 2)
-        whole[:, :, done : done + own] = part
-        done += own
-    return whole
-
-
-def _parts(make: Callable[[Tensor], Tensor], x: Tensor, rows: int) -> Iterator[Tensor]:
-    """Yield, for each strip of `rows` rows of x, the corresponding rows of the result of `make`."""
-    for start in range(0, x.shape[2], rows):
-        top, stop = max(0, start - HALO), min(x.shape[2], start + rows)
-        read = x[:, :, top : stop + HALO]
-        made = make(read)
-        scale = made.shape[2] / read.shape[2]
-        yield made[:, :, int((start - top) * scale) : int((stop - top) * scale)]
-
-
-def _measured(parts: Iterator[Tensor]) -> Statistics:
-    """Return the statistics of all `parts`, which are strips of one picture's features."""
-    counts, found = zip(*((part.shape[2], measured(part)) for part in parts), strict=True)
-    means, variances = (torch.stack(values).cpu().double() for values in zip(*found, strict=True))
-    weights = torch.tensor(counts, dtype=torch.float64) / sum(counts)
-    mean = torch.einsum("s,s...->...", weights, means)
-    second = torch.einsum("s,s...->...", weights, variances + means.square())
-    variance = (second - mean.square()).clamp_min(0)
-    return Statistics(mean.to(found[0].mean), variance.to(found[0].variance))

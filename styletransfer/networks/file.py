@@ -61,7 +61,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         name: value.detach().to("cpu", torch.float32).contiguous()
         for name, value in network.state_dict().items()
     }
-    told = {
+    header = {
         "format": FORMAT,
         "version": VERSION,
         "layout": asdict(network.layout),
@@ -71,7 +71,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
     }
     with atomic(path) as temporary:
         # save_file is not used, because only the owner could read its files.
-        temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(told)}))
+        temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(header)}))
 
 
 def read(path: Path) -> NetworkFile:
@@ -89,49 +89,44 @@ def read(path: Path) -> NetworkFile:
         if is_out_of_memory(error):
             raise
         raise UserError(f"{path} is no style network, or is damaged: {error}") from error
-    told = _told(metadata, path)
-    if told["version"] != VERSION:
+    header = _metadata_of(metadata, path)
+    if header["version"] != VERSION:
         raise UserError(
-            f"{path} is a style network of version {told['version']}, and this program reads "
+            f"{path} is a style network of version {header['version']}, and this program reads "
             f"version {VERSION}; train it anew, or use the program that wrote it"
         )
     try:
-        network = _built(told)
+        network = _built(header)
         fits = _shapes(network.state_dict()) == _shapes(tensors)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise UserError(f"{path} is damaged: it does not say what network it holds") from error
-    if not fits or told.get("sha256") != digest(tensors):
+    if not fits or header.get("sha256") != digest(tensors):
         raise UserError(f"{path} is damaged: its tensors are not those it was written with")
-    if kinds := {value.dtype for value in tensors.values()} - {torch.float32, torch.float16}:
-        told_kind = str(kinds.pop()).removeprefix("torch.")
-        raise UserError(f"{path} holds tensors of {told_kind}; it may hold float32 and float16")
-    if not all(value.isfinite().all() for value in tensors.values()):
-        raise UserError(f"{path} holds values that are not finite; train it anew")
     network.load_state_dict({name: value.float() for name, value in tensors.items()}, assign=True)
-    return NetworkFile(network.requires_grad_(False).eval(), told["styles"])
+    return NetworkFile(network.requires_grad_(False).eval(), header["styles"])
 
 
-def _told(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
+def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     """Return the metadata of a file as a dict (UserError: the file is no style network)."""
     with suppress(KeyError, TypeError, ValueError):
-        told: dict[str, Any] = json.loads(metadata[KEY])
-        if told["format"] == FORMAT and "version" in told:
-            return told
+        header: dict[str, Any] = json.loads(metadata[KEY])
+        if header["format"] == FORMAT and "version" in header:
+            return header
     raise UserError(f"{path} is no style network; name a file that train_network has written")
 
 
-def _built(told: Mapping[str, Any]) -> StyleNetwork:
-    """Return the network that the metadata `told` describe, on the device meta, without weights.
+def _built(header: Mapping[str, Any]) -> StyleNetwork:
+    """Return the network that a file's header describes, on the device meta, without weights.
 
     (KeyError, TypeError, ValueError: the metadata are damaged.)
     """
-    styles, blocks = told["styles"], int(told["layout"]["blocks"])
-    first, second, third = widths = tuple(map(int, told["layout"]["widths"]))
+    styles, blocks = header["styles"], int(header["layout"]["blocks"])
+    first, second, third = widths = tuple(map(int, header["layout"]["widths"]))
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
         raise TypeError(styles)
     if not (0 < min(widths) <= max(widths) <= WIDEST and 0 <= blocks <= DEEPEST):
-        raise ValueError(told["layout"])
-    knows_any = bool(told.get("any_style"))
+        raise ValueError(header["layout"])
+    knows_any = bool(header.get("any_style"))
     if not (styles or knows_any) or len(styles) > MOST_STYLES:
         raise ValueError(len(styles))
     with torch.device("meta"):

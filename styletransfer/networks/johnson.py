@@ -9,7 +9,6 @@ and each norm has a scale and a shift for each style.
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 import torch
 from torch import Tensor, nn
@@ -20,13 +19,6 @@ STRIDE = 4
 # Smallest side of a picture in pixels: reflection padding of the smallest features needs a side of
 # 2 positions.
 SMALLEST_SIDE = 2 * STRIDE
-
-
-class Statistics(NamedTuple):
-    """Mean and variance (N, C, 1, 1) of each channel over the positions, for an instance norm."""
-
-    mean: Tensor
-    variance: Tensor  # not below 0
 
 
 class ConditionalInstanceNorm(nn.Module):
@@ -40,24 +32,24 @@ class ConditionalInstanceNorm(nn.Module):
         self.scale = nn.Parameter(torch.ones(styles, channels))
         self.shift = nn.Parameter(torch.zeros(styles, channels))
 
-    def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
+    def forward(self, x: Tensor, blend: Tensor) -> Tensor:
         """Return x (N, C, H, W), normalised, with the blended scale and shift of each channel.
 
-        `blend` (N, S) is the share of each style, as in `StyleNetwork.forward`. `statistics` are
-        those of the whole picture if x is a strip of a picture; if None, they are computed from x.
+        `blend` (N, S) is the share of each style, as in `StyleNetwork.forward`.
         """
-        if statistics is None:
-            variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
-            statistics = Statistics(mean, variance)
-        factor, offset = self.affine(blend, statistics)
+        variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
+        factor, offset = self.affine(blend, mean, variance)
         return torch.addcmul(offset, x, factor)
 
-    def affine(self, blend: Tensor, statistics: Statistics) -> tuple[Tensor, Tensor]:
-        """Return the factor and the offset of the norm, factor * x + offset, each (N, C, 1, 1)."""
+    def affine(self, blend: Tensor, mean: Tensor, variance: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the factor and the offset of the norm, factor * x + offset, each (N, C, 1, 1).
+
+        `mean` and `variance` (N, C, 1, 1) are those of each channel over its positions.
+        """
         scale = (blend @ self.scale)[:, :, None, None]
         shift = (blend @ self.shift)[:, :, None, None]
-        factor = scale * torch.rsqrt(statistics.variance + self.epsilon)
-        return factor, shift - statistics.mean * factor
+        factor = scale * torch.rsqrt(variance + self.epsilon)
+        return factor, shift - mean * factor
 
 
 class NormedConv(nn.Module):
@@ -84,21 +76,16 @@ class NormedConv(nn.Module):
         self.norm: nn.Module = ConditionalInstanceNorm(out_channels, styles)
         self.upsample, self.relu = upsample, relu
 
-    def convolved(self, x: Tensor) -> Tensor:
-        """Return the input of the norm, (N, out_channels, ...), for x (N, in_channels, H, W)."""
+    def forward(self, x: Tensor, blend: Tensor) -> Tensor:
+        """Return (N, out_channels, ...) for x (N, in_channels, H, W) and the styles' shares."""
         if self.upsample:
             x = interpolate(x, scale_factor=2, mode="nearest")
-        convolved: Tensor = self.conv(x)
-        return convolved
-
-    def forward(self, x: Tensor, blend: Tensor, statistics: Statistics | None = None) -> Tensor:
-        """Return (N, out_channels, ...) for x (N, in_channels, H, W); see the norm for the rest."""
-        normed: Tensor = self.norm(self.convolved(x), blend, statistics)
+        normed: Tensor = self.norm(self.conv(x), blend)
         return normed.relu_() if self.relu else normed
 
 
 class Segment(nn.Module):
-    """A sequence of convolutions; a picture in strips is held in memory only between segments.
+    """A sequence of convolutions.
 
     With `residual`, the input is added to the output (He et al. 2016), without a ReLU after the sum
     (Johnson et al. 2016). `last` is a module after the convolutions, without a norm.
@@ -111,26 +98,14 @@ class Segment(nn.Module):
         self.convs = nn.ModuleList(convs)
         self.residual, self.last = residual, last
 
-    def forward(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics] = ()) -> Tensor:
-        """Return the output features for x (N, C, H, W).
-
-        `blend` (N, S) is the share of each style. `statistics` has one entry for each convolution,
-        or is empty.
-        """
+    def forward(self, x: Tensor, blend: Tensor) -> Tensor:
+        """Return the output features for x (N, C, H, W); `blend` (N, S): share of each style."""
         y = x
-        for number, conv in enumerate(self.convs):
-            y = conv(y, blend, statistics[number] if statistics else None)
+        for conv in self.convs:
+            y = conv(y, blend)
         if self.residual:
             y = x + y
         return y if self.last is None else self.last(y)
-
-    def before_norm(self, x: Tensor, blend: Tensor, statistics: Sequence[Statistics]) -> Tensor:
-        """Return the input of norm number len(statistics); earlier norms use `statistics`."""
-        for conv, known in zip(self.convs, statistics, strict=False):
-            x = conv(x, blend, known)
-        following = self.convs[len(statistics)]
-        assert isinstance(following, NormedConv)
-        return following.convolved(x)
 
 
 def reflected_conv(

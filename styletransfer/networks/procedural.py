@@ -1,6 +1,6 @@
 """Random procedural pictures, for training networks without a data set.
 
-A picture consists of a few layers (occluding shapes, waves, noise, landscapes, line drawings) in a
+A picture consists of a few layers (occluding shapes, waves, noise, landscapes) in a
 random palette, and is finished with light, focus and grain. In this module a field is a
 (size, size) float32 tensor in [0, 1], a canvas is a (3, size, size) sRGB tensor in [0, 1], and `g`
 is the CPU generator from which every random choice is drawn.
@@ -25,8 +25,6 @@ def picture(size: int, generator: Generator) -> Tensor:
         canvas = torch.lerp(canvas, second, random_mask(size, generator))
     if chance(generator, 0.3):
         canvas = _leaves(canvas, generator, palette, int(uniform(generator, 2, 25)))
-    if chance(generator, 0.25):
-        canvas = _drawn(canvas, generator, palette)
     return _finished(canvas, generator)
 
 
@@ -139,10 +137,7 @@ def _base_canvas(size: int, g: Generator, palette: Tensor) -> Tensor:
         return painted(_texture(size, g), g, palette)
     if kind < 0.52:
         return _landscape(size, g, palette)
-    canvas = _light(size, g, palette)
-    if kind < 0.6:
-        return _drawn(canvas, g, palette)
-    return _leaves(canvas, g, palette, int(uniform(g, 15, 70)))
+    return _leaves(_light(size, g, palette), g, palette, int(uniform(g, 15, 70)))
 
 
 def _light(size: int, g: Generator, palette: Tensor) -> Tensor:
@@ -244,25 +239,6 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
         cover = ((1.0 - q) * edge + 0.5).clamp(0.0, 1.0)
         canvas[:, *box].lerp_(fill, cover[None])
     return canvas.clamp_(0.0, 1.0)
-
-
-def _drawn(canvas: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return the canvas with random curves on it, of one thickness and colour."""
-    size = canvas.shape[1]
-    count, steps = 1 + pick(g, 14), 400
-    turning = torch.randn(count, 8, generator=g) * uniform(g, 1.0, 6.0)
-    heading = F.interpolate(turning[None], size=steps, mode="linear")[0]
-    heading = heading + torch.rand(count, 1, generator=g) * TAU
-    moves = torch.stack((heading.cos(), heading.sin()), dim=-1) * uniform(g, 0.002, 0.008)
-    points = moves.cumsum(dim=1) + torch.rand(count, 1, 2, generator=g) * 2
-    pixels = (points.flatten(0, 1) * size).long()  # at twice the resolution, for smooth edges
-    pixels = pixels[((pixels >= 0) & (pixels < 2 * size)).all(dim=1)]
-    ink = torch.zeros(1, 2 * size, 2 * size)
-    ink[0, pixels[:, 1], pixels[:, 0]] = 1.0
-    width = 1 + 2 * pick(g, 1 + pick(g, 2 + size // 32))
-    ink = F.avg_pool2d(F.max_pool2d(ink, width, 1, width // 2), 2)
-    colour = palette[pick(g, len(palette))] * (0.2 if chance(g, 0.5) else 1.0)
-    return torch.lerp(canvas, colour[:, None, None], ink)
 
 
 def _finished(canvas: Tensor, g: Generator) -> Tensor:

@@ -134,15 +134,6 @@ def read_steps(folder: Path) -> Iterator[Step]:
                 yield Step(step, scale, losses)
 
 
-def read_error(folder: Path) -> str | None:
-    """Return one line on why a job of a sweep failed, or None if its folder has none."""
-    try:
-        text = (folder / ERROR).read_text(encoding="utf-8", errors="replace")
-    except OSError:
-        return None
-    return next((line for line in reversed(text.splitlines()) if line.strip()), None)
-
-
 def recorded(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under `keys` in one of Hydra's files, or None if that fails."""
     try:

@@ -27,19 +27,13 @@ class Command:
     schema: type[Any] | None = None
     folder: Path = CONFIGS  # folder of its config file
     shared: bool = False  # whether several processes of torchrun can share its work
-    unused: tuple[str, ...] = ()  # keys that it accepts and ignores
 
 
-# Keys of a run that `explain` accepts and ignores.
-_OF_A_RUN = (
-    *("output", "steps", "scales", "tile", "optimizer"),
-    *("snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run"),
-)
 # Name -> description of `styletransfer NAME`. The name also locates the command's code.
 COMMANDS = {
     "apply": Command("Paint with a style network.", ApplyConfig),
     "compare": Command("Run one job under every loss mode.", CompareConfig),
-    "explain": Command("Explain where the gradient goes.", TrainConfig, unused=_OF_A_RUN),
+    "explain": Command("Explain where the gradient goes.", TrainConfig),
     "export": Command("Write a style network as ONNX, or as a page.", ExportConfig),
     "film": Command("Paint a film by optimisation.", FilmConfig),
     "gallery": Command("Show runs side by side, to choose from.", GalleryConfig),

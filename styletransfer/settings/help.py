@@ -24,9 +24,6 @@ FOOT = """\
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
 A file name is taken as it is typed; under --multirun commas separate several. If there is no file
 of that name, content/coffee.jpg and the like are the pictures that come with the package."""
-IGNORED = """\
-explain accepts the other keys of train as well, except resume and dry_run, and ignores them.
-"""
 
 
 def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None = None) -> str:
@@ -41,7 +38,7 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
     presets = {
         group: f"Presets: {', '.join(choices(group, *folders))}"
         for group in config.hydra.runtime.choices
-        if group in GROUPS and group not in described.unused
+        if group in GROUPS
     }
     lines = []
     for group, text in presets.items():
@@ -50,12 +47,10 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
         if is_dataclass(field.type):
             continue
         group, _, leaf = key.rpartition(".")
-        if not {key, group} & {*described.unused}:
-            lines += _row(key, (values[group] if group else values)[leaf], texts[key])
+        lines += _row(key, (values[group] if group else values)[leaf], texts[key])
     usage = [*(["styletransfer"] if name in COMMANDS else []), name]
     usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
-    foot = IGNORED + FOOT if described.unused else FOOT
-    return "\n".join([" ".join(usage), described.summary, "", *lines, "", foot])
+    return "\n".join([" ".join(usage), described.summary, "", *lines, "", FOOT])
 
 
 def _row(key: str, value: object, text: str) -> list[str]:

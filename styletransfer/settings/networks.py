@@ -86,11 +86,6 @@ class ApplyConfig:
     for equal weights."""
     style_size: int = number(512, "[1, inf)")
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
-    content_regions: str | None = path(None)
-    """Label picture of the input: each region is painted in one flat colour. Pixels in no region do
-    not change."""
-    region_styles: dict[Any, int] = field(default_factory=dict)
-    """Style of each region: {red:1,blue:2}; 1 is the first of the styles."""
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
     size: int = number(0, "[0, inf)")
@@ -103,8 +98,6 @@ class ApplyConfig:
     steady: float = number(0.0, "[0, 1)")
     """For films: share of the previous frame, warped by the motion, in each frame, against
     flicker; from 0 (none) to below 1."""
-    strip: int = number(0, "[0, inf)")
-    """Rows of a strip, for pictures that do not fit in memory as a whole; 0 for automatic."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32")

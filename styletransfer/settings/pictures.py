@@ -39,9 +39,6 @@ class StyleTransferConfig:
     """Path of a picture that gives the fine texture, at objective.detail_layers."""
     content_regions: str | None = path(None)
     """Label picture of the content image: each region is painted in one flat colour."""
-    style_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture of the style image: its regions give their style to the content's regions of
-    the same colours. With several styles, one label picture for each."""
     region_styles: dict[Any, int] = field(default_factory=dict)
     """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
     first style."""
@@ -109,9 +106,6 @@ class CompareConfig(StyleTransferConfig):
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = number(5, "[1, inf)")
     """Timed evaluations of each loss mode."""
-    points: int = number(4, "[2, 1000]")
-    """Pictures along the reference's path, from start to end, at which gradients are compared; 2 to
-    1000."""
 
 
 @dataclass

@@ -144,9 +144,9 @@ def _check_interval(key: str, number: float, interval: str) -> None:
     if not (is_above and is_below):  # NaN is neither above nor below
         limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
         limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
-        said = " and ".join(limit for limit in limits if "inf" not in limit)
+        allowed = " and ".join(limit for limit in limits if "inf" not in limit)
         raise UserError(
-            f"{key}={number} must be {said if math.isfinite(number) else 'finite'}", key
+            f"{key}={number} must be {allowed if math.isfinite(number) else 'finite'}", key
         )
 
 
@@ -190,10 +190,6 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    if isinstance(error, RecursionError):
-        return "a preset names itself in its defaults list"
-    if isinstance(error, UnicodeDecodeError):
-        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
     # Use the whole message, because PyYAML names the file and the line in the last lines.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
@@ -214,6 +210,4 @@ def _of_a_key(error: Exception, config_name: str) -> str:
         reason = f"{reason} {rest[0]}"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
-    if "Key 'experiment' not in" in reason:
-        reason += "; the first line of a preset is # @package _global_"
     return f"{key}: {reason}" if key else reason

@@ -147,7 +147,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     painter = _painter(tuple(styles), tuple(ages))
     shared = ApplyConfig(style_weights=list(shares))
     painter.blend = blend(shared, list(styles), named=False)
-    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb, small.height)), QUALITY)
+    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb)), QUALITY)
 
 
 @lru_cache(KNOWN)

@@ -30,7 +30,7 @@ def test_runs_killed_at_random_end_in_equal_bytes(tmp_path, request):
 
 
 @pytest.mark.slow
-def test_any_command_line_succeeds_or_fails_in_one_line_and_leaves_nothing(tmp_path, request):
+def test_any_command_line_succeeds_or_fails_in_one_line(tmp_path, request):
     """`--lines=700` runs more of them."""
     count = request.config.getoption("--lines")
     outcomes = json.loads(attack("run_lines.py", tmp_path, count))

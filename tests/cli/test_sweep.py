@@ -31,7 +31,7 @@ def train(capsys, *words):
     return call(capsys, "train", *TINY, *words)
 
 
-def test_each_picture_of_a_folder_is_a_job_but_a_file_of_that_very_name_is_a_file(desk):
+def test_each_picture_of_a_folder_is_a_job(desk):
     arguments = parse(["content=photos [1]"], TrainConfig)
     assert arguments.multirun
     assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
@@ -61,11 +61,6 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
         (["content=empty"], "content=empty: there is no picture in that folder (.apng, "),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["-m", "seed=1,2", "output=a.png"], "all jobs of a sweep would write a.png"),
-        (["-m", "seed=1,2", "hydra.sweep.subdir=x"], "hydra.sweep.subdir=x gives several jobs one"),
-        (
-            ["-m", "seed=1,2", "size=3,4", "hydra.sweep.subdir=${seed}"],
-            "hydra.sweep.subdir=${seed}",
-        ),
         (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
         (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),
         (["-m", "seed=1,2", "hydra.sweeper._target_=a.B"], "Invalid plugin 'a.B'"),

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from film_files import frames, make, sounds
-from helpers import check_error, check_refused, files_in, picture, press, style_network
+from helpers import check_error, files_in, picture, press, style_network
 
 from styletransfer.commands.apply.command import main
 from styletransfer.films.flicker import Steady
@@ -74,7 +74,7 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
         assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # but for the codec
     assert sounds(Path("out.mp4"))[0][:2] == sounds(Path("in.mp4"))[0][:2]
     written.clear()
-    apply(output="small.webm", size=25, strip=8)
+    apply(output="small.webm", size=25)
     assert close(written, expected((19, 25)))
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
 
@@ -106,7 +106,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     with pytest.raises(Stopped):
         apply(input="album", output="done")
     part = desk / "done" / "in.styletransfer-partial.mp4"
-    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", part.name}
+    assert files_in(desk / "done").keys() == {"a.png", part.name}
     assert len(frames(part)) == 3
     assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
     assert re.search(rf"the film up to here is in .*{part.name}", caplog.text)
@@ -114,17 +114,5 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     check_error("1 of 4 files could not be painted", apply, input="album", output="done")
     assert "broken.mkv is no film that FFmpeg can read" in caplog.text
     films = ["in.mp4", "z.avi.mp4"]
-    assert files_in(desk / "done").keys() == {".styletransfer.jsonl", "a.png", *films}
+    assert files_in(desk / "done").keys() == {"a.png", *films}
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
-
-
-def test_bad_input_is_one_line_and_writes_nothing(desk):
-    before = files_in(desk)
-    cases = [
-        ({"output": "out.png"}, "input=in.mp4 is a film and output=out.png is not"),
-        ({"input": "net.safetensors"}, "net.safetensors is no film that FFmpeg can read"),
-        ({"size": 9}, "in.mp4 comes down to 9 x 7 pixels; each side needs at least 8"),
-        ({"size": 11, "steady": 0.5}, "11 x 8 pixels are too small or too narrow"),
-    ]
-    check_refused(apply, cases)
-    assert files_in(desk) == before

@@ -64,6 +64,7 @@ LINES = [
     (["--config-dir", "do${x}"], r"--config-dir do\${x}: Hydra cannot read a folder with \${"),
     (["hydra.job.chdir=true"], r"hydra\.job\.chdir=true would change what file names mean"),
     (["objective={content_weight: {}}"], r"objective=.*: {} is no value"),
+    (["size=" + "9" * 5000], r"Exceeds the limit \(4300 digits\)"),
     (["=3"], r"cannot understand '=3'; write KEY=VALUE"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
 ]

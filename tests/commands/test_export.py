@@ -2,7 +2,6 @@
 
 import importlib.util
 import json
-import logging
 import re
 import subprocess
 import sys
@@ -13,7 +12,6 @@ import pytest
 import torch
 from helpers import ROOT, check_error, picture, style_encoder, style_network
 
-from styletransfer.cli import script
 from styletransfer.commands.export.command import main
 from styletransfer.errors import pip_install
 from styletransfer.networks import Architecture, StyleNetwork, file
@@ -101,19 +99,6 @@ def test_the_consumer_in_the_docs_paints_without_our_code(desk, tmp_path):
     painted = images.read(tmp_path / "pastiche.png").rgb
     wanted = style_network(SLIM, 1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
     assert (painted - wanted).abs().max() < 0.6 / 255
-
-
-@pytest.mark.slow
-def test_it_is_one_file_that_tells_nothing_of_where_it_was_made(desk, monkeypatch, capfd):
-    monkeypatch.chdir(desk)
-    for name in ("onnxscript", "onnx_ir"):  # as in a new process
-        logging.getLogger(name).setLevel(logging.NOTSET)
-    before = (desk / "1.onnx").read_bytes()
-    assert {path.stem for path in desk.iterdir()} == {"1", "2"}
-    assert not [word for word in (b".py", b"stack_trace", str(ROOT).encode()) if word in before]
-    script("export")(["network=1.safetensors", "output=1.onnx"])
-    assert capfd.readouterr() == ("1.onnx\n", "")
-    assert (desk / "1.onnx").read_bytes() == before
 
 
 def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import call, files_in, picture, refusal, write_pictures
+from helpers import call, files_in, picture, refusal
 from PIL import Image
 
 from styletransfer import cli
@@ -124,16 +124,3 @@ def test_pictures_that_are_not_there_or_not_the_runs(desk, capsys):
     Path("run/run.json").write_text("{")
     check_error("run/run.json is damaged")
     assert not list(Path("run").glob("mix*"))
-
-
-def test_a_run_does_not_overwrite_what_it_is_made_of(here, tiny_vgg, capsys):
-    write_pictures("content_resized.png", "style.png", "pastiche.png")
-    before = files_in(here)
-    for given, message in (
-        (["content=content_resized.png", "output=x.png"], "would overwrite content="),
-        (["content=pastiche.png", "output=x.png"], "would overwrite content="),
-        (["content=style.png", "output=content_resized.png"], "two results would become"),
-    ):
-        words = ["experiment=tiny", "style=style.png", "hydra.run.dir=.", *given]
-        assert message in refusal(capsys, "train", *words)
-    assert files_in(here).items() >= before.items()

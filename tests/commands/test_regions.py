@@ -5,12 +5,10 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from helpers import MODES, call, composed, stop_after, write_pictures
+from helpers import call, stop_after, write_pictures
 from PIL import Image
 
 from styletransfer.api import stylize
-from styletransfer.commands.compare import compare
-from styletransfer.commands.explain.command import main as explain
 
 TRAIN = ("train", "experiment=tiny", "content=content.png", "style=a.png")
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
@@ -53,19 +51,6 @@ def test_a_protected_run_resumes_only_with_its_own_mask(train, monkeypatch):
     Path("left.png").write_bytes(mask)
     assert train(*settings, "hydra.run.dir=run", "resume=auto")[0] == 0
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
-
-
-def test_compare_and_explain_take_regions(tmp_path):
-    settings = ["experiment=tiny", "content=content.png", "steps=2", *TWO[:2]]
-    settings += ["++region_styles={red:1,blue:2}", "protect=left.png"]
-    mask = np.zeros((24, 32), np.uint8)
-    mask[:, 8:24] = 255  # half of each region is protected
-    Image.fromarray(mask).save("left.png")
-    compare(composed("compare", *settings, "points=2", "rounds=1"), tmp_path / "compare")
-    made = {path.name for path in (tmp_path / "compare").iterdir()}
-    assert {f"{mode}.png" for mode in MODES} <= made
-    explain(composed("explain", *settings), tmp_path / "explain")
-    assert "red" in (tmp_path / "explain" / "explain.html").read_text()
 
 
 def test_python_says_the_same_with_arrays(train):

@@ -79,8 +79,6 @@ def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     assert stopped.stderr.count("error: ") == 1
     assert "error: interrupted\n" in stopped.stderr
     assert "run the same command to go on" in stopped.stdout
-    assert stopped.stderr.count("threads at the end: ") == 2, stopped.stderr
-    assert "gloo" not in stopped.stderr  # the group's, which could abort a process that ends
     both = Path("both").absolute()
     assert state_of(both)[1] == 4
     killed = torchrun(2, "killed", "train_network", *NETWORK, "hydra.run.dir=both")

@@ -78,7 +78,7 @@ def test_the_choices_that_a_seed_draws_stay_the_same():
         drawn = generator(seed)
         picture(32, drawn)
         digest.update(torch.randint(2**31, (2,), generator=drawn).numpy().tobytes())
-    assert digest.hexdigest()[:16] == "9da8c30bf9f37da2"
+    assert digest.hexdigest()[:16] == "38e1d03cd189e0ab"
 
 
 def test_procedural_pictures_are_varied_and_the_same_for_a_seed():

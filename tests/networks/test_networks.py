@@ -1,4 +1,4 @@
-"""Style networks: layers against one-line formulas, painting fast, in strips; and their files."""
+"""Style networks: layers against one-line formulas, painting fast; and their files."""
 
 import json
 import math
@@ -13,8 +13,7 @@ from torch import nn
 
 from styletransfer.commands.train_network.trainer import schedule
 from styletransfer.features import weights
-from styletransfer.networks import LAYOUTS, Architecture, deployed, file, in_strips
-from styletransfer.networks.deploy import measured
+from styletransfer.networks import LAYOUTS, Architecture, deployed, file
 from styletransfer.networks.encoder import finished, palette
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
@@ -42,7 +41,6 @@ def test_layers_reflect_borders_repeat_pixels_and_add_inputs():
     repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)
     reflected = nn.functional.pad(repeated, (1, 1, 1, 1), mode="reflect")
     by_hand = nn.functional.conv2d(reflected, conv.conv.weight)
-    assert relative_error(conv.convolved(x), by_hand) < 1e-14
     after, one = nn.functional.instance_norm(by_hand).relu(), torch.ones(1, 1).double()
     assert relative_error(conv(x, one), after) < 1e-13
     convs = [NormedConv(3, 3, 1), NormedConv(3, 3, 1, relu=False)]
@@ -51,7 +49,7 @@ def test_layers_reflect_borders_repeat_pixels_and_add_inputs():
 
 
 @pytest.mark.parametrize("layout", [SLIM, Architecture((8, 3, 17), 0)])
-def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout):
+def test_a_deployed_network_paints_the_same_at_any_size(layout):
     trained = network(layout)
     fast = deployed(trained, torch.float64)
     for size in ((8, 8), (9, 14), (31, 10), (70, 24)):
@@ -63,9 +61,6 @@ def test_rewritten_and_in_strips_it_paints_the_same_at_any_size(layout):
         edge = torch.nn.functional.pad(image, (0, -size[1] % 4, 0, -size[0] % 4), "replicate")
         repeated = trained(edge, BLEND)[:, :, : size[0], : size[1]]
         assert torch.equal(painted, repeated)
-        for rows in (4, 20, 1000):
-            assert (in_strips(fast, image, BLEND, rows) - painted).abs().max() < 1e-10
-        assert (in_strips(trained, image, BLEND, 12) - painted).abs().max() < 1e-10
 
 
 def test_each_picture_of_a_batch_has_a_style_of_its_own():
@@ -81,30 +76,13 @@ def test_each_picture_of_a_batch_has_a_style_of_its_own():
 
 
 @pytest.mark.parametrize(("dtype", "error"), [(torch.float32, 1e-4), (torch.bfloat16, 0.2)])
-def test_in_lower_precision_it_is_close_whole_and_in_strips(dtype, error):
-    """Of a picture whose parts differ much, so that the statistics of a strip would show."""
+def test_in_lower_precision_it_is_close(dtype, error):
     trained, image = network(LAYOUTS["tiny"]), picture(3, 64, 40)
-    image[:, :, :32] *= 0.1
     exact = trained(image, BLEND)
-    fast, given = deployed(trained.float(), dtype), (image.float(), BLEND.float())
-    for painted in (fast(*given), in_strips(fast, *given, 16)):
-        assert painted.dtype == torch.float32
-        assert 0 < (painted - exact).abs().max() < error
-        assert (painted - exact).abs().mean() < error / 12
-
-
-@pytest.mark.parametrize("dtype", [torch.float64, torch.float32, torch.bfloat16])
-def test_statistics_are_those_of_the_features(dtype):
-    """Of features far from zero, where bfloat16 and a difference of squares would fail."""
-    generator = torch.Generator().manual_seed(0)
-    for channels in (3, 8, 40):
-        features = 30 + torch.rand(2, channels, 9, 20, generator=generator)
-        x = features.to(dtype).contiguous(memory_format=torch.channels_last)
-        statistics = measured(x)
-        variance, mean = torch.var_mean(x.double(), (2, 3), correction=0, keepdim=True)
-        assert statistics.mean.shape == statistics.variance.shape == mean.shape
-        assert relative_error(statistics.mean.double(), mean) < 1e-5
-        assert relative_error(statistics.variance.double(), variance) < 1e-3
+    painted = deployed(trained.float(), dtype)(image.float(), BLEND.float())
+    assert painted.dtype == torch.float32
+    assert 0 < (painted - exact).abs().max() < error
+    assert (painted - exact).abs().mean() < error / 12
 
 
 @pytest.mark.parametrize("steps", [1, 9, 600])
@@ -127,14 +105,11 @@ def saved(tmp_path):
     return tmp_path / "net.safetensors"
 
 
-def changed(path, tensors=None, **told):
-    """Write a file again with other metadata, and other tensors under their right hash."""
+def changed(path, **told):
+    """Write a file again with other metadata."""
     with safe_open(path, framework="pt") as stored:
         told = json.loads(stored.metadata()["styletransfer"]) | told
         values = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    if tensors is not None:
-        values |= tensors
-        told["sha256"] = weights.digest(values)
     path.unlink()  # what has been read may still be mapped to it
     save_file(values, path, metadata={"styletransfer": json.dumps(told)})
     return path
@@ -170,26 +145,12 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     saved.write_bytes(whole[:-1] + bytes([whole[-1] ^ 1]))
     check_error("is damaged: its tensors", file.read, saved)
     saved.write_bytes(whole)
-    broken = {"segments.0.convs.0.norm.scale": torch.full((2, 2), torch.nan)}
-    check_error("not finite", file.read, changed(saved, broken))
     weights.write(tmp_path / "features.safetensors", {"features.0.weight": torch.zeros(1)})
     features = (tmp_path / "features.safetensors").read_bytes()
     for content in (whole[: len(whole) // 2], b"hello", b"", features):
         saved.write_bytes(content)
         check_error("is no style network", file.read, saved)
     check_error("no style network at", file.read, tmp_path)
-
-
-def test_float16_is_read_and_other_types_are_refused(saved):
-    whole, theirs = saved.read_bytes(), file.read(saved).network.state_dict()
-    half = file.read(changed(saved, {name: value.half() for name, value in theirs.items()}))
-    for name, value in half.network.state_dict().items():
-        assert torch.equal(value, theirs[name].half().float())
-    for kind in (torch.float64, torch.bfloat16, torch.int64, torch.bool, torch.complex64):
-        saved.write_bytes(whole)
-        name = next(iter(theirs))
-        changed(saved, {name: theirs[name].to(kind)})
-        check_error("it may hold float32 and float16", file.read, saved)
 
 
 def test_each_bundled_network_is_small_and_has_a_card():

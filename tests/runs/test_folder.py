@@ -7,7 +7,7 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
-from styletransfer.runs.folder import Step, read_error, read_run, read_steps, write_record
+from styletransfer.runs.folder import Step, read_run, read_steps, write_record
 from styletransfer.runs.recipe import check_recipe, recipe, settings
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.settings.networks import TrainNetworkConfig
@@ -70,13 +70,6 @@ def test_steps_that_can_be_read(tmp_path):
     ]
     (tmp_path / "metrics.jsonl").write_bytes("\n".join(lines).encode() + b"\xff")
     assert [*read_steps(tmp_path)] == [Step(1, 1, {"total": 2.5}), Step(3, 1, {})]
-
-
-def test_why_a_job_failed(tmp_path):
-    assert read_error(tmp_path) is None
-    for text, reason in ((b"", None), (b" \n\n", None), (b"a\nb\n\n", "b"), (b"\xff", "\ufffd")):
-        (tmp_path / "error.txt").write_bytes(text)
-        assert read_error(tmp_path) == reason
 
 
 @pytest.fixture

@@ -1,16 +1,12 @@
 """The plain loop as a second opinion, and scripts/benchmark.py on tiny pictures."""
 
 import json
-import math
-from dataclasses import fields, replace
+from dataclasses import fields
 
 import pytest
-import torch
 from helpers import (
     LAYERS,
     MODES,
-    check_error,
-    check_refused,
     composed,
     layers,
     picture,
@@ -18,18 +14,15 @@ from helpers import (
     tiny_network,
 )
 
-from benchmarks import plain
 from styletransfer.features import build_features, vgg
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.settings import FeaturesConfig, ObjectiveConfig
-from tools.benchmark import reference
+from styletransfer.settings import FeaturesConfig
 from tools.benchmark.command import benchmark
 from tools.benchmark.config import BenchmarkConfig
-from tools.benchmark.quality import measure_quality
-from tools.benchmark.reference import SCALE, plain_loop
+from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Row, Spread, cost_of_regions
 
@@ -83,43 +76,3 @@ def test_a_run_writes_a_row_for_each_kind(tiny, tmp_path):
         assert set(row) == {field.name for field in fields(Row)}
         assert min(row["seconds"]["median"], row["peak_memory_bytes"]) > 0
         assert row["memory_kind"] == "tensors"
-
-
-class Scripted(plain.PlainLoop):
-    """A plain loop that returns these losses, and then these objectives in their order."""
-
-    losses: tuple[float, ...] = (3.0, 1.0, math.nan, 2.0)
-
-    def run(self, evaluations):
-        self.objectives = iter((5.0, 1.0, 4.0, 0.5, 0.25, 0.125))
-        return [SCALE * loss for loss in self.losses]
-
-    def objective(self, image):
-        return torch.tensor(SCALE * next(self.objectives), dtype=torch.float64)
-
-
-def test_the_first_picture_as_good_as_plains_best_counts(tiny, monkeypatch):
-    """Pictures come at steps 5 and 10, and at the end."""
-    monkeypatch.setattr(reference, "PlainLoop", Scripted)
-    config = composed("benchmark", *tiny, "quality_size=32", "steps=11")
-    quality = measure_quality(config)
-    assert (quality.target, quality.plain_best_evaluation) == (1.0, 2)
-    assert (quality.job_evaluations, quality.job_steps) == (10, 11)
-    assert (quality.plain_final, quality.job_final) == (4.0, 0.5)
-    assert (quality.float32_final, quality.relay_final) in ((None, 0.25), (0.25, 0.125))
-    assert quality.ratio == quality.seconds / quality.plain_seconds
-    monkeypatch.setattr(Scripted, "losses", (math.nan, math.inf))
-    check_error("never finite", measure_quality, config)
-
-
-def test_bad_input_is_one_line_and_leaves_nothing(tiny, tmp_path):
-    bad = [
-        ({"sizes": [32, 32]}, "each once"),
-        ({"sizes": [1]}, "too small for relu2_1"),
-        ({"modes": ["autograd"]}, "unknown loss mode 'autograd'; choose fake_backward,"),
-        ({"tile": 1}, "tile=1 must be at least 2"),
-        ({"objective": ObjectiveConfig(tv_weight=0.1)}, "not what the plain loop does"),
-    ]
-    good = composed("benchmark", *tiny)
-    check_refused(lambda **given: benchmark(replace(good, **given), tmp_path / "run"), bad)
-    assert not (tmp_path / "run").exists()

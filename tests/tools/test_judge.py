@@ -22,9 +22,7 @@ from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from tools.judge.command import judge, main, run
-from tools.judge.comparisons import compare, palette_distance, sliced_wasserstein, ssim
 from tools.judge.config import JudgeConfig, PairConfig
-from tools.judge.probes import PROBES, probe
 from tools.judge.verdict import errors_under
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -66,19 +64,12 @@ def test_every_pair_is_painted_judged_and_shown(config, capsys):
     run(config, Path("run"))
     printed, written = capsys.readouterr().out, json.loads(Path("run/judge.json").read_text())
     pair = written["pairs"]["a x oil"]
-    assert list(pair) == ["content", "random", "bundled", "vgg19", "style"]
-    content, style = (images.read(x).rgb for x in ("photos/a.png", "styles/oil.png"))
-    for name in ("content", "random", "bundled", "vgg19"):
-        image = images.read(Path("run") / pair[name]["image"]).rgb
-        assert pair[name]["probes"] == pytest.approx(probe(image), abs=3e-3)
-        compared = compare(image, content, style)
-        assert pair[name]["comparisons"] == pytest.approx(compared, abs=3e-3)
+    assert list(pair) == ["content", "random", "bundled", "vgg19"]
     unchanged, tested, best = (pair[name]["J"] for name in ("content", "bundled", "vgg19"))
     gap = pair["bundled"]["gap_closed"]
     assert gap == pytest.approx((unchanged - tested) / (unchanged - best))
     assert images.read("run/contact_sheet.png").size == (20, 80)
     assert f"a x oil: gap closed {gap:.3f}\n" in printed
-    assert all(f"| {name}" in printed for name in (*PROBES, *compared))
 
 
 def test_each_content_is_judged_in_each_style_of_a_network(of_networks):
@@ -87,7 +78,7 @@ def test_each_content_is_judged_in_each_style_of_a_network(of_networks):
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
     network = file.read(Path("net.safetensors")).network
     for name, row in written["pairs"].items():
-        assert list(row) == ["content", "network", "bundled", "vgg19", "style"]
+        assert list(row) == ["content", "network", "bundled", "vgg19"]
         content = images.read(Path("photos") / f"{name[0]}.png").rgb
         blend = torch.tensor([[0.0, 1.0] if name.endswith("oil") else [1.0, 0.0]])
         shown = images.read(Path("run") / row["network"]["image"]).rgb
@@ -113,31 +104,3 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks, capsys):
     assert not Path("run").exists()
     assert "\nsteps=100 " in call(capsys, "--help", run=main)[1].out
     assert "no weights file at gone" in refusal(capsys, "vgg19.weights=gone.pth", run=main)
-
-
-def test_each_probe_sees_its_own_damage_only():
-    flat = torch.full((1, 3, 48, 64), 0.5, dtype=torch.float64)
-    rows, columns = torch.arange(48)[:, None], torch.arange(64)
-    checkered = probe(flat + 0.1 * (1 - 2 * ((rows + columns) % 2)))
-    assert checkered["grain"] == pytest.approx(0.1, rel=0.05)  # but at the border
-    assert checkered["local contrast"] < 0.01
-    ramp = probe(flat + columns / 100 - 0.32)
-    assert ramp["local contrast"] == pytest.approx(0.01 * ((16**2 - 1) / 12) ** 0.5, rel=0.05)
-    assert ramp["grain"] < 0.002
-
-
-def test_palettes_are_as_far_apart_as_their_colours():
-    image = picture(0)
-    for same in (image.flip(2, 3), image.repeat(1, 1, 2, 1)):
-        assert palette_distance(image, same) == pytest.approx(0.0, abs=1e-9)
-    black, white = torch.zeros(1, 3, 4, 4), torch.ones(1, 3, 5, 7)
-    assert palette_distance(black, white) == pytest.approx(1.0, abs=1e-6)
-    points, shift = picture(1)[0].flatten(1).double(), torch.tensor([[0.3], [-0.4], [1.2]])
-    assert sliced_wasserstein(points, points + shift) == pytest.approx(1.3)
-
-
-def test_ssim_by_hand():
-    image, grey = picture(0), torch.full((1, 3, 16, 20), 0.2)
-    assert ssim(image, image) == pytest.approx(1.0)
-    # Flat pictures differ in their means alone, 0.2 and 0.8; K1 is 0.01.
-    assert ssim(grey, 4 * grey) == pytest.approx((0.32 + 1e-4) / (0.68 + 1e-4))

@@ -9,7 +9,6 @@ for, whole and tiled. By default it takes at most ten minutes on a slow laptop. 
     precisions=[bfloat16]    fewer or other precisions; emulated=true for those without units, too
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
-    quality=true             also: how soon is the default job as good as the plain loop?
 
 The table is printed; benchmark.json and benchmark.md land in the run folder. Run it on a quiet
 machine, and copy results that are meant to be kept into benchmarks/results/.
@@ -44,7 +43,6 @@ from styletransfer.system.memory import free_bytes
 from tools import CONFIGS
 from tools.benchmark import rows as ways
 from tools.benchmark.config import BenchmarkConfig, check, default_config
-from tools.benchmark.quality import measure_quality
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
@@ -81,8 +79,8 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
     what a person has to have (see `resident.peak_resident`).
 
-    The files are written after each size, the smallest first, and again after time to quality, so
-    that a benchmark that is stopped early keeps what was measured. (UserError: bad input, before
+    The files are written after each size, the smallest first, so that a benchmark that is stopped
+    early keeps what was measured. (UserError: bad input, before
     anything is measured.)
     """
     check(config)
@@ -105,11 +103,6 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
             rows += measure_size(config, network, chosen, size, bar)
             results = summary(config, device, rows, skipped)
             write(results, folder)
-    if config.quality:
-        if config.features.weights == "random":
-            logger.warning("quality=true on random weights says little; name features.weights=")
-        results = replace(results, quality=measure_quality(config))
-        write(results, folder)
     return results
 
 

@@ -9,7 +9,6 @@ from styletransfer.settings import (
     ASSETS,
     FeaturesConfig,
     ObjectiveConfig,
-    OptimizerConfig,
     StyleTransferConfig,
     path,
     schemas,
@@ -43,14 +42,6 @@ class BenchmarkConfig:
     regions: list[int] = field(default_factory=list)
     """Also measure autograd_function with the picture divided into so many regions, of two styles
     in turn, such as [2,4]."""
-    quality: bool = False
-    """Also measure how soon the default job is as good as the plain loop."""
-    quality_size: int = 512
-    """Longer side in pixels of the pictures for that."""
-    quality_steps: int = 300
-    """Evaluations of the plain loop for that. Default: the tutorials'."""
-    steps: int = 100
-    """Steps of the default job for that."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0
@@ -60,12 +51,11 @@ class BenchmarkConfig:
     )
     """Max pooling and ImageNet's preprocessing, which is what the plain loop has."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
 
 
 def check(config: BenchmarkConfig) -> None:
     """Check the numbers and names (UserError: naming the key, its value and what it may be)."""
-    for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0), ("quality_steps", 1)):
+    for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0)):
         if getattr(config, key) < low:
             raise UserError(f"{key}={getattr(config, key)} must be {low} or more")
     for key in ("sizes", "modes", "precisions"):
@@ -91,7 +81,7 @@ def check(config: BenchmarkConfig) -> None:
     ):
         if value != only:
             raise UserError(f"{key}={value} is not what the plain loop does; leave it at {only}")
-    schemas.check(default_config(config, config.quality_size))
+    schemas.check(default_config(config, max(config.sizes)))
 
 
 def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
@@ -100,10 +90,8 @@ def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
         content=config.content,
         style=config.style,
         size=size,
-        steps=config.steps,
         device=config.device,
         seed=config.seed,
         features=config.features,
-        optimizer=config.optimizer,
         objective=config.objective,
     )

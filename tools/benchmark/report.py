@@ -1,11 +1,10 @@
 """A benchmark as JSON, as Markdown and as sentences."""
 
 import json
-from collections.abc import Mapping
 from dataclasses import asdict
 
 from styletransfer.system.measure import table
-from tools.benchmark.results import Benchmark, Quality, cost_of_regions
+from tools.benchmark.results import Benchmark, cost_of_regions
 
 
 def as_json(benchmark: Benchmark) -> str:
@@ -62,41 +61,4 @@ def sentences(benchmark: Benchmark) -> list[str]:
         )
     if any(not row.native for row in benchmark.rows):
         lines.append("Rows called emulated use a precision that this device has no units for.")
-    if benchmark.quality is not None:
-        lines += _quality_sentences(benchmark.quality, benchmark.settings)
     return lines + [f"Left out: {what}." for what in benchmark.skipped]
-
-
-def _quality_sentences(
-    quality: Quality, settings: Mapping[str, str | int | list[int]]
-) -> list[str]:
-    """Return the sentences on the quality of the default job."""
-    plain = (
-        f"the plain loop's best objective of {quality.plain_evaluations} evaluations at "
-        f"{quality.width} x {quality.height} pixels ({settings['weights']} weights)"
-    )
-    ended = f"{quality.job_final / quality.target:.3f} times that"
-    if quality.ratio is None:
-        lines = [
-            f"The default job ({quality.job_precision}, {quality.job_steps} steps) did not reach "
-            f"{plain}: it ended at {ended}, in "
-            f"{quality.job_total_seconds / quality.plain_seconds:.3f} times the time."
-        ]
-    else:
-        lines = [
-            f"The default job ({quality.job_precision}) reached {plain} in {quality.ratio:.3f} "
-            f"times its time (1/{1 / quality.ratio:.1f}), after {quality.job_evaluations} "
-            f"evaluations of its own, and ended at {ended} objective."
-        ]
-    if quality.float32_final is not None:
-        lines.append(
-            f"Its objective at the end is {quality.job_final / quality.float32_final:.3f} times "
-            "that of the same job in float32."
-        )
-    if quality.relay_seconds is not None and quality.relay_final is not None:
-        lines.append(
-            "Begun by the bundled network it ended at "
-            f"{quality.relay_final / quality.target:.3f} times the plain loop's best objective, in "
-            f"{quality.relay_seconds / quality.plain_seconds:.3f} times the time."
-        )
-    return lines

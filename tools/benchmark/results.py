@@ -44,32 +44,6 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Quality:
-    """How soon the default job is as good as the plain loop. One run of each.
-
-    All objectives are the plain loop's own, in float32, in units of the package's weights.
-    """
-
-    width: int  # of the picture in pixels
-    height: int
-    ratio: float | None  # seconds over plain_seconds; None if the job never reached the target
-    seconds: float | None  # of the job until the first picture that is as good, without judging
-    plain_seconds: float  # of the plain loop until its best evaluation
-    target: float  # the lowest objective among the plain loop's evaluations
-    plain_evaluations: int
-    plain_best_evaluation: int  # the one, from 1, that met the target
-    plain_final: float | None  # the objective at the plain loop's last picture, if it is finite
-    job_evaluations: int  # steps of the job until then, or in all
-    job_steps: int  # planned for the job
-    job_total_seconds: float
-    job_final: float  # the objective at the job's result
-    float32_final: float | None  # at that of the job in float32, where precision=auto is another
-    job_precision: str  # what precision=auto chose
-    relay_seconds: float | None = None  # of a job that the bundled network begins, if not its own
-    relay_final: float | None = None  # the objective at that job's result
-
-
-@dataclass(frozen=True)
 class Benchmark:
     """The contents of benchmark.json."""
 
@@ -77,7 +51,6 @@ class Benchmark:
     machine: dict[str, str | int]  # see `measure.describe_machine`
     rows: list[Row]  # by size, plain first
     skipped: list[str]  # what was left out, and why
-    quality: Quality | None = None
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:

@@ -3,8 +3,7 @@
 For each pair of pictures, one and the same job runs under a random VGG-19, the bundled network and
 VGG-19 itself; or, with `judged=networks networks=FILE`, a style network paints in one pass beside
 the optimiser. VGG-19 then says how far each pastiche is from the style (Gram matrices at five
-layers) and from the content; probes, which know no network, look for faults that losses do not
-tell, and comparisons, with content and style, are of what no optimiser has used.
+layers) and from the content.
 """
 
 from collections.abc import Callable, Mapping
@@ -22,10 +21,8 @@ from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 from tools import CONFIGS
-from tools.judge.comparisons import compare
 from tools.judge.config import JudgeConfig
 from tools.judge.pairs import Pair, check_pairs, load_pairs
-from tools.judge.probes import probe
 from tools.judge.rivals import Pastiche, pairs_of, read_networks, rivals
 from tools.judge.verdict import Judgement, Verdict, as_json, errors_under, gap_closed, tables
 
@@ -60,20 +57,15 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     vgg19 = optimize_for_inference(vgg19.ended_at(judged), device, torch.float32)
     painters = rivals(config, known, device, dtype)
     check_folder(folder / "judge.json")
-    judgement = Judgement({}, {}, {}, "bundled", {})
+    judgement = Judgement({}, "bundled", {})
     if known:
-        judgement = Judgement({}, {}, {}, "network", STYLE_LAYER_FACTORS)
+        judgement = Judgement({}, "network", STYLE_LAYER_FACTORS)
     rows: list[list[Tensor]] = []
     for pair in pairs:
         row = {"content": Pastiche(pair.content, 0.0)}
         row |= {name: paint(pair) for name, paint in painters.items()}
         judgement.verdicts[pair.name] = judge_pair(vgg19, pair, row, judgement.factors)
         pictures = {name: pastiche.image for name, pastiche in row.items()}
-        probed = {"style": pair.style, **pictures}
-        judgement.probes[pair.name] = {name: probe(image) for name, image in probed.items()}
-        judgement.comparisons[pair.name] = {
-            name: compare(image, pair.content, pair.style) for name, image in pictures.items()
-        }
         for name, image in pictures.items():
             images.write(folder / pair.file(name), image)
         rows.append(list(pictures.values()))

@@ -11,7 +11,6 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYERS
 from styletransfer.system.measure import table
-from tools.judge.probes import PROBES
 
 
 @dataclass(frozen=True)
@@ -68,8 +67,6 @@ class Judgement:
     """The verdicts on all pairs."""
 
     verdicts: dict[str, dict[str, Verdict]]  # pair -> who painted -> verdict on the picture
-    probes: dict[str, dict[str, dict[str, float]]]  # pair -> who painted, or style -> values
-    comparisons: dict[str, dict[str, dict[str, float]]]  # pair -> who painted -> figures
     tested: str  # who is under test
     factors: Mapping[str, float]  # of layers in J; 1 for others
 
@@ -97,13 +94,10 @@ def as_json(judgement: Judgement) -> dict[str, object]:
                     "gap_closed": gap_closed(row, rival),
                     "errors": verdict.errors,
                     "seconds": verdict.seconds,
-                    "probes": judgement.probes[pair][rival],
-                    "comparisons": judgement.comparisons[pair][rival],
                     "image": verdict.image,
                 }
                 for rival, verdict in row.items()
             }
-            | {"style": {"probes": judgement.probes[pair]["style"]}}
             for pair, row in verdicts.items()
         },
     }
@@ -124,16 +118,6 @@ def tables(judgement: Judgement) -> dict[str, str]:
     gaps["mean"] = [mean(column) for column in zip(*gaps.values(), strict=True)]
     painted = columns[1:]  # nobody painted the content picture
     seconds = [f"{mean(row[name].seconds for row in verdicts):.3g}" for name in painted]
-    probed, probes = ["style", *columns], list(judgement.probes.values())
-    seen = [
-        [probe, *(f"{mean(row[picture][probe] for row in probes):.4f}" for picture in probed)]
-        for probe in PROBES
-    ]
-    comparisons = list(judgement.comparisons.values())
-    compared = [
-        [figure, *(f"{mean(row[name][figure] for row in comparisons):.4f}" for name in columns)]
-        for figure in comparisons[0]["content"]
-    ]
     return {
         "error under VGG-19, mean over pairs": table(["layer", *columns], errors),
         "gap closed" + (counted and f"; {counted}"): table(
@@ -141,6 +125,4 @@ def tables(judgement: Judgement) -> dict[str, str]:
             [[pair, *(f"{gap:.3f}" for gap in row)] for pair, row in gaps.items()],
         ),
         "seconds, mean over pairs": table(["", *painted], [["seconds", *seconds]]),
-        "probes, mean over pairs": table(["probe", *probed], seen),
-        "beside content and style, mean over pairs": table(["figure", *columns], compared),
     }

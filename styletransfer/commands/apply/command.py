@@ -1,17 +1,13 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure; a second call paints only missing files and files whose inputs have changed.
+structure; a second call paints only the files that are missing there.
 """
 
-import hashlib
-import json
 import logging
 import os
 import sys
-from contextlib import suppress
 from pathlib import Path
-from typing import Any
 
 from tqdm.auto import tqdm
 
@@ -25,25 +21,12 @@ from styletransfer.pictures.formats import (
     picture_extensions,
     warn_of_others,
 )
-from styletransfer.runs.recipe import settings
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
-from styletransfer.system.files import (
-    check_folder,
-    check_outputs,
-    keep_lines,
-    locked,
-    remove_stale,
-    sha256,
-)
+from styletransfer.system.files import check_folder, check_outputs, locked, remove_stale
 from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
-
-# In the painted folder: one line before each file is painted, and one line after.
-RECORD = ".styletransfer.jsonl"
-# Keys left out of a pastiche's hash; the network counts by the SHA-256 of its file.
-FREE_KEYS = ("input", "output", "network", "device", "strip")
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
@@ -90,38 +73,26 @@ def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Paint all files without a current pastiche (UserError, at the end: files that failed)."""
+    """Paint the files whose pastiche does not exist (UserError, at the end: files that failed)."""
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for _, path in files for name in _written(path)]
-    beside = _read_beside(config, network)
-    check_outputs(written, [*beside, *(("input", path) for path, _ in files)])
-    painter, values = Painter(config), settings(config, FREE_KEYS)
-    depends_on = {key: values[key] for key in values if key not in FREE_KEYS}
-    depends_on["read"] = [sha256(path) for _, path in beside if os.path.isfile(path)]
+    inputs = (("input", path) for path, _ in files)
+    check_outputs(written, [*_read_beside(config, network), *inputs])
+    painter = Painter(config)
     target.mkdir(parents=True, exist_ok=True)
     with locked(target, "choose another output"):
-        made = _made(target)
-        for _, path in files:
-            if os.path.lexists(path) and path not in made:
-                raise UserError(
-                    f"{path} is there already, and was not painted by this command; move it away, "
-                    "or choose another output"
-                )
         for folder in {path.parent for _, path in files}:
             remove_stale(folder)
-        work = [(path, pastiche, _made_of(path, depends_on)) for path, pastiche in files]
-        left = [one for one in work if not one[1].exists() or made.get(one[1]) != one[2]]
+        left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
         if done := len(files) - len(left):
-            logger.info("%d of %d files are there already", done, len(files))
+            logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
         failed = 0
         bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
-        for path, pastiche, made_of in bar:
+        for path, pastiche in bar:
             bar.set_postfix_str(path.name)
             try:
-                _note(target, pastiche, None)
                 paint(painter, path, pastiche)
-                _note(target, pastiche, made_of)
             except UserError as error:
                 failed += 1
                 logger.warning("%s", error)
@@ -148,7 +119,7 @@ def check_folders(source: Path, target: Path) -> None:
         raise UserError(f"output={target} and input={source} lie in one another; choose another")
     if os.path.exists(outputs) and not os.path.isdir(outputs):
         raise UserError(f"output={target} is a file, and input={source} a folder; name a folder")
-    check_folder(outputs / RECORD)
+    check_folder(outputs / "picture")
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
@@ -173,43 +144,11 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
-    """Return (key, file) of the network, of the regions, and of styles that are pictures."""
-    pictures = {"style": config.style, "content_regions": config.content_regions}
-    named = [(key, path) for key, value in pictures.items() for path in each(value)]
-    return [("network", network), *((key, path) for key, name in named for path in files_at(name))]
+    """Return (key, file) of the network, and of styles that are pictures."""
+    styles = [path for name in each(config.style) for path in files_at(name)]
+    return [("network", network), *(("style", path) for path in styles)]
 
 
 def _written(target: Path) -> tuple[Path, ...]:
     """Return the files that painting `target` writes; an incomplete film has another name."""
     return files_of(target) if is_film(target) else (target,)
-
-
-def _made(folder: Path) -> dict[Path, str | None]:
-    """Return file -> hash of its inputs, None if incomplete, from the folder's record."""
-    made: dict[Path, str | None] = {}
-
-    def take(line: dict[str, Any]) -> bool:
-        made[folder / line["file"]] = line["made_of"]
-        return True
-
-    if (folder / RECORD).exists():
-        keep_lines(folder / RECORD, take)
-    return made
-
-
-def _note(folder: Path, pastiche: Path, made_of: str | None) -> None:
-    """Record the hash of a pastiche's inputs; None before it is painted."""
-    line = json.dumps({"file": pastiche.relative_to(folder).as_posix(), "made_of": made_of})
-    try:
-        with (folder / RECORD).open("a", encoding="utf-8") as file:
-            file.write(line + "\n")
-    except OSError as error:
-        raise UserError(f"cannot write {folder / RECORD}: {error.strerror}") from error
-
-
-def _made_of(path: Path, values: dict[str, Any]) -> str:
-    """Return a SHA-256 of the settings and of a picture's modification time and length."""
-    with suppress(OSError):  # reading it raises later
-        found = path.stat()
-        values = values | {"time": found.st_mtime_ns, "bytes": found.st_size}
-    return hashlib.sha256(json.dumps(values, sort_keys=True).encode()).hexdigest()

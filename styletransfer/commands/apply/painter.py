@@ -3,10 +3,10 @@
 import logging
 import math
 import os
-from functools import partial
 from pathlib import Path
 
 import torch
+from rich.filesize import decimal
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
@@ -14,9 +14,8 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
 from styletransfer.films.write import CODECS, FilmWriter
-from styletransfer.job.load import files_of, read_content_regions, style_image
-from styletransfer.networks import deployed, in_strips
-from styletransfer.networks.deploy import HALO
+from styletransfer.job.load import files_of, style_image
+from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
     finished,
@@ -26,10 +25,9 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.file import network_file, read
-from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
+from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors, is_grey
-from styletransfer.pictures.regions import assign, check_aspect
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
 from styletransfer.system.devices import choose_device, choose_precision
@@ -40,20 +38,15 @@ logger = logging.getLogger(__name__)
 # Most feature maps in float32 at full size that exist at one time: 3.3 were measured (convolved,
 # normed and reflected), and the library needs some more.
 MAPS = 5
-# Share of the free memory that painting a whole picture may take.
-SHARE = 0.5
-# Pixels of a strip of a picture that needs more.
-STRIP = 2**20
 # Longer side in pixels of the copy of a content image from which its own style is computed, with
 # which `strength` below 1 blends.
-LOOKED_AT = 512
+OWN_STYLE_SIDE = 512
 
 
 class Painter:
     """A style network, ready to paint as `config` says (UserError: a setting out of range)."""
 
     def __init__(self, config: ApplyConfig) -> None:
-        check(config)
         self.config, self.device = config, choose_device(config.device)
         file = read(network_path(config))
         dtype, encoder = choose_precision(config.precision, self.device), file.network.encoder
@@ -61,64 +54,37 @@ class Painter:
         if not encoder and config.strength != 1:
             raise UserError(f"strength={config.strength} needs a network that knows any style")
         styles = self.paintings.files if self.paintings else file.styles
-        self.regions = read_content_regions(config)
-        if self.regions is None:
-            self.blend = blend(config, styles, named=not encoder).to(self.device)
-        else:
-            if config.style_weights or (config.style is not None and not encoder):
-                raise UserError(
-                    "with content_regions each region has one of the network's styles; leave "
-                    "style_weights out, and style where it is a name"
-                )
-            chosen = assign(self.regions, config.region_styles, len(styles))
-            self.blend = torch.eye(len(styles))[chosen].to(self.device)
+        self.blend = blend(config, styles, named=not encoder).to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche of a picture of `size`, called `name`.
 
-        (UserError: the picture is too small, or has another aspect ratio than the regions.)
+        (UserError: the picture is too small, or too large for the memory.)
         """
-        if self.regions is not None:
-            check_aspect(self.regions.size, size, self.regions.source)
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
         if min(size) < SMALLEST_SIDE:
             pixels = f"{size[1]} x {size[0]} pixels"
             least = f"each side needs at least {SMALLEST_SIDE}"
             raise UserError(f"{name} comes down to {pixels}; {least}")
+        needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
+        if needed > (free := free_bytes(self.device)):
+            largest = int(max(size) * math.sqrt(free / needed))
+            raise UserError(f"{name} needs {decimal(needed)} of memory; choose size={largest}")
         return size
 
-    def rows(self, size: tuple[int, int]) -> int:
-        """Return how many rows of a picture (height, width) are painted at a time."""
-        height, width = size
-        needed = 4 * MAPS * self.network.layout.widths[0] * height * width
-        fits = needed <= SHARE * free_bytes(self.device)
-        rows = self.config.strip or (height if fits else max(2 * HALO, STRIP // width))
-        if rows < height:
-            logger.info("%d x %d pixels in strips of %d rows", width, height, rows)
-        return rows
-
     @torch.no_grad()
-    def paint(self, content: Tensor, rows: int) -> Tensor:
+    def paint(self, content: Tensor) -> Tensor:
         """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
-        if self.paintings:
-            self.paintings.set_rows(self.network, image)
-        paint = partial(in_strips, rows=rows) if rows < image.shape[2] else nn.Module.__call__
-        size, pastiches = (content.shape[2], content.shape[3]), []
-        for shares in self.blend:
-            pastiche = paint(self.network, image, shares[None]).cpu()
-            if self.paintings:
-                pastiche = self.paintings.finished(pastiche, shares)
-            pastiches.append(pastiche)
-        painted = pastiches[0]
-        if self.regions is not None:
-            painted = content.clone()
-            for region, pastiche in enumerate(pastiches):
-                painted += self.regions.weights(region, size) * (pastiche - content)
         config, styles = self.config, self.paintings
-        grey = styles is not None and styles.is_grey and is_grey([content])
+        if styles is None:
+            painted = self.network(image, self.blend).cpu()
+            return in_colors(painted, content, config.color, config.color_strength, grey=False)
+        styles.set_rows(self.network, image)
+        painted = styles.finished(self.network(image, self.blend).cpu(), self.blend[0])
+        grey = styles.is_grey and is_grey([content])
         return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
@@ -129,7 +95,7 @@ class Paintings:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
         self.strength, self.encoder = config.strength, encoder.to(device)
-        self.eye = style_features(device, torch.float32)
+        self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
         rows, palettes, self.is_grey = [], [], True
         for file in self.files:
@@ -143,7 +109,7 @@ class Paintings:
         """Set a deployed network's styles to these, to paint a picture (1, 3, H, W)."""
         rows = self.rows
         if self.strength < 1:
-            size = images.scaled_size((image.shape[2], image.shape[3]), LOOKED_AT)
+            size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
             rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
         set_rows(network, rows)
 
@@ -156,15 +122,8 @@ class Paintings:
         return finished(pastiche, mixed, self.strength)
 
     def _row(self, picture: Tensor) -> Tensor:
-        row: Tensor = self.encoder(moments(self.eye, picture))
+        row: Tensor = self.encoder(moments(self.features, picture))
         return row
-
-
-def check(config: ApplyConfig) -> None:
-    """Check the settings (UserError: names the key, its value and the allowed values)."""
-    if config.strip != 0 and config.strip < STRIDE:
-        allowed = f"{STRIDE} rows or more, or 0 to have it chosen"
-        raise UserError(f"strip={config.strip} must be {allowed}")
 
 
 def network_path(config: ApplyConfig) -> Path:
@@ -207,7 +166,7 @@ def paint(painter: Painter, source: Path, target: Path) -> None:
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
-        raise UserError(f"{source} fits no memory; choose a smaller size or strip") from error
+        raise UserError(f"{source} fits no memory; choose a smaller size") from error
 
 
 def is_film(target: Path) -> bool:
@@ -221,20 +180,19 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
     content = images.fill_transparent(picture)
-    images.write(target, painter.paint(content, painter.rows(size)), picture.alpha)
+    images.write(target, painter.paint(content), picture.alpha)
 
 
 def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
     """Paint a film frame by frame, smoothed by `steady`; keep its times and its sound."""
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
-        rows = painter.rows(size)
         steady = Steady(painter.config.steady)
         if steady.strength:
             check_flow(size)
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
-            painted = steady.mixed(content, painter.paint(content, rows))
+            painted = steady.mixed(content, painter.paint(content))
             writer.write(painted, frame.time, frame.duration)
             if watch and not watch(film.count, content, painted):
                 break

@@ -2,8 +2,6 @@
 
 from typing import Any
 
-from rich.filesize import decimal
-
 from styletransfer.commands.explain.study import Group, Study
 from styletransfer.resources import templates
 
@@ -15,7 +13,7 @@ class Map:
 
     MARGIN, TOP = 24, 56  # space left of and above the trunk
     COLUMN, BOX = 150, 128  # from one trunk group to the next, and the width of a box
-    HEIGHT, ROW = 76, 50  # height of a trunk box; from a loss to the one below
+    HEIGHT, ROW = 60, 50  # height of a trunk box; from a loss to the one below
     PASS = 50  # from a pass to the one below
 
     def __init__(self, study: Study) -> None:
@@ -58,7 +56,7 @@ class Map:
 
 def render(name: str, **values: Any) -> str:
     """Return a template of `templates/`, rendered with `values`."""
-    tools = {"Map": Map, "count": count, "decimal": decimal, "COLOURS": COLOURS}
+    tools = {"Map": Map, "count": count, "COLOURS": COLOURS}
     return templates("styletransfer.commands.explain").get_template(name).render(values | tools)
 
 
@@ -70,9 +68,7 @@ def count(number: int, noun: str) -> str:
 
 def summary(study: Study) -> list[str]:
     """Return three lines: the size of the graph, and which hand-written backwards were entered."""
-    last = study.passes[-1].held_after
     visits = sum(len(node.passes) for node in study.nodes)
-    after = f"{decimal(last)} still kept afterwards" if last else "all freed afterwards"
     losses = _written(study, "loss")
     if study.methods:
         losses = (
@@ -81,8 +77,7 @@ def summary(study: Study) -> list[str]:
             f"{count(study.entered_by_autograd, 'time')}"
         )
     return [
-        f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}; "
-        f"{decimal(study.kept)} kept for backward, {after}",
+        f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}",
         f"The losses' hand-written backwards: {losses}",
         f"The trunk's hand-written backwards: {_written(study, 'trunk')}",
     ]

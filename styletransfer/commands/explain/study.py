@@ -2,7 +2,6 @@
 
 import re
 from collections import Counter, defaultdict
-from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,7 +34,6 @@ class Group:
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
     on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
     nodes: tuple[NodeFacts, ...]  # nearest to the loss first
-    nbytes: int  # kept by these nodes and by no node nearer to the image, without parameters
 
     @property
     def kind(self) -> str:
@@ -60,8 +58,6 @@ class Pass:
 
     root: str  # where it began: "style/relu1_1", "total", "total_variation", "output"
     retain_graph: bool
-    held_before: int  # bytes that the graph kept alive before the call
-    held_after: int  # and after it
 
 
 @dataclass(frozen=True)
@@ -80,11 +76,6 @@ class Study:
         """All nodes of the graph, group by group."""
         return [node for group in self.groups for node in group.nodes]
 
-    @property
-    def kept(self) -> int:
-        """The most bytes that only the graph keeps alive for backward."""
-        return max(call.held_before for call in self.passes)
-
     def written(self, kind: str) -> tuple[Counter[str], int]:
         """Return hand-written backward -> number of nodes in `kind` groups, and all entries."""
         groups = [group for group in self.groups if group.kind == kind]
@@ -93,20 +84,16 @@ class Study:
 
 
 class Watch(TorchFunctionMode):
-    """Records every `Tensor.backward` inside its `with` block, and the nodes entered.
+    """Records every `Tensor.backward` inside its `with` block, and the nodes entered."""
 
-    `lent` are addresses of storages that live without the graph, such as those of parameters.
-    """
-
-    def __init__(self, objective: Objective, lent: Collection[int]) -> None:
+    def __init__(self, objective: Objective) -> None:
         super().__init__()
-        self.terms, self.lent = objective.terms, lent
+        self.terms = objective.terms
         losses = {term.module: term.name for term in objective.terms}
         layers = objective.network.named_children()
         self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
         self.home: dict[Node, str] = {}  # the group of the layer whose forward made the node
-        # Address -> bytes of what each node kept before the first pass that reached it.
-        self.kept: dict[Node, dict[int, int]] = {}
+        self.reached: dict[Node, None] = {}  # the nodes that a pass reaches, in order
         self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 0
         self.trunk: set[Node] = set()  # between the image and the deepest layer's output
         self.passes: list[Pass] = []
@@ -116,10 +103,7 @@ class Watch(TorchFunctionMode):
         if func is not torch.Tensor.backward:
             return func(*args, **kwargs)
         nodes = graph.walk(graph.root(args[0]))
-        self.kept |= {node: graph.saved(node) for node in nodes if node not in self.kept}
-        # The deeper losses' nodes are alive too, though this pass does not reach them.
-        alive = {*self.home, *self.kept}
-        before = graph.held(alive, self.lent)
+        self.reached |= dict.fromkeys(nodes)
         with graph.count_visits(nodes) as visits:
             func(*args, **kwargs)  # type: ignore[no-untyped-call]
         for node in visits.elements():
@@ -129,8 +113,7 @@ class Watch(TorchFunctionMode):
         if reached.isdisjoint(term.name for term in self.terms):
             total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
-        retained = bool(kwargs.get("retain_graph"))
-        self.passes.append(Pass(root, retained, before, graph.held(alive, self.lent)))
+        self.passes.append(Pass(root, bool(kwargs.get("retain_graph"))))
         return None
 
     def note(self, module: nn.Module, _: Any, output: Tensor) -> None:
@@ -147,9 +130,7 @@ class Watch(TorchFunctionMode):
 
     def groups(self) -> tuple[Group, ...]:
         """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
-        order = graph.walk(*self.kept)
-        # Memory that several nodes keep is counted at the last of them, nearest to the image.
-        owner = {address: node for node in order for address in self.kept[node]}
+        order = graph.walk(*self.reached)
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
         for node in order:
@@ -159,22 +140,16 @@ class Watch(TorchFunctionMode):
                 node
             )
         return tuple(
-            Group(name, bool(self.trunk & {*nodes}), *self._facts(nodes, owner))
+            Group(name, bool(self.trunk & {*nodes}), self._facts(nodes))
             for name, nodes in members.items()
             if nodes
         )
 
-    def _facts(
-        self, nodes: list[Node], owner: dict[int, Node]
-    ) -> tuple[tuple[NodeFacts, ...], int]:
-        """Return the facts of nodes, and the bytes that they own, except `lent`."""
-        kept = [(node, *memory) for node in nodes for memory in self.kept[node].items()]
-        own = {at: size for node, at, size in kept if owner[at] is node and at not in self.lent}
-        facts = (
+    def _facts(self, nodes: list[Node]) -> tuple[NodeFacts, ...]:
+        return tuple(
             NodeFacts(graph.title(node), graph.is_python_function(node), tuple(self.entered[node]))
             for node in nodes
         )
-        return tuple(facts), sum(own.values())
 
 
 def trunk_group(layer: str) -> str:
@@ -189,10 +164,9 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     The image is (1, 3, H, W), sRGB in [0, 1]; the evaluation is the real `Objective.evaluate`.
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    known = [point, *objective.network.parameters(), *objective.network.buffers()]
     modules = {type(term.module) for term in objective.terms}
     methods = [(module, "backward") for module in modules if hasattr(module, "backward")]
-    watch = Watch(objective, {tensor.untyped_storage().data_ptr() for tensor in known})
+    watch = Watch(objective)
     with register_module_forward_hook(watch.note), counted(*methods) as by_driver, watch:
         objective.evaluate(point)
     objective.network(point)

@@ -30,7 +30,7 @@ TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxru
 # Axes of a picture that may have any length.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # Metadata of the files: of the network, and of inputs and outputs.
-SAID = {
+FILE_METADATA = {
     "source": f"styletransfer style network, version {VERSION}",
     "normalization": "none: 8-bit values divided by 255",
     "smallest_side": str(SMALLEST_SIDE),
@@ -46,7 +46,7 @@ MEANINGS = {
 # that the exporter takes no size for a constant.
 EXAMPLE = (2, 3, 22, 33)
 # Packages that log every step of an export.
-TALKATIVE = ("onnxscript", "onnx_ir")
+LOGGERS = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
@@ -94,16 +94,16 @@ class ByRow(nn.Module):
         return paint_rows(self.network, image, style)
 
 
-class Looking(nn.Module):
+class PaintingToRow(nn.Module):
     """The feature extractor and the encoder, from a painting to its row."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
-        self.eye, self.encoder = build_features(FeaturesConfig()).ended_at(SEEN), encoder
+        self.features, self.encoder = build_features(FeaturesConfig()).ended_at(SEEN), encoder
 
     def forward(self, painting: Tensor) -> Tensor:
         """Return the row (1, R) of a painting (1, 3, h, w)."""
-        row: Tensor = self.encoder(moments_of(self.eye(painting, SEEN)))
+        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
         return row
 
 
@@ -124,14 +124,16 @@ def as_onnx(saved: NetworkFile) -> list[bytes]:
     rows = encoder(torch.zeros(EXAMPLE[0], 2 * sum(SEEN.values())))
     by_row = exported(ByRow(saved.network), {"image": image, "style": rows}, "pastiche", {})
     painting = image[:1].repeat(1, 1, 2, 2)
-    return [by_row, exported(Looking(encoder), {"painting": painting}, "style", {})]
+    return [by_row, exported(PaintingToRow(encoder), {"painting": painting}, "style", {})]
 
 
-def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[str, str]) -> bytes:
+def exported(
+    module: nn.Module, given: dict[str, Tensor], made: str, extra: dict[str, str]
+) -> bytes:
     """Return a module as ONNX, with the inputs `given`, name -> example, and the output `made`.
 
-    Height and width may vary, and also the batch if the example's is larger than 1. `told` is added
-    to the metadata of the file.
+    Height and width may vary, and also the batch if the example's is larger than 1. The file's
+    metadata include `extra`.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
@@ -140,7 +142,7 @@ def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[
         {n: name for n, name in AXES.items() if n < value.dim() and (n or len(value) > 1)}
         for value in given.values()
     ]
-    for name in TALKATIVE:
+    for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # the exporter's own warnings
@@ -158,7 +160,7 @@ def exported(module: nn.Module, given: dict[str, Tensor], made: str, told: dict[
     ClearMetadataAndDocStringPass()(program.model)
     if made == "pastiche":
         program.model.graph.outputs[0].shape = Shape([AXES.get(axis, 3) for axis in range(4)])
-    said = {name: MEANINGS[name] for name in (*given, made)}
-    program.model.metadata_props.update(SAID | said | told)
+    meanings = {name: MEANINGS[name] for name in (*given, made)}
+    program.model.metadata_props.update(FILE_METADATA | meanings | extra)
     serialized: bytes = program.model_proto.SerializeToString()
     return serialized

@@ -37,7 +37,7 @@ BUILDS = {
 # Files of the Python package, built from the same sources; the npm package lacks them.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer sides in pixels: of a style image for the encoder, as in `apply`, and of its small picture.
-LOOKED_AT, SHOWN = 512, 160
+STYLE_SIDE, SHOWN = 512, 160
 
 
 def check(config: ExportConfig) -> dict[str, bytes]:
@@ -50,9 +50,9 @@ def check(config: ExportConfig) -> dict[str, bytes]:
     check_folder(config.output)
     package, files = Path(config.runtime or f"node_modules/{PACKAGE}"), {}
     try:
-        told = json.loads((package / "package.json").read_bytes())
-        if (told["name"], told["version"]) != (PACKAGE, VERSION):
-            raise ValueError(told)
+        found = json.loads((package / "package.json").read_bytes())
+        if (found["name"], found["version"]) != (PACKAGE, VERSION):
+            raise ValueError(found)
         for name, (script, binary) in BUILDS.items():
             files[f"ort.{name}.mjs"] = (package / "dist" / script).read_bytes()
             files[f"ort.{name}.bin"] = (package / "dist" / binary).read_bytes()
@@ -95,10 +95,12 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
     else:
         eye = encoder.style_features(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
-            picture = style_image(str(file), LOOKED_AT, encoder.SMALLEST_PAINTING)
+            picture = style_image(str(file), STYLE_SIDE, encoder.SMALLEST_PAINTING)
             row = saved.network.encoder(encoder.moments(eye, picture))[0]
-            told = {"row": row, "palette": encoder.palette(picture).flatten()}
-            short = {key: value.double().round(decimals=6).tolist() for key, value in told.items()}
+            values = {"row": row, "palette": encoder.palette(picture).flatten()}
+            short = {
+                key: value.double().round(decimals=6).tolist() for key, value in values.items()
+            }
             known.append({"name": name, "file": file, **short})
     for style in known:
         file, style["name"] = style.pop("file"), style["name"].replace("_", " ")

@@ -5,21 +5,18 @@ pictures; a browser opens it offline and prints it.
 """
 
 import base64
-import json
 import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
 from styletransfer.resources import templates
-from styletransfer.runs import folder as run_folder
-from styletransfer.settings import GalleryConfig, TrainConfig, each
-from styletransfer.settings.schemas import GROUPS, path_keys
+from styletransfer.runs.folder import FREE_KEYS, RECORD, RunFolder, read_run, read_steps
+from styletransfer.settings import GalleryConfig, each
 from styletransfer.settings.values import command
 from styletransfer.system.files import atomic, check_outputs
 
@@ -33,10 +30,14 @@ class FoundRun:
     """One run of `train`."""
 
     name: str  # path of its folder, relative to the folder that was searched
-    record: run_folder.RunFolder
-    choices: Mapping[str, Any]  # group -> preset, such as "experiment" -> "bold"; may be empty
-    picture: Path | None  # the pastiche, None if the run has not written it
+    record: RunFolder
     losses: Mapping[str, float]  # weighted, at the last step, with "total"; empty if unknown
+
+    @property
+    def settings(self) -> dict[str, str]:
+        """The keys of the command line with their values, without those that change no pixel."""
+        words = (word.lstrip("+").partition("=") for word in self.record.typed or ())
+        return {key: printable(value) for key, _, value in words if key not in FREE_KEYS}
 
 
 def main(config: GalleryConfig, folder: Path) -> None:
@@ -89,36 +90,32 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
     The second list holds the name of each run that cannot be read, and the reason.
     """
-    runs: list[FoundRun] = []
+    runs: dict[str, FoundRun] = {}
     unreadable: list[tuple[str, str]] = []
-    seen = set()
     for folder in folders:
         if not folder.is_dir():
             raise UserError(f"{folder} is no folder; name that of a sweep, or of a run of train")
         for path in _run_folders(folder):
-            if (real := os.path.realpath(path)) in seen:
-                continue
-            seen.add(real)
             # The page's title names a single folder; else each run's name includes it.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
+            name = printable(folder.resolve().name if name == "." else name)
             try:
-                runs.append(_read(path, folder.resolve().name if name == "." else name))
+                losses = [step.losses for step in read_steps(path)]
+                found = FoundRun(name, read_run(path), losses[-1] if losses else {})
+                runs.setdefault(os.path.realpath(path), found)
             except UserError as error:
-                unreadable.append((printable(name), printable(str(error))))
-    if not seen:
+                unreadable.append((name, printable(str(error))))
+    if not runs and not unreadable:
         named = ", ".join(map(str, folders))
         raise UserError(f"there is no run of train in {named}; name a sweep's folder, or a run's")
-    return runs, unreadable
+    return [*runs.values()], unreadable
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
     """Yield the folders of runs; skip hidden folders, and submitit's folders such as %j."""
     for name, inner, files in os.walk(folder):
-        path, hydra = Path(name), run_folder.HYDRA
-        # A run that failed early left only Hydra's record, which names the command.
-        began = ".hydra" in inner and run_folder.recorded(path, hydra, "hydra", "job", "name")
-        if run_folder.RECORD in files or began in ("train", None):
-            yield path
+        if RECORD in files:
+            yield Path(name)
         inner[:] = sorted((name for name in inner if name[0] not in ".%"), key=_natural)
 
 
@@ -127,72 +124,11 @@ def _natural(name: str) -> list[str | int]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def _read(path: Path, name: str) -> FoundRun:
-    if not (path / run_folder.RECORD).exists():
-        reason = run_folder.read_error(path)
-        default = f"it ended before its first step, and left no {run_folder.RECORD}"
-        raise UserError(reason or default)
-    record = run_folder.read_run(path)
-    choices = run_folder.recorded(path, run_folder.HYDRA, "hydra", "runtime", "choices") or {}
-    losses: Mapping[str, float] = {}
-    for step in run_folder.read_steps(path):
-        losses = step.losses
-    return FoundRun(
-        name=printable(name),
-        record=record,
-        choices={group: choices[group] for group in GROUPS if group in choices},
-        picture=next(filter(os.path.isfile, (record.pastiche, record.output)), None),
-        losses=losses,
-    )
-
-
 def varied(runs: Sequence[FoundRun]) -> dict[str, list[str]]:
-    """Return key -> its value in each run, for the keys that differ between the runs.
-
-    Keys of the command lines come first. Another key is left out if an earlier key determines its
-    values: a preset, such as experiment, changes many keys at once, and stands for all of them.
-    """
-    columns: dict[str, list[Any]] = {}
-    if all(run.choices for run in runs):
-        columns |= {group: [run.choices.get(group) for run in runs] for group in GROUPS}
-    settings = [run.record.settings for run in runs]
-    known = dict.fromkeys(key for values in settings for key in values)
-    columns |= {
-        key: [values.get(key) for values in settings]
-        for key in known
-        if key not in run_folder.FREE_KEYS
-    }
-    texts = {key: _texts(key, values) for key, values in columns.items()}
-    different = {key: values for key, values in texts.items() if len(set(values)) > 1}
-    words = (word for run in runs for word in run.record.typed or ())
-    typed = list(dict.fromkeys(word.lstrip("+").partition("=")[0] for word in words))
-    shown = {key: different[key] for key in typed if key in different}
-    for key, values in different.items():
-        if not any(_determines(other, values) for other in shown.values()):
-            shown[key] = values
-    return shown
-
-
-def _determines(first: Sequence[str], second: Sequence[str]) -> bool:
-    """Tell whether equal values of the first key always come with equal values of the second."""
-    return len(set(zip(first, second, strict=True))) == len(set(first))
-
-
-def _texts(key: str, values: Sequence[Any]) -> list[str]:
-    """Return values as text; file names without folders if they stay distinguishable."""
-    texts = [_text(value) for value in values]
-    if key not in path_keys(TrainConfig):
-        return texts
-    names = [_text(value, names=True) for value in values]
-    return names if len(set(names)) == len(set(texts)) else texts
-
-
-def _text(value: Any, *, names: bool = False) -> str:
-    """Return a value, or a list's entries, as text; with `names`, files without folders."""
-    if value is None:
-        return "null"
-    words = [word if isinstance(word, str) else json.dumps(word) for word in each(value)]
-    return printable(", ".join(os.path.basename(word) or word if names else word for word in words))
+    """Return key -> its value in each run, for the keys of command lines that differ."""
+    keys = dict.fromkeys(key for run in runs for key in run.settings)
+    columns = {key: [run.settings.get(key, "") for run in runs] for key in keys}
+    return {key: values for key, values in columns.items() if len(set(values)) > 1}
 
 
 def printable(text: str) -> str:
@@ -206,10 +142,12 @@ def preview(run: FoundRun) -> tuple[str, str]:
 
     The longer side is at most SIDE pixels; transparent pixels become white.
     """
-    if run.picture is None:
-        return "", f"no picture: the run is {printable(run.record.status)}"
+    record = run.record
+    path = next(filter(os.path.isfile, (record.pastiche, record.output)), None)
+    if path is None:
+        return "", f"no picture: the run is {printable(record.status)}"
     try:
-        image = small_picture(images.read(run.picture), SIDE)
+        image = small_picture(images.read(path), SIDE)
     except UserError as error:
         return "", printable(str(error))
     return f"data:image/jpeg;base64,{base64.b64encode(jpeg(image, QUALITY)).decode()}", ""
