@@ -175,7 +175,7 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     for shares in ([], [1.0, 3.0], [0.0, 1.0]):
         exact = {"device": "cpu", "precision": "float32"}
         config = ApplyConfig(network="any", style=paths, style_weights=shares, **exact)
-        painted = Painter(config).paint(small, 34)
+        painted = Painter(config).paint(small)
         made = client.get("/api/look", params={"content": content, "style": ids, "share": shares})
         with Image.open(io.BytesIO(made.content)) as image:
             assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's
