@@ -157,8 +157,8 @@ def stylize(
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
             `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
             like the others, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
-            floats in [0, 1]. `content_regions` may be a label picture, likewise a path, an image
-            or an array; `region_styles` is a dict.
+            floats in [0, 1]. `content_regions` and `style_regions` may be label pictures, likewise
+            paths, images or arrays; `region_styles` is a dict.
 
     Raises:
         UserError: bad input, in one line, or a run that gave up.
@@ -220,7 +220,7 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
                 several = in_folder(expanded(source))
             names = [f"style {n + 1}" for n in range(len(several))] if several[1:] else ["style"]
             sources[key] = list(map(as_picture, several, names))
-        elif key not in ("content_regions", "protect"):
+        elif key not in ("content_regions", "style_regions", "protect"):
             sources[key] = as_picture(source, key)
     return sources, values
 

@@ -4,7 +4,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from operator import attrgetter
 from typing import Any
 
@@ -14,14 +14,14 @@ from torch import Tensor
 from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.memory import picture_bytes
-from styletransfer.job.regions import check_scales, make_regions
+from styletransfer.job.regions import Style, check_scales, make_regions
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored
-from styletransfer.pictures.formats import files_at
+from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
-from styletransfer.pictures.rotate import rotated
+from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
 from styletransfer.system.devices import choose_device
@@ -31,7 +31,7 @@ logger = logging.getLogger(__name__)
 
 # Settings that name pictures; init may also be a word.
 PICTURE_KEYS = (
-    *("content", "style", "style_detail", "content_regions"),
+    *("content", "style", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
 )
 
@@ -89,9 +89,30 @@ def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions |
     if source is not None:
         with about("content_regions"):
             return read_regions(source, "content_regions")
-    if config.region_styles:
-        raise UserError("region_styles needs content_regions, a label picture of the content")
+    for key in ("style_regions", "region_styles"):
+        if key in given or getattr(config, key, None):
+            raise UserError(f"{key} needs content_regions, a label picture of the content")
     return None
+
+
+def read_style_regions(
+    config: StyleTransferConfig, given: Given, styles: int
+) -> list[Regions] | list[None]:
+    """Return the regions of each style image, None for images without any."""
+    source = given.get("style_regions", config.style_regions)
+    if source is None:
+        return [None] * styles
+    if config.region_styles:
+        raise UserError("style_regions and region_styles exclude each other; leave one of them out")
+    is_folder = isinstance(source, str) and os.path.isdir(source)
+    named = in_folder(source) if is_folder else each(source)
+    if (count := len(named)) != styles:
+        raise UserError(
+            f"style_regions names {count} label picture{'s' * (count != 1)}, and style {styles} "
+            f"image{'s' * (styles != 1)}; give one for each, in their order, as a list in brackets"
+        )
+    names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
+    return list(map(read_regions, named, names))
 
 
 @dataclass(frozen=True)
@@ -123,7 +144,7 @@ def load(
     styles = _read_styles(config, given)
     check_side(content, "content")
     for style in styles:
-        check_side(style, "style")
+        check_side(style.picture, "style")
     with about("content_regions"):
         if divided is not None:
             _check_regions(divided, content)
@@ -140,11 +161,11 @@ def load(
     return Loaded(
         pictures=Inputs(
             content=images.fill_transparent(content),
-            styles=tuple(images.fill_transparent(style) for style in styles),
+            styles=tuple(images.fill_transparent(style.picture) for style in styles),
             regions=make_regions(config, styles, divided, content.size, protected),
             protected=protected,
         ),
-        names=[content.name, *(style.name for style in styles)],
+        names=[content.name, *(style.picture.name for style in styles)],
         start=_read_start(config, given),
         alpha=content.alpha,
     )
@@ -203,23 +224,27 @@ def style_image(path: str, size: int, least: int) -> Tensor:
     return image
 
 
-def _read_styles(config: StyleTransferConfig, given: Given) -> list[Picture]:
-    """Return the style images, rotated, and last the image of `style_detail`.
+def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
+    """Return the style images with their regions, rotated, and last the image of `style_detail`.
 
     Transparent margins are cut off.
     """
     with about("style"):
         pictures = given.get("style") or list(map(images.read, files_of("style", config.style)))
     check_scales(config, len(pictures))
+    regions = read_style_regions(config, given, len(pictures))
     angles = each(config.style_rotation)
     angles = angles * len(pictures) if len(angles) == 1 else angles
-    styles = [
-        rotated(images.crop_transparent(picture), degrees)
-        for picture, degrees in zip(pictures, angles, strict=True)
-    ]
+    styles = []
+    for picture, parts, degrees in zip(pictures, regions, angles, strict=True):
+        if parts is not None:
+            _check_regions(parts, picture)
+            parts = parts.cut(images.visible_box(picture), picture.size)
+            parts = rotated_regions(parts, degrees)
+        styles.append(Style(rotated(images.crop_transparent(picture), degrees), parts))
     if config.style_detail is not None or "style_detail" in given:
         detail = read_one("style_detail", config.style_detail, given)
-        styles.append(images.crop_transparent(detail))
+        styles.append(Style(images.crop_transparent(detail)))
     return styles
 
 
@@ -253,16 +278,15 @@ def _read_start(config: StyleTransferConfig, given: Given) -> Tensor | None:
 
 
 def _fitted_styles(
-    config: StyleTransferConfig, styles: list[Picture], content: Picture, enlarge: bool
-) -> list[Picture]:
+    config: StyleTransferConfig, styles: list[Style], content: Picture, enlarge: bool
+) -> list[Style]:
     """Return the styles at their scales, recoloured for color=content_palette."""
-    scales = style_scales(config, len(styles))
-    fitted = [
-        _fitted(style, max(1, round(scale * config.size)), enlarge)
-        for style, scale in zip(styles, scales, strict=True)
-    ]
-    if config.color == "content_palette":
-        return [recolored(style, content, config.color_strength) for style in fitted]
+    fitted = []
+    for style, scale in zip(styles, style_scales(config, len(styles)), strict=True):
+        picture = _fitted(style.picture, max(1, round(scale * config.size)), enlarge)
+        if config.color == "content_palette":
+            picture = recolored(picture, content, config.color_strength)
+        fitted.append(replace(style, picture=picture))
     return fitted
 
 

@@ -91,18 +91,22 @@ def _tell_vanished(job: Job) -> None:
     layers = list(job.criterion.styles)
     is_any_seen = False
     for region in job.pictures_at(max(job.scales[0].size)).regions:
-        if region.weights is None:
-            is_any_seen = True
-            continue
-        seen = at_layers(job.extractor, region.weights, layers)
-        gone = [layer for layer in layers if seen[layer] is None]
-        is_any_seen |= len(gone) < len(layers)
+        gone: set[str] = set()
+        for weights in (region.weights, *(part.weights for part in region.sources)):
+            if weights is not None:
+                seen = at_layers(job.extractor, weights, layers)
+                gone.update(layer for layer, positions in seen.items() if positions is None)
         if gone:
             logger.warning(
                 "the region %s is too small for %s at the coarsest scale, and is left out there",
                 region.name or "that is not protected",
-                ", ".join(gone),
+                ", ".join(layer for layer in layers if layer in gone),
             )
+        if region.weights is not None:
+            own = at_layers(job.extractor, region.weights, layers)
+            is_any_seen |= any(positions is not None for positions in own.values())
+        else:
+            is_any_seen = True
     if layers and not (job.criterion.contents or job.criterion.matches) and not is_any_seen:
         raise UserError(
             "what is left to paint is too small for every style layer at the coarsest scale; "

@@ -2,14 +2,14 @@
 
 import logging
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
 from styletransfer.objective.inputs import Region, StylePart
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.regions import Regions, assign
+from styletransfer.pictures.regions import Regions, assign, pair_regions
 from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
@@ -18,9 +18,17 @@ logger = logging.getLogger(__name__)
 LEAST_OPACITY = 0.5 / 255
 
 
+@dataclass(frozen=True)
+class Style:
+    """A style image, and its regions if it has a label picture."""
+
+    picture: Picture
+    regions: Regions | None = None
+
+
 def make_regions(
     config: StyleTransferConfig,
-    styles: Sequence[Picture],
+    styles: Sequence[Style],
     divided: Regions | None,
     size: tuple[int, int],
     protected: Tensor | None,
@@ -38,7 +46,7 @@ def make_regions(
         UserError: weights or regions do not fit the styles, or nothing is left to paint.
     """
     with about("style_weights"):
-        parts = _blended(config, [style.name for style in styles])
+        parts = _blended(config, [style.picture.name for style in styles])
     regions = [Region(sources=parts)]
     if divided is not None:
         with about("region_styles"):
@@ -52,7 +60,7 @@ def make_regions(
 
 def _by_region(
     config: StyleTransferConfig,
-    styles: Sequence[Picture],
+    styles: Sequence[Style],
     divided: Regions,
     parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
@@ -60,10 +68,30 @@ def _by_region(
     count = len(styles) - (config.style_detail is not None)
     blend = [part for part in parts if part.style < count]
     detail = parts[len(blend) :]
-    chosen = assign(divided, config.region_styles, count)
-    if count > 1 and config.style_weights:
-        raise UserError("style_weights blend styles, but here each region has one; leave them out")
-    return [(blend[number], *detail) for number in chosen]
+    of_styles = [style.regions for style in styles[:count] if style.regions is not None]
+    if not of_styles:
+        chosen = assign(divided, config.region_styles, count)
+        if count > 1 and config.style_weights:
+            raise UserError(
+                "style_weights blend styles, but here each region has one style; leave them out, "
+                "or give style_regions"
+            )
+        return [(blend[number], *detail) for number in chosen]
+    pairs, made = pair_regions(divided, of_styles), []
+    for region in range(len(divided.names)):
+        holding = []  # the styles that have this region, with its weights
+        for part in blend:
+            partner, size = pairs[part.style][region], styles[part.style].picture.size
+            if partner is not None:
+                weights = of_styles[part.style].weights(partner, size)
+                holding.append(replace(part, weights=weights))
+        if not holding:
+            raise UserError(
+                f"the region {divided.described(region)} of {divided.source} is only in styles of "
+                "weight 0; raise one in style_weights"
+            )
+        made.append((*holding, *detail))
+    return made
 
 
 def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, ...]:

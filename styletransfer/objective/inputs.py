@@ -17,6 +17,8 @@ from styletransfer.system.precision import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]
+# (tensor, index of its style image, or None for the content image) -> new tensor.
+Change = Callable[[Tensor, int | None], Tensor]
 # Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is left
 # out of the layer, because its moments are divided by the sum.
 FEWEST = 1.0
@@ -24,10 +26,12 @@ FEWEST = 1.0
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style image in a region's style."""
+    """A style image, or some of its pixels, in a region's style."""
 
     style: int = 0  #: index of a style image
     share: float = 1.0  #: above 0; its weight in the average of the moments of all parts
+    #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
+    weights: Tensor | None = None
     #: The layers with style or match losses at which this part acts; None for all.
     layers: Collection[str] | None = None
 
@@ -94,34 +98,38 @@ class Inputs:
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
         """Return the pictures at one scale; `size` is for the content image and its regions."""
 
+        def at(style: int | None) -> Size:
+            return size if style is None else style_sizes[style]
+
         return self._changed(
-            lambda image, style: resize(image, size if style is None else style_sizes[style]),
-            lambda weights: resize(weights, size, "bilinear"),
+            lambda image, style: resize(image, at(style)),
+            lambda weights, style: resize(weights, at(style), "bilinear"),
         )
 
     def to(self, like: Tensor) -> Self:
         """Return the pictures on the device and in the dtype of `like`."""
-        return self._changed(lambda image, _: image.to(like), lambda weights: weights.to(like))
+        return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
 
-    def _changed(
-        self, image: Callable[[Tensor, int | None], Tensor], weights: Callable[[Tensor], Tensor]
-    ) -> Self:
-        """Return the inputs with changed images and weights; `painted` stays the same.
+    def _changed(self, image: Change, weights: Change) -> Self:
+        """Return the inputs with changed images and weights; `painted` stays the same."""
 
-        `image` receives an image and the index of the style image, or None for the content image.
-        """
+        def known(old: Tensor | None, style: int | None = None) -> Tensor | None:
+            return None if old is None else weights(old, style)
 
-        def known(old: Tensor | None) -> Tensor | None:
-            return None if old is None else weights(old)
+        def part(old: StylePart) -> StylePart:
+            return replace(old, weights=known(old.weights, old.style))
 
         if (anchor := self.anchor) is not None:
-            target, believed = image(anchor.target, None), weights(anchor.weights)
+            target, believed = image(anchor.target, None), weights(anchor.weights, None)
             anchor = replace(anchor, target=target, weights=believed)
         return replace(
             self,
             content=image(self.content, None),
             styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
-            regions=tuple(replace(old, weights=known(old.weights)) for old in self.regions),
+            regions=tuple(
+                replace(old, weights=known(old.weights), sources=tuple(map(part, old.sources)))
+                for old in self.regions
+            ),
             protected=known(self.protected),
             anchor=anchor,
         )

@@ -132,7 +132,7 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     for number, region in enumerate(pictures.regions):
         mine = (owners.flatten() == number).nonzero()[:, 0]
         for part in region.sources:
-            within = _within(cells[part.style]).to(queries.device)
+            within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(mine, BLOCK):
                 nearest, place = (queries[block] @ keys.mT).max(1)
@@ -191,12 +191,16 @@ def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
     return torch.cat(shares, 1)[0].argmax(0) if len(regions) > 1 else torch.zeros(size)
 
 
-def _within(size: tuple[int, int]) -> Tensor:
+def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
     """Return the indices (n,) of the flattened positions of a style image that may be matched.
 
-    These are all but the edges: photographs of paintings show frames and bare canvas there.
+    With weights, these are the positions with a weight of at least 0.5, or with the largest weight.
+    Without weights, all but the edges: photographs of paintings show frames and bare canvas there.
     """
-    rows, columns = (round(EDGE * length) for length in size)
-    inside = torch.zeros(size, dtype=torch.bool)
-    inside[rows : size[0] - rows, columns : size[1] - columns] = True
-    return inside.flatten().nonzero()[:, 0]
+    if weights is None:
+        rows, columns = (round(EDGE * length) for length in size)
+        inside = torch.zeros(size, dtype=torch.bool)
+        inside[rows : size[0] - rows, columns : size[1] - columns] = True
+        return inside.flatten().nonzero()[:, 0]
+    shares = resize(weights, size, "bilinear").flatten()
+    return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]

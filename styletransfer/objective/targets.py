@@ -100,7 +100,7 @@ def style_targets(
     that are all zero. `pictures` are those of one scale, each large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
-    averages = _style_moments(criterion, pictures, measured)
+    averages = _style_moments(criterion, extractor, pictures, measured)
     styles: StyleTargets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
         positions = _positions(extractor, region.weights, layers)
@@ -126,7 +126,7 @@ def _positions(
 
 
 def _style_moments(
-    criterion: Criterion, pictures: Inputs, measured: Measured
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
     """Return (region, layer) -> the shares and the moments of the parts of its style.
 
@@ -139,9 +139,10 @@ def _style_moments(
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
                 heard = criterion.styles if part.layers is None else part.layers
-                for layer in (layer for layer in criterion.styles if layer in heard):
-                    owners.append(((index, layer), part.share))
-                    places.append((layer, None))
+                layers = [layer for layer in criterion.styles if layer in heard]
+                for place in _positions(extractor, part.weights, layers).items():
+                    owners.append(((index, place[0]), part.share))
+                    places.append(place)
         for (key, share), moments in zip(owners, measured(image, places), strict=True):
             parts[key].append((share, moments))
     return parts

@@ -1,8 +1,9 @@
 """Regions of pictures, read from label pictures: each region is painted in one flat colour."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
+from typing import Self
 
 import numpy as np
 import torch
@@ -17,8 +18,9 @@ from styletransfer.pictures.images import resize
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
 MAX_REGIONS = 12  # largest number of regions in a label picture
-# Largest difference of a channel, in levels of 255, between two colours that count as the same: a
-# painted colour and the one that is named, or colours in one picture.
+# Largest difference of a channel, in levels of 255, between two colours that count as the same: the
+# content's and the style's colour of a region, a painted colour and the one that is named, or
+# colours in one picture.
 SAME = 32
 _MIN_SHARE = 1e-4  # smallest share of the visible pixels that have exactly the colour of a region
 # A label picture must have at least the share _FLAT_SHARE of its visible pixels within _FLAT levels
@@ -61,6 +63,28 @@ class Regions:
         The weights of all regions sum to at most 1, and to 1 if every pixel is in a region.
         """
         return resize((self.labels == region)[None, None].float(), size, "bilinear")
+
+    def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
+        """Return the part in `box` (rows, columns), in pixels of a picture of `size` (H, W)."""
+        rows, columns = (
+            slice(side.start * own // whole, -(-side.stop * own // whole))
+            for side, own, whole in zip(box, self.size, size, strict=True)
+        )
+        return self.changed(self.labels[rows, columns], "the transparent margins are cut off")
+
+    def changed(self, labels: Tensor, how: str) -> Self:
+        """Return the regions with new `labels`.
+
+        UserError if a region has no pixel in them; the message says `how` they were made.
+        """
+        changed = replace(self, labels=labels)
+        for name, share in zip(self.names, changed.shares, strict=True):
+            if share == 0:
+                raise UserError(
+                    f"{self.source}: nothing is left of the region {name} once {how}; let it reach "
+                    "further to the middle"
+                )
+        return changed
 
     def find(self, text: str) -> int:
         """Return the number of the region that has a colour (UserError: no region has it).
@@ -201,6 +225,29 @@ def _css_names() -> dict[str, str]:
     # The colormap itself holds codes or, for names that getrgb was asked for before, tuples.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
+
+
+def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
+    """Return, for each style, a list with the number of its region for each region of the content.
+
+    Regions whose colours are within 32 levels belong together. None marks a region that the style
+    lacks. (UserError: no style has a region of the content.)
+    """
+    pairs = [[_partner(color, style) for color in content.colors] for style in styles]
+    for region in range(len(content.names)):
+        if all(partners[region] is None for partners in pairs):
+            lacking = " and ".join(f"{style.source} has only {style.listed()}" for style in styles)
+            raise UserError(
+                f"{content.source} has the region {content.described(region)}, and {lacking}; "
+                "give both the same regions"
+            )
+    return pairs
+
+
+def _partner(color: Color, style: Regions) -> int | None:
+    """Return the number of the region of a style that has a colour, or None."""
+    partner = _nearest(color, style.colors)
+    return partner if _distance(color, style.colors[partner]) <= SAME else None
 
 
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:

@@ -39,6 +39,9 @@ class StyleTransferConfig:
     """Path of a picture that gives the fine texture, at objective.detail_layers."""
     content_regions: str | None = path(None)
     """Label picture of the content image: each region is painted in one flat colour."""
+    style_regions: Any = field(default=None, metadata=PATHS)
+    """Label picture of the style image: its regions give their style to the content's regions of
+    the same colours. With several styles, one label picture for each."""
     region_styles: dict[Any, int] = field(default_factory=dict)
     """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
     first style."""

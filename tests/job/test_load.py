@@ -43,6 +43,7 @@ def desk(here):
     """A folder with a content image, three styles and labels of them."""
     write_pictures("content.png", "a.png", "b.png", "c.png")
     paint("labels.png", RED, BLUE)
+    paint("swapped.png", BLUE, RED)
     for name, columns in (("left", 16), ("all", 32), ("few", 4)):
         shade(f"{name}.png", columns)
     ImageOps.invert(Image.open("left.png")).save("right.png")
@@ -103,33 +104,66 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     assert torch.equal(made.styles[2], still.styles[2])
 
 
-def test_without_region_styles_each_region_gets_the_one_style():
+def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
+    def red(**settings):
+        made = pictures(content_regions="labels.png", **settings)
+        (region,) = (region for region in made.regions if region.name == "red")
+        assert columns(region.weights) == "9" * 16 + "0" * 16
+        return made, region.sources[0].weights
+
+    _, weights = red(style_regions="swapped.png")
+    assert columns(weights) == "0" * 16 + "9" * 16
+    _, weights = red(style_regions="labels.png", style_rotation=180.0)
+    assert columns(weights) == "0" * 16 + "9" * 16
+    pixels = np.asarray(Image.open("a.png").convert("RGBA")).copy()
+    pixels[:, :8, 3] = 0
+    Image.fromarray(pixels).save("a.png")
+    made, weights = red(style_regions="labels.png")
+    assert made.styles[0].shape[2:] == (32, 32)
+    assert float(weights.mean()) == pytest.approx(8 / 24, abs=0.01)
+
+
+def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all():
     made = pictures(content_regions="labels.png")
     assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
-    (red,) = (region for region in made.regions if region.name == "red")
-    assert columns(red.weights) == "9" * 16 + "0" * 16
+    paint("only_red.png", RED)
+    regions = ["labels.png", "only_red.png"]
+    made = pictures(**TWO, style_regions=regions, style_weights=[1.0, 3.0])
+    found = {region.name: sources(region) for region in made.regions}
+    assert found == {"red": [(0, 0.25), (1, 0.75)], "blue": [(0, 0.25)]}
 
 
-def test_each_region_gets_the_style_that_region_styles_names():
+def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
     detail = layers(detail_layers=["relu1_1"])
     made = pictures(
         **TWO, region_styles={"red": 2, "blue": 1}, style_detail="c.png", objective=detail
     )
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
+    assert all(source.weights is None for region in made.regions for source in region.sources)
     config = composed("train", "++region_styles={1:2,red:1}")  # which Hydra reads as numbers
     assert config.region_styles == {"1": 2, "red": 1}
 
 
 def test_regions_and_masks_that_do_not_fit_are_refused():
+    """Which pictures are regions at all, and which pair, is the matter of tests/pictures."""
     paint("tall.png", RED, BLUE, height=32)
+    paint("blue.png", BLUE)
     shade("high.png", 9, height=32)
     said, two = {"region_styles": {"red": 1, "blue": 2}}, {"style": ["a.png", "b.png"]}
+    refused("^style_regions needs content_regions", style_regions="labels.png")
     refused("^region_styles needs content_regions", **said)
-    weighted = two | {"content_regions": "labels.png", "style_weights": [0.0, 1.0]}
+    labels, labelled = {"content_regions": "labels.png"}, {"style_regions": "labels.png"}
+    refused("^style_regions and region_styles exclude each other", **labels, **labelled, **said)
+    weighted = labels | two | {"style_weights": [0.0, 1.0]}
     refused("^style_weights blend styles, but here each region has one", **weighted, **said)
+    message = "^style_regions names 1 label picture, and style 2 images"
+    refused(message, **labels, **two, **labelled)
+    message = r"^the region red \(50 %\) of labels.png is only in styles of weight 0"
+    refused(message, **weighted, style_regions=["labels.png", "blue.png"])
     message = "tall.png has 32 x 32 pixels and its picture 32 x 24"
     refused(f"^{message}", content_regions="tall.png")
+    refused(f"^{message}", **labels, style_regions="tall.png")
     refused("^protect=high.png has 32 x 32 pixels and its picture 32 x 24", protect="high.png")
     refused("^labels.png is a colour picture", protect="labels.png")
 

@@ -20,7 +20,7 @@ MATCHED = ObjectiveConfig(
 )
 SKY = (torch.arange(52)[None, None, None] < 29).expand(1, 1, 37, 52).double()
 REGIONS = (
-    Region("sky", SKY, (StylePart(0),)),
+    Region("sky", SKY, (StylePart(0, weights=picture(4, 40, 33)[:, :1].round()),)),
     Region("house", 1 - SKY, (StylePart(0), StylePart(1))),
 )
 LAYERS = ["relu1_1", "relu3_1", "relu4_1"]
@@ -62,6 +62,11 @@ def by_hand(network, pictures, layer, share):
             for part in region.sources:
                 keys = offered[part.style]
                 alike = cosine_similarity(wanted[:, at[0], at[1], None, None], keys, dim=0)
+                if part.weights is not None:
+                    inside = interpolate(
+                        part.weights, keys.shape[1:], mode="bilinear", antialias=True
+                    )
+                    alike = alike.masked_fill(inside[0, 0] < 0.5, -2.0)
                 place = divmod(int(alike.argmax()), keys.shape[2])
                 near.append((float(alike.max()), part.style, place, keys.shape[1:]))
             _, style, place, cells = max(near)

@@ -25,10 +25,11 @@ def soft(seed=9, height=16, width=20):
 
 
 def two_regions(mask=None):
-    """Two blends of two styles, one left and one right."""
+    """Two styles, one left and one right; the second is mostly looked at in its upper part."""
     mask = left() if mask is None else mask
     sky = Region("sky", mask, (StylePart(0), StylePart(1, share=0.5)))
-    house = Region("house", 1 - mask, (StylePart(0), StylePart(1, 3.0)))
+    seen = StylePart(0, weights=soft(8, 18, 14))
+    house = Region("house", 1 - mask, (seen, StylePart(1, 3.0)))
     return Inputs(picture(1), (picture(2, 18, 14), picture(3, 15, 21)), (sky, house))
 
 
@@ -54,8 +55,8 @@ def of_pixels(pictures, **settings):
 
 def test_a_region_is_compared_as_its_cropped_pixels_are():
     content, style, image = picture(1), picture(2, 18, 14), picture(4)
-    regions = (Region("a", left(), (StylePart(0),)),)
-    cropped = pair(content[..., :8], style)
+    regions = (Region("a", left(), (StylePart(0, weights=left(18, 14, 5)),)),)
+    cropped = pair(content[..., :8], style[..., :5])
     for name in STYLE_LOSSES:
         settings = {"style_loss": name, "normalization": "none"}
         found = losses(of_pixels(Inputs(content, (style,), regions), **settings), image)
@@ -118,11 +119,11 @@ def test_a_resized_region_is_averaged_over_areas():
     """So that regions that add up to 1 still do: a stripe a pixel wide is a share everywhere."""
     mask = torch.zeros(1, 1, 64, 80, dtype=torch.float64)
     mask[..., ::4] = 1
-    regions = (Region("a", mask), Region("b", 1 - mask))
+    regions = (Region("a", mask), Region("b", 1 - mask, (StylePart(weights=mask),)))
     pictures = Inputs(picture(1, 64, 80), (picture(2, 64, 80),), regions, protected=mask)
     small = pictures.resized((16, 20), [(8, 10)])
     a, b = (region.weights for region in small.regions)
     torch.testing.assert_close(a + b, torch.ones(1, 1, 16, 20, dtype=torch.float64))
-    for weights in (a, small.protected):
+    for weights in (a, small.protected, small.regions[1].sources[0].weights):
         inner = weights[..., 1:-1]  # beyond the border there is nothing to average
         torch.testing.assert_close(inner, torch.full_like(inner, 0.25), rtol=0, atol=0.03)

@@ -1,4 +1,4 @@
-"""Regions: their weights at other sizes, names and styles; and how pictures turn."""
+"""Regions: their weights at other sizes, names, pairs and styles; and how they turn."""
 
 import math
 from contextlib import nullcontext
@@ -15,9 +15,10 @@ from styletransfer.pictures.regions import (
     Regions,
     assign,
     check_aspect,
+    pair_regions,
     read_regions,
 )
-from styletransfer.pictures.rotate import inner_size, rotated
+from styletransfer.pictures.rotate import inner_size, rotated, rotated_regions
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
 PALETTE = (RED, BLUE, GREEN, (255, 255, 0), (0, 255, 255), (255, 0, 255))
@@ -50,6 +51,17 @@ def test_weights_are_averages_over_the_area_of_a_pixel():
         assert 0.0 <= weights.min() <= weights.max() <= 1.0
 
 
+def test_a_cut_keeps_what_lies_in_the_box():
+    """Of a label picture half as large as its picture."""
+    numbers = np.zeros((10, 20), int)
+    numbers[2:6, 5:] = 1
+    numbers[4, 7] = 2
+    cut = painted(numbers).cut((slice(4, 11), slice(9, 29)), (20, 40))
+    assert torch.equal(cut.labels, torch.from_numpy(numbers[2:6, 4:15]))
+    with pytest.raises(UserError, match="labels: nothing is left of the region red once"):
+        stripes(RED, BLUE).cut((slice(0, 9), slice(8, 12)), (9, 12))
+
+
 def test_masks_have_the_aspect_ratio_of_their_picture():
     for size, shown, fits in [
         ((667, 1000), (341, 512), True),
@@ -76,6 +88,27 @@ def test_a_region_is_found_by_its_name_or_a_colour_near_to_it():
         assert regions.names[regions.find(text)] == "red", text
     for text in ("sky", "yellow", "", "1", "rgb(222, 0, 0)", "rgb(999,0,0)"):
         check_error(r"^labels has no region .*; it has (blue|red) \(50 %", regions.find, text)
+
+
+def test_regions_pair_by_colours_nearly_the_same():
+    content = stripes(RED, BLUE, GREEN)
+    style = stripes((2, 126, 3), (223, 4, 1), (0, 2, 250), name="style")  # 32 levels from red
+    (pairs,) = pair_regions(content, [style])
+    by_color = {content.colors[n]: style.colors[index] for n, index in enumerate(pairs)}
+    assert by_color == {RED: (223, 4, 1), BLUE: (0, 2, 250), GREEN: (2, 126, 3)}
+    with pytest.raises(UserError, match=r"has the region red .* and style has only #de0000"):
+        pair_regions(stripes(RED), [stripes((222, 0, 0), name="style")])
+
+
+def test_a_region_that_no_style_has_is_refused():
+    two, more = stripes(RED, BLUE), stripes(RED, BLUE, GREEN, name="more")
+    lacking = r"^more has the region green \(33 %\), and labels has only .*50 %\); give both"
+    check_error(lacking, pair_regions, more, [two])
+    ((blue, red),) = pair_regions(two, [more])  # the style's third region is not used
+    assert {more.names[blue], more.names[red]} == {"red", "blue"}
+    several = [stripes(RED, name="a"), stripes(GREEN, RED, name="b")]
+    message = r"region blue .* a has only red .* b has only .*green"
+    check_error(message, pair_regions, more, several)
 
 
 def test_regions_get_their_styles_by_a_mapping_that_fits():
@@ -106,11 +139,14 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
 
 def test_quarters_only_move_pixels():
     image, alpha = picture(0, 20, 30), picture(1, 20, 30)[:, :1]
+    numbers = np.arange(6).reshape(2, 3)  # smaller than what other angles must leave
     for degrees, quarters in ((0, 0), (90, 1), (-90, 3), (180, 2), (630, 3)):
         turned = rotated(Picture(image, alpha), degrees)
         assert torch.equal(turned.rgb, torch.rot90(image, quarters, (2, 3)))
         assert torch.equal(turned.alpha, torch.rot90(alpha, quarters, (2, 3)))
         assert torch.equal(rotated(Picture(image), degrees).rgb, turned.rgb)
+        regions = rotated_regions(painted(numbers), degrees)
+        assert np.array_equal(regions.labels, np.rot90(numbers, quarters))
 
 
 def test_values_between_pixels_are_those_of_the_plane_turned_counterclockwise():
@@ -164,3 +200,20 @@ def test_what_cannot_be_turned_is_refused():
         rotated(Picture(picture(0, 10, 200), name="oil.jpg"), 45.0)
     for degrees in (math.nan, math.inf):
         check_error(r"cannot be turned by (nan|inf) degrees", rotated, Picture(picture()), degrees)
+    numbers = np.zeros((40, 40), int)
+    numbers[0, 0] = 1
+    with pytest.raises(UserError, match="left of the region blue once it is turned by 45 degrees"):
+        rotated_regions(painted(numbers), 45.0)
+
+
+def test_regions_turn_with_their_picture():
+    """The labels are single columns: averaged, none would have more than a half."""
+    rows = np.arange(60)[:, None] * 2 // 60
+    numbers = rows * 3 + np.arange(80) % 3
+    numbers[:, 0] = -1
+    regions = rotated_regions(painted(numbers), -60.0)
+    assert regions.labels.unique().tolist() == list(range(6))
+    below = torch.tensor(rows / 1.0).float().expand(1, 3, 60, 80)
+    turned = rotated(Picture(below), -60.0)
+    assert regions.size == turned.size
+    assert ((turned.rgb[0, 0] > 0.5) == (regions.labels >= 3)).float().mean() > 0.98

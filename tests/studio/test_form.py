@@ -15,7 +15,7 @@ from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 
 # Never the page's to choose: they name files, or folders.
-FORBIDDEN = ["output", "resume", "features.weights", "hydra.run.dir", "device"]
+FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "device"]
 
 
 def check(client, **settings):
