@@ -55,7 +55,7 @@ nb_execution_timeout, html_copy_source = 600, False  # seconds
 # What scrolls is scrolled by keyboard, too, and what is a heading or a landmark says which.
 MEND = """onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
-  all("pre", (one) => (one.tabIndex = 0));
+  all("pre, .table-wrapper", (one) => (one.tabIndex = 0));
   all(".highlight-text pre", (one) => (one.style.whiteSpace = "pre-wrap"));
   all(".caption", (one) => (one.ariaLevel = "2"));
   all("aside", (one) => (one.ariaLabel = one.className));

@@ -28,8 +28,13 @@ def test_the_page_has_every_row_and_column():
 )
 def test_the_matrix_is_what_torch_does(asked):
     (row,) = (row.split(" | ")[1:] for row in ROWS if row.split(" | ")[0] == asked)
-    expected = [ERRORS[word.split()[1]] if word.startswith("error") else word for word in row]
-    assert [cell(way, asked) for way in WAYS] == expected, torch.__version__
+    found = [cell(way, asked) for way in WAYS]
+    if torch.__version__.startswith("2.14."):  # the text of errors is that of this version
+        row = [ERRORS[word.split()[1]] if word.startswith("error") else word for word in row]
+    else:
+        found = ["error" if "Error: " in word else word for word in found]
+        row = [word.split()[0] for word in row]
+    assert found == row, torch.__version__
 
 
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
