@@ -1,7 +1,7 @@
-"""What maintainers do once a year, outside the wheel: `python -m tools.NAME KEY=VALUE ...`.
+"""Maintainers' tools, which the wheel leaves out: `python -m tools.NAME KEY=VALUE ...`.
 
-`benchmark` measures against the plain loop, `judge` says how good networks are, and `painters`
-draws style pictures.
+`benchmark` compares time and memory with the plain loop, `judge` compares networks with VGG-19,
+and `painters` draws style pictures.
 """
 
 import importlib
@@ -15,7 +15,10 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run the `main` of tools/NAME/command.py, imported where Ctrl-C ends in one line."""
+    """Run `main` of tools/NAME/command.py; errors and Ctrl-C, also during import, print one line.
+
+    (UserError: started with several processes.)
+    """
     with one_line_errors():
         if place().count > 1:
             raise UserError(f"{name} works in one process; start it without torchrun")

@@ -1,4 +1,4 @@
-"""How much films flicker, and how far they have a style: docs/film.md measures by it."""
+"""Measure how much films flicker and how large their style loss is, as docs/film.md does."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -12,31 +12,32 @@ from styletransfer.job.job import Job
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.system.measure import table
 
-# Frames between the two that are compared, for the short and the long term.
+# Distances in frames between the two frames compared: neighbours (short term), five (long term).
 GAPS = (1, 5)
-# A frame (1, 3, H, W) -> its style loss.
+# A function that maps a frame (1, 3, H, W) to its style loss.
 StyleLoss = Callable[[Tensor], float]
 
 
 @dataclass(frozen=True)
 class Flicker:
-    """What is measured of a film; None for what there is nothing to measure of."""
+    """The measurements of one film; a value is None where no frame of the film allows it."""
 
-    short: float | None  # mean `warping_error` between neighbours
-    long: float | None  # the same over five frames
-    style: float | None  # mean style loss of its frames
+    short: float | None  # mean `warping_error` between neighbouring frames
+    long: float | None  # mean `warping_error` between frames five apart
+    style: float | None  # mean style loss of the film's frames
 
 
 def measure(
     films: Mapping[str, Iterable[Tensor]], style_loss: StyleLoss | None = None
 ) -> dict[str, Flicker]:
-    """Measure films of one length and size, frame by frame.
+    """Return name -> Flicker of films that have the same length and size.
 
-    A film is its frames (1, 3, H, W) in [0, 1]; the first one is the input of the others, and has
-    no style loss. Only as many frames are in memory as the longest gap spans.
+    A film is an iterable of frames (1, 3, H, W) in [0, 1]. The first film is the input of the
+    others: its motion is used for all, and it has no style loss. At most six frames of each film
+    are in memory.
     """
     names = list(films)
-    # In the order of Flicker's fields.
+    # One list of values for each field of Flicker, in their order.
     found: dict[str, list[list[float]]] = {name: [[], [], []] for name in names}
     earlier: deque[tuple[Tensor, ...]] = deque(maxlen=max(GAPS))
     for frames in zip(*films.values(), strict=True):
@@ -60,9 +61,9 @@ def measure(
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
     """Return the mean squared difference of two frames (1, 3, H, W) that motion does not explain.
 
-    E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, as a mean over channels, too; with
-    motion and occlusion of the input, from the frame to the earlier one. None across a cut, or
-    without a pixel that can be relied on.
+    This is E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, also averaged over channels.
+    `motion` is that of the input film, from the frame `image` to the earlier frame `before`. Return
+    None across a cut, or where no pixel's motion is reliable.
     """
     relied = motion.reliability.to(image)
     if motion.is_cut or not bool(relied.any()):
@@ -72,7 +73,7 @@ def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None
 
 
 def style_loss_of(job: Job) -> StyleLoss | None:
-    """Return what measures a frame's style as the objective of a job does; None without a style."""
+    """Return a function that gives a frame's style loss as a job defines it; None without style."""
     if not job.criterion.styles:
         return None
     criterion = replace(job.criterion, contents={}, tv_weight=0.0)
@@ -89,7 +90,7 @@ def style_loss_of(job: Job) -> StyleLoss | None:
 
 
 def report(films: Mapping[str, Flicker]) -> str:
-    """Return a table."""
+    """Return a Markdown table with one row per film."""
     headings = ["film", *(f"E_warp, {gap} frame{'s' * (gap > 1)}" for gap in GAPS), "style loss"]
     rows = [
         [name, *("-" if value is None else f"{value:.2e}" for value in astuple(film))]

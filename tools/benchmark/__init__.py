@@ -1,1 +1,1 @@
-"""Time and memory against the plain loop."""
+"""Measure time and memory in comparison with the plain loop."""

@@ -1,7 +1,7 @@
 """Measure time and memory against the plain loop: `python scripts/benchmark.py`.
 
-Rows: the plain loop (benchmarks/plain.py), loss modes in every precision that the device has units
-for, whole and tiled. By default it takes at most ten minutes on a slow laptop. More, by keys:
+The rows are the plain loop (benchmarks/plain.py) and the loss modes in every precision that the
+device has units for, whole and tiled. The default takes at most ten minutes on a slow laptop. Keys:
 
     sizes=[128,256,512]      sides of the square pictures; above plain_up_to= only the fastest rows
     rounds=5                 timed evaluations of each row, taken in turn
@@ -10,8 +10,8 @@ for, whole and tiled. By default it takes at most ten minutes on a slow laptop. 
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
 
-The table is printed; benchmark.json and benchmark.md land in the run folder. Run it on a quiet
-machine, and copy results that are meant to be kept into benchmarks/results/.
+The table is printed; benchmark.json and benchmark.md are written to the run folder. Run the
+benchmark on an idle machine, and copy results worth keeping into benchmarks/results/.
 """
 
 import logging
@@ -52,7 +52,7 @@ from tools.benchmark.rows import Candidate
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
-# Calls of each row beside those that are timed: one to warm up, and two to measure memory.
+# Untimed calls of each row: one to warm up, and two to measure memory.
 UNTIMED = 3
 
 
@@ -72,16 +72,15 @@ main = hydrated("benchmark", run)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
-    """Measure, and write benchmark.json and benchmark.md to `folder`.
+    """Measure, write benchmark.json and benchmark.md to `folder`, and return the results.
 
     Each row is called once to warm up; then every round calls all rows of a size in turn, so that
-    a machine that drifts slows all of them alike. Peak memory counts torch's tensors; above
-    `plain_up_to`, on Linux and on the CPU, the resident memory of a process of its own, which is
-    what a person has to have (see `resident.peak_resident`).
+    a machine that changes speed affects all rows alike. Peak memory counts torch's tensors; above
+    `plain_up_to`, on a Linux CPU, it is the resident memory of a separate process, which is what
+    a computer must have free (see `resident.peak_resident`).
 
     The files are written after each size, the smallest first, so that a benchmark that is stopped
-    early keeps what was measured. (UserError: bad input, before
-    anything is measured.)
+    early keeps its measurements. (UserError: bad input, before anything is measured.)
     """
     check(config)
     device = choose_device(config.device)
@@ -109,9 +108,9 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
 def without_emulated(
     config: BenchmarkConfig, device: torch.device
 ) -> tuple[BenchmarkConfig, list[str]]:
-    """Return the config without precisions that the device emulates, and the names of these.
+    """Return the config without emulated precisions, and one line for `skipped` that names them.
 
-    (UserError: no precision is left.)
+    `config.emulated` keeps them. (UserError: no precision is left.)
     """
     emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
     if config.emulated or not emulated:
@@ -124,7 +123,7 @@ def without_emulated(
 
 
 def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
-    """Return a progress bar of all evaluations, each counted by its pixels."""
+    """Return a progress bar whose unit is one evaluated pixel."""
     calls = config.rounds + UNTIMED
     rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
     return tqdm(
@@ -139,14 +138,14 @@ def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqd
 def summary(
     config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
 ) -> Benchmark:
-    """Return what was measured so far, with what it depends on."""
+    """Return the rows measured so far, with the settings and the machine."""
     machine = measure.describe_machine(device, torch.float32)
     del machine["precision"]  # each row has its own
     weights = config.features.weights
     return Benchmark(
         settings={
             "features": config.features.name,
-            # The path of a file would say nothing on another machine.
+            # A file's path has no meaning on another machine.
             "weights": weights if weights in ("pretrained", "random") else "given",
             "padding": config.features.padding,
             "content_layers": ", ".join(config.objective.content_layers),
@@ -189,7 +188,7 @@ def measure_size(
     timed = measure.seconds_by_round(work, config.rounds, device, lambda: bar.update(size**2))
     in_process = size <= config.plain_up_to or device.type != "cpu" or not is_measurable()
     if not in_process:
-        work.clear()  # another process needs the memory
+        work.clear()  # frees memory for the process that `peak_resident` starts
     memory: dict[str, int] = {}
     for name, way in named.items():
         if in_process:
@@ -220,5 +219,5 @@ def _ratios(seconds: list[float], plain: list[float]) -> Spread:
 
 
 def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
-    """Tell whether `device` has no units for a precision, and computes in another one."""
+    """Return whether `device` has no units for `precision` and computes in another one."""
     return precision == torch.bfloat16 and not has_native_bfloat16(device)

@@ -1,4 +1,4 @@
-"""What is measured against the plain loop, and whether it can be."""
+"""The settings of the benchmark, and the check of their values."""
 
 from dataclasses import dataclass, field
 
@@ -18,7 +18,7 @@ from styletransfer.system.devices import PRECISIONS
 
 @dataclass
 class BenchmarkConfig:
-    """What is measured against the plain loop of benchmarks/plain.py."""
+    """The rows to compare with the plain loop of benchmarks/plain.py."""
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""
@@ -54,7 +54,7 @@ class BenchmarkConfig:
 
 
 def check(config: BenchmarkConfig) -> None:
-    """Check the numbers and names (UserError: naming the key, its value and what it may be)."""
+    """Check numbers and names (UserError: names the key, its value and the allowed values)."""
     for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0)):
         if getattr(config, key) < low:
             raise UserError(f"{key}={getattr(config, key)} must be {low} or more")
@@ -85,7 +85,7 @@ def check(config: BenchmarkConfig) -> None:
 
 
 def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
-    """Return the default job of this size, with the benchmark's pictures, network and weights."""
+    """Return a job's settings at `size` pixels, with the benchmark's pictures and network."""
     return StyleTransferConfig(
         content=config.content,
         style=config.style,

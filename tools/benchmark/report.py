@@ -1,4 +1,4 @@
-"""A benchmark as JSON, as Markdown and as sentences."""
+"""Format a benchmark as JSON, as Markdown and as sentences."""
 
 import json
 from dataclasses import asdict
@@ -8,12 +8,12 @@ from tools.benchmark.results import Benchmark, cost_of_regions
 
 
 def as_json(benchmark: Benchmark) -> str:
-    """Return benchmark.json."""
+    """Return the text of benchmark.json."""
     return json.dumps(asdict(benchmark), indent=2, allow_nan=False) + "\n"
 
 
 def markdown(benchmark: Benchmark) -> str:
-    """Return benchmark.md: the table, then one sentence on each finding, from the numbers."""
+    """Return the text of benchmark.md: the table, then one sentence for each finding."""
     settings, machine = benchmark.settings, benchmark.machine
     header = (
         f"{settings['features']}, {settings['weights']} weights. Time and memory are ratios to the "
@@ -33,7 +33,7 @@ def markdown(benchmark: Benchmark) -> str:
 
 
 def rows_table(benchmark: Benchmark) -> str:
-    """Return a Markdown table, ratios to plain first, padded to be read as plain text."""
+    """Return a Markdown table, ratios to plain first, padded for reading as plain text."""
     headings = ["size", "row", "time", "memory", "s per evaluation", "peak MiB"]
     cells = [
         [
@@ -52,7 +52,7 @@ def rows_table(benchmark: Benchmark) -> str:
 
 
 def sentences(benchmark: Benchmark) -> list[str]:
-    """Return one sentence per finding beside the table; what it says follows from the numbers."""
+    """Return one sentence for each finding that the table does not show, made from its numbers."""
     lines: list[str] = []
     for name, size, time, memory in cost_of_regions(benchmark.rows):
         lines.append(

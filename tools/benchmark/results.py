@@ -1,4 +1,4 @@
-"""The results of a benchmark, and what regions cost by them."""
+"""The results of a benchmark, and the cost of regions computed from them."""
 
 import re
 import statistics
@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """The median and the quartiles of what was measured round by round."""
+    """The median and the quartiles of one measurement per round."""
 
     median: float
     lower: float
@@ -16,14 +16,14 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Return the spread of at least one value."""
+        """Return the spread of `values`, which are one or more."""
         if len(values) == 1:
             return cls(values[0], values[0], values[0])
         lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")
         return cls(median, lower, upper)
 
     def __str__(self) -> str:
-        """Return such as "0.31 (0.30 to 0.33)"."""
+        """Return the median and, in brackets, the quartiles, such as "0.31 (0.30 to 0.33)"."""
         return f"{self.median:.3g} ({self.lower:.3g} to {self.upper:.3g})"
 
 
@@ -33,13 +33,13 @@ class Row:
 
     name: str  # "plain", or loss mode, precision, regions and "tiled"
     size: int  # side of the square picture in pixels
-    precision: str  # of the network
+    precision: str  # of the network, such as "float32"
     native: bool  # whether the device has units for that precision
     tile: int | None  # side of a tile in pixels, or None for the whole picture at once
-    time_ratio: Spread | None  # seconds over plain's in the same round, where plain was run
-    memory_ratio: float | None  # peak memory over plain's
+    time_ratio: Spread | None  # seconds divided by plain's in the same round; None without plain
+    memory_ratio: float | None  # peak memory divided by plain's; None without plain
     seconds: Spread  # wall time of one evaluation, forward and backward
-    peak_memory_bytes: int  # of one evaluation, above what is held before it
+    peak_memory_bytes: int  # of one evaluation, above the memory held before it
     memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
 
 
@@ -50,14 +50,14 @@ class Benchmark:
     settings: dict[str, str | int | list[int]]
     machine: dict[str, str | int]  # see `measure.describe_machine`
     rows: list[Row]  # by size, plain first
-    skipped: list[str]  # what was left out, and why
+    skipped: list[str]  # descriptions of the rows left out, with the reason
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:
-    """Return the rows of divided pictures, each with its cost over that of the undivided picture.
+    """Return the cost of each row with regions, relative to the same row without regions.
 
-    That is the row's name and its size in pixels, the time and the peak memory of an evaluation,
-    both over those of the same row without regions.
+    Each tuple has the row's name, its size in pixels, the ratio of the median times and the ratio
+    of the peak memories of one evaluation.
     """
     undivided = {(row.name, row.size): row for row in rows}
     costs = []

@@ -1,4 +1,4 @@
-"""Which evaluations are measured at a size, and how each is made."""
+"""Choose the evaluations to measure at a size, and build each of them."""
 
 import copy
 import functools
@@ -22,9 +22,9 @@ from styletransfer.system.devices import PRECISIONS
 from styletransfer.system.memory import readable
 from tools.benchmark.config import BenchmarkConfig, default_config
 
-# The only mode that can work in tiles, and the only one measured above `plain_up_to`.
+# The only loss mode measured in tiles, and the only one measured above `plain_up_to`.
 CLOSED_FORM = "autograd_function"
-# The largest tile that is chosen by itself, in pixels.
+# Side in pixels of the largest tile that tile=0 chooses.
 LARGEST_TILE = 1024
 
 
@@ -35,11 +35,11 @@ class Candidate:
     mode: str  # name of a loss mode
     precision: str  # of the network
     tile: int | None = None  # side in pixels, or None for the whole picture at once
-    regions: int = 1  # into which the picture is divided
+    regions: int = 1  # number of regions of the picture
 
     @property
     def name(self) -> str:
-        """Such as "autograd_function bfloat16 2 regions tiled"."""
+        """The row's name, such as "autograd_function bfloat16 2 regions tiled"."""
         divided = "" if self.regions == 1 else f" {self.regions} regions"
         return f"{self.mode} {self.precision}{divided}" + ("" if self.tile is None else " tiled")
 
@@ -47,11 +47,11 @@ class Candidate:
 def candidates(
     config: BenchmarkConfig, network: FeatureExtractor, size: int, auto: torch.dtype, free: float
 ) -> tuple[list[Candidate], list[str]]:
-    """Return what is measured at a side of `size` pixels beside the plain loop, and what is not.
+    """Return the rows to measure at `size` pixels beside the plain loop, and those left out.
 
-    Up to `plain_up_to` that is every loss mode in every precision. Above it only the closed form,
-    in the precision that precision=auto means (`auto`), if it is among those asked for; and the
-    whole picture at once only where it should fit the bytes of memory that are free.
+    Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only
+    `CLOSED_FORM`, in the precision `auto` (what precision=auto means) if config.precisions has it,
+    else in all of these; the whole picture at once only if it should fit into `free` bytes.
     """
     chosen: list[Candidate] = []
     skipped: list[str] = []
@@ -80,7 +80,7 @@ def candidates(
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
-    """Return the side of a tile in pixels: `config.tile`, or half the picture's up to a bound."""
+    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE."""
     if config.tile:
         return config.tile
     stride = smallest_tile(network, Criterion.of(config.objective))
@@ -88,7 +88,7 @@ def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> in
 
 
 def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtractor:
-    """Return the network in float32 up to its deepest layer.
+    """Return the feature extractor in float32, up to the deepest layer that has a loss.
 
     (UserError: see `build_features` and `Criterion.of`.)
     """
@@ -98,13 +98,13 @@ def build_network(config: BenchmarkConfig, device: torch.device) -> FeatureExtra
 
 
 def in_precision(network: FeatureExtractor, precision: str) -> FeatureExtractor:
-    """Return a copy of `network`, ready to be evaluated."""
+    """Return a copy of `network` in `precision`, optimised for inference."""
     device = next(network.layers.parameters()).device
     return optimize_for_inference(copy.deepcopy(network), device, PRECISIONS[precision])
 
 
 def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[Tensor, Tensor]:
-    """Return the middle of both pictures, (1, 3, size, size) each, float32.
+    """Return the central squares of content and style image, (1, 3, size, size) each, float32.
 
     (UserError: see `load`.)
     """
@@ -119,10 +119,10 @@ def evaluation(
     content: Tensor,
     style: Tensor,
 ) -> Callable[[], Tensor]:
-    """Return a call that evaluates once and returns the gradient; it holds nothing else back.
+    """Return a function that evaluates the objective once and returns only the gradient.
 
-    The network is in the candidate's precision; content (1, 3, H, W) and style (1, 3, h, w) are
-    sRGB in [0, 1].
+    `network` is in the candidate's precision; content (1, 3, H, W) and style (1, 3, h, w) are
+    sRGB in [0, 1]. The targets are computed here, once.
     """
     dtype = torch.float64 if network.dtype == torch.float64 else torch.float32
     content, style = content.to(dtype), style.to(dtype)
@@ -138,7 +138,7 @@ def evaluation(
 
 
 def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
-    """Return pictures of `count` regions side by side, to which two styles belong in turn."""
+    """Return inputs with `count` upright stripes as regions and, in turn, one of two styles."""
     width = content.shape[3]
     regions = []
     for number in range(count):
@@ -149,7 +149,7 @@ def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
-    """Return the mean of two squares: a picture at which no loss is 0."""
+    """Return the mean of two pictures of one size, at which no loss is 0."""
     return (content + style) / 2
 
 
@@ -165,7 +165,7 @@ def _memory(
 ) -> float:
     """Return the estimated bytes of one evaluation, its targets included."""
     run = default_config(config, size)
-    # The estimate goes by the parameters' dtype; on "meta" a cast copies nothing.
+    # The estimate depends on the parameters' dtype; a cast on the "meta" device takes no memory.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
     job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
