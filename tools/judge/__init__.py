@@ -1,1 +1,1 @@
-"""How good a feature network is, or a style network, by VGG-19."""
+"""Measure with VGG-19 how good a feature network or a style network is."""

@@ -1,9 +1,9 @@
 """Judge the bundled feature network, or style networks, by VGG-19: `python -m tools.judge`.
 
-For each pair of pictures, one and the same job runs under a random VGG-19, the bundled network and
-VGG-19 itself; or, with `judged=networks networks=FILE`, a style network paints in one pass beside
-the optimiser. VGG-19 then says how far each pastiche is from the style (Gram matrices at five
-layers) and from the content.
+For each pair of pictures, the same job runs with a random VGG-19, the bundled network and the
+trained VGG-19 as feature extractor; or, with `judged=networks networks=FILE`, a style network and
+the optimiser each paint the pair. VGG-19 then measures how far each pastiche is from the style
+image (Gram matrices at five layers) and from the content image.
 """
 
 from collections.abc import Callable, Mapping
@@ -41,11 +41,11 @@ main = hydrated("judge", run)
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:
-    """Paint every pair in every way, judge, and write the pictures and figures.
+    """Paint every pair with every rival, judge the pastiches, write the files, return the verdicts.
 
-    `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per way) and
-    `judge.json`, which holds what is returned, and the gaps. `report` is called with one line per
-    finished pair. (UserError: bad input, before anything is written; or a run that gave up;
+    `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per rival) and
+    `judge.json`, which holds the returned verdicts and the gaps. `report` is called with one line
+    per finished pair. (UserError: bad input, before anything is written; or a run that gave up;
     KeyboardInterrupt: Ctrl-C. The pictures of finished pairs stay.)
     """
     device = choose_device(config.device)
@@ -80,7 +80,7 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
 def judge_pair(
     vgg19: FeatureExtractor, pair: Pair, row: Mapping[str, Pastiche], factors: Mapping[str, float]
 ) -> dict[str, Verdict]:
-    """Return who painted -> VGG-19's verdict on the picture, which is as large as the content.
+    """Return rival -> VGG-19's verdict on its pastiche, which is as large as the content image.
 
     (UserError: VGG-19 finds its own pastiche no better than the content image.)
     """
@@ -106,7 +106,7 @@ def judge_pair(
 
 
 def contact_sheet(rows: list[list[Tensor]], side: int) -> Tensor:
-    """Return one picture (1, 3, H, W) of all pictures (1, 3, h, w), in square cells of `side`."""
+    """Return a sheet (1, 3, H, W) of all pictures (1, 3, h, w), in cells of `side` pixels."""
     sheet = torch.ones(1, 3, side * len(rows), side * len(rows[0]))
     for top, row in enumerate(rows):
         for left, image in enumerate(row):

@@ -1,4 +1,4 @@
-"""What VGG-19 is to judge."""
+"""The settings of the judge: networks, pictures and the job."""
 
 from dataclasses import dataclass, field
 from typing import Any

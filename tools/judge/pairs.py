@@ -1,4 +1,4 @@
-"""The pairs of pictures that a judgement rests on, loaded and checked before anything runs."""
+"""The pairs of pictures to judge on, loaded and checked before anything runs."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ from tools.judge.config import JudgeConfig, PairConfig
 class Pair:
     """Two pictures to combine: content (1, 3, H, W), style (1, 3, h, w), sRGB in [0, 1]."""
 
-    name: str  # such as "coffee x oil"; no two pairs share it, nor the file names made of it
+    name: str  # unique, such as "coffee x oil"; file names made of it are unique, too
     config: StyleTransferConfig
     loaded: Loaded
 
@@ -36,12 +36,12 @@ class Pair:
         return self.loaded.pictures.styles[0]
 
     def file(self, rival: str) -> str:
-        """Return the name of the picture that a rival made."""
+        """Return the file name of a rival's pastiche, such as "coffee_x_oil_vgg19.png"."""
         return _file_stem(self.name) + f"_{rival}.png"
 
 
 def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
-    """Load every pair that is asked for.
+    """Load every pair of `asked`.
 
     (UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or a
     content picture that is the style picture.)
@@ -77,7 +77,7 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
 
 
 def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence[str]) -> None:
-    """Check that the pictures are large enough for their losses, and for the layers judged by.
+    """Check that the pictures are large enough for the losses and for the `judged` layers.
 
     (UserError: a picture is too small, or the objective names an unknown layer.)
     """
@@ -90,13 +90,13 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
 
 
 def pair_names(pairs: Iterable[PairConfig]) -> list[str]:
-    """Return one name per pair, such as "coffee x oil"; a number tells equal ones apart."""
+    """Return one name per pair, such as "coffee x oil"; equal names get a number."""
     names: list[str] = []
     taken: set[str] = set()
     for pair in pairs:
         name = plain = f"{Path(pair.content).stem} x {Path(pair.style).stem}"
         number = 1
-        while _file_stem(name).casefold() in taken:  # some file systems know no capitals
+        while _file_stem(name).casefold() in taken:  # some file systems ignore case
             number += 1
             name = f"{plain} {number}"
         taken.add(_file_stem(name).casefold())

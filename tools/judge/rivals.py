@@ -1,4 +1,4 @@
-"""Who paints the pictures that are judged: the optimiser under a feature network, or one pass."""
+"""The rivals whose pastiches are judged: the optimiser with a feature network; style networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -30,13 +30,13 @@ from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
 from tools.judge.pairs import Pair
 
-# Timed passes of a network, after one to warm up.
+# Timed passes of a style network, after one to warm up.
 PASSES = 3
 
 
 @dataclass(frozen=True)
 class Pastiche:
-    """A picture (1, 3, H, W), on the CPU, and the seconds that it took, all being loaded."""
+    """An image (1, 3, H, W) on the CPU, and the seconds of painting, without loading."""
 
     image: Tensor
     seconds: float
@@ -44,9 +44,9 @@ class Pastiche:
 
 @dataclass(frozen=True)
 class KnownStyle:
-    """One style of a network: the network, ready to paint, and its blend (1, S), on the device.
+    """One style of a style network: the network, and the style's blend (1, S), on the device.
 
-    A network for any style also has the palette of the style image.
+    `palette` is the palette of the style image for a network for any style, else None.
     """
 
     network: StyleNetwork
@@ -60,10 +60,10 @@ Rival = Callable[[Pair], Pastiche]
 def read_networks(
     config: JudgeConfig, device: torch.device, dtype: torch.dtype
 ) -> dict[str, KnownStyle]:
-    """Return style's name -> the network that knows it; nothing where none is to be judged.
+    """Return style name -> the style network that knows it; empty if no network is to be judged.
 
-    They paint as `apply` has them do it, their convolutions in `dtype`. (UserError: a network
-    cannot be read, two know one style, or there are pairs as well.)
+    The networks paint as in `apply`, with convolutions in `dtype`. (UserError: a network cannot be
+    read, two networks know one style, or there are pairs as well.)
     """
     files = each(config.networks)
     if not any((files, each(config.contents), each(config.styles))):
@@ -87,7 +87,7 @@ def read_networks(
 
 
 def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]:
-    """Let a network for any style know all style images; return each name's palette."""
+    """Add all style images to a network for any style; return style name -> palette."""
     encoder = style_features(torch.device("cpu"), torch.float32)
     files = files_of("styles", config.styles)
     shown = [style_image(file, config.size, SMALLEST_PAINTING) for file in files]
@@ -98,9 +98,9 @@ def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]
 
 
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
-    """Return each content with each style that a network knows.
+    """Return each content image paired with each style image that a network knows.
 
-    (UserError: there is no content, or no picture of a style.)
+    (UserError: there is no content image, or none of a style that a network knows.)
     """
     contents = files_of("contents", config.contents)
     styles = [file for file in files_of("styles", config.styles) if Path(file).stem in known]
@@ -114,11 +114,11 @@ def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConf
 def rivals(
     config: JudgeConfig, known: dict[str, KnownStyle], device: torch.device, dtype: torch.dtype
 ) -> dict[str, Rival]:
-    """Return name -> who paints; the one under test, and VGG-19, are among them.
+    """Return name -> rival.
 
-    Without style networks it is the optimiser under a random VGG-19, under the bundled network,
-    which is under test, and under VGG-19. With them it is these, and then the optimiser under the
-    bundled network and under VGG-19. (UserError: see `build_features`, and an unknown layer.)
+    Without style networks, the optimiser paints with a random VGG-19 ("random"), with the bundled
+    network under test ("bundled"), and with VGG-19 ("vgg19"). With style networks, the rivals are
+    these ("network"), "bundled" and "vgg19". (UserError: see `build_features`; an unknown layer.)
     """
     vgg19 = replace(config.vgg19, padding=config.bundled.padding)
     features = {"bundled": config.bundled, "vgg19": vgg19}
@@ -138,10 +138,10 @@ def _optimizer_under(
     device: torch.device,
     dtype: torch.dtype,
 ) -> Rival:
-    """Return the optimiser under a feature network of this name.
+    """Return a rival that optimises with the feature network called `name`.
 
-    What is returned raises a UserError where a run gives up, and KeyboardInterrupt at Ctrl-C: an
-    unfinished picture is not judged.
+    The rival raises UserError if a run gives up and KeyboardInterrupt at Ctrl-C, because an
+    unfinished pastiche is not judged.
     """
     network = build_features(features, config.seed).ended_at(Criterion.of(config.objective).layers)
     network = optimize_for_inference(network, device, dtype)
@@ -157,7 +157,7 @@ def _optimizer_under(
 
 
 def _one_pass(known: dict[str, KnownStyle], device: torch.device) -> Rival:
-    """Return the style networks, of which the one that knows a pair's style paints it."""
+    """Return a rival that paints a pair in one pass, with the network that knows its style."""
 
     @torch.no_grad()
     def paint(pair: Pair) -> Pastiche:

@@ -1,4 +1,4 @@
-"""What VGG-19 says of a picture, and how near that comes to VGG-19's own pastiche."""
+"""The errors of a pastiche under VGG-19, in comparison with the pastiche that VGG-19 makes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from styletransfer.system.measure import table
 
 @dataclass(frozen=True)
 class Verdict:
-    """VGG-19's view of one picture."""
+    """The errors of one picture under VGG-19."""
 
-    errors: dict[str, float]  # by layer, target-relative; see `errors_under`
+    errors: dict[str, float]  # layer -> target-relative error; see `errors_under`
     image: str  # file name of the picture
-    seconds: float = 0.0  # that the picture took
-    factors: Mapping[str, float] = field(default_factory=dict)  # of layers in J; 1 for others
+    seconds: float = 0.0  # time of painting the picture
+    factors: Mapping[str, float] = field(default_factory=dict)  # layer -> its factor in J, else 1
 
     @property
     def total(self) -> float:
-        """J: the sum of all errors, as much as each counts."""
+        """J: the sum of all errors, each times its layer's factor."""
         return sum(self.factors.get(layer, 1.0) * error for layer, error in self.errors.items())
 
 
@@ -34,8 +34,8 @@ def errors_under(
 ) -> dict[str, float]:
     """Return layer -> target-relative error of `image` under VGG-19.
 
-    That is ||G - A||^2 / ||A||^2 for the style layers, ||F - P||^2 / ||P||^2 for the content layer.
-    Pictures are (1, 3, H, W), sRGB in [0, 1]; the content is as large as the image.
+    The error is ||G - A||^2 / ||A||^2 for a style layer, ||F - P||^2 / ||P||^2 for the content
+    layer. Pictures are (1, 3, H, W), sRGB in [0, 1]; `content` is as large as `image`.
     """
     features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
     targets = vgg19(style, STYLE_LAYERS)
@@ -53,10 +53,10 @@ def _relative(value: Tensor, target: Tensor) -> float:
 
 
 def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
-    """Return the share of the way from the content image to VGG-19's own pastiche.
+    """Return how much of the gap in J between content image and VGG-19's pastiche a rival closes.
 
-    (J(content) - J(rival)) / (J(content) - J(vgg19)): 0 for the unchanged content image, 1 for
-    a network as good as VGG-19. Verdicts are by who painted.
+    This is (J(content) - J(rival)) / (J(content) - J(vgg19)): 0 for the unchanged content image,
+    1 for a network as good as VGG-19. `verdicts` maps rivals to verdicts.
     """
     worst = verdicts["content"].total
     return (worst - verdicts[rival].total) / (worst - verdicts["vgg19"].total)
@@ -66,18 +66,18 @@ def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
 class Judgement:
     """The verdicts on all pairs."""
 
-    verdicts: dict[str, dict[str, Verdict]]  # pair -> who painted -> verdict on the picture
-    tested: str  # who is under test
-    factors: Mapping[str, float]  # of layers in J; 1 for others
+    verdicts: dict[str, dict[str, Verdict]]  # pair -> rival -> verdict on its pastiche
+    tested: str  # name of the rival under test
+    factors: Mapping[str, float]  # layer -> its factor in J; 1 for other layers
 
     @property
     def columns(self) -> list[str]:
-        """Who painted; the unchanged content picture first, VGG-19 last."""
+        """Names of the rivals; the unchanged content image first, VGG-19 last."""
         return list(next(iter(self.verdicts.values())))
 
 
 def as_json(judgement: Judgement) -> dict[str, object]:
-    """Return the verdicts with J and the gap closed, and the mean and smallest gap over pairs."""
+    """Return all verdicts with J and gap closed, and mean and smallest gap closed over pairs."""
     verdicts = judgement.verdicts
     gaps = {
         rival: [gap_closed(row, rival) for row in verdicts.values()] for rival in judgement.columns
@@ -104,7 +104,7 @@ def as_json(judgement: Judgement) -> dict[str, object]:
 
 
 def tables(judgement: Judgement) -> dict[str, str]:
-    """Return heading -> Markdown table, a column for each who painted, means over the pairs."""
+    """Return heading -> Markdown table, with one column per rival and means over the pairs."""
     columns, verdicts = judgement.columns, list(judgement.verdicts.values())
     counted = ", ".join(f"{layer} counts {by:g}" for layer, by in judgement.factors.items())
     errors = [
@@ -116,7 +116,7 @@ def tables(judgement: Judgement) -> dict[str, str]:
         for pair, row in judgement.verdicts.items()
     }
     gaps["mean"] = [mean(column) for column in zip(*gaps.values(), strict=True)]
-    painted = columns[1:]  # nobody painted the content picture
+    painted = columns[1:]  # the first column is the content image
     seconds = [f"{mean(row[name].seconds for row in verdicts):.3g}" for name in painted]
     return {
         "error under VGG-19, mean over pairs": table(["layer", *columns], errors),

@@ -1,1 +1,1 @@
-"""Painters of style pictures from seeded noise: two that are bundled, and any number by seed."""
+"""Painters that make style images from seeded noise; each seed gives another image."""

@@ -1,4 +1,4 @@
-"""What every painter shares: the frame, noise, and distances."""
+"""The functions that all painters share: the frame, noise, and distances."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,10 +13,10 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Frame:
-    """A canvas of `shape` pixels, `unit` of them to 1/768 of its longer side.
+    """A canvas of `shape` (H, W) pixels; `unit` is 1/768 of its longer side, in pixels.
 
-    `x` and `y` (H, W) hold each pixel's coordinates in picture heights; `rng` draws its noise and
-    its points.
+    `x` and `y` (H, W) hold each pixel's coordinates in picture heights; `rng` draws the noise and
+    the points.
     """
 
     shape: tuple[int, int]
@@ -31,29 +31,29 @@ class Frame:
         return self.shape[1] / self.shape[0]
 
     def at(self, picture: Array, points: Array) -> Array:
-        """Read `picture` at pixel coordinates (x, y)."""
+        """Return `picture` at pixel coordinates (x, y), rounded down and clipped to the frame."""
         cols = np.clip(points[..., 0].astype(int), 0, self.shape[1] - 1)
         rows = np.clip(points[..., 1].astype(int), 0, self.shape[0] - 1)
         return picture[rows, cols]
 
     def noise(self, scale: float | tuple[float, float], rough: float = 3.0) -> Array:
-        """Return `noise` whose features are `scale` units large."""
+        """Return noise (H, W) with features of `scale` units; see the function `noise`."""
         sy, sx = scale if isinstance(scale, tuple) else (scale, scale)
         return noise(self.rng, self.shape, (sy * self.unit, sx * self.unit), rough)
 
     def scatter(self, spacing: float) -> Array:
-        """Points (x, y) about `spacing` units apart, jittered and in random order."""
+        """Return points (N, 2), x and y in pixels, about `spacing` units apart, in random order."""
         gap = spacing * self.unit
         y = np.arange(-gap, self.shape[0] + gap, gap)
         x = np.arange(-gap, self.shape[1] + gap, gap)
         grid = np.stack(np.meshgrid(x, y), -1).astype(np.float32)
-        grid[1::2, :, 0] += gap / 2  # staggered rows leave no columns to see
+        grid[1::2, :, 0] += gap / 2  # staggered rows, so that no columns are visible
         points = (grid + self.rng.uniform(-0.5, 0.5, grid.shape) * gap).reshape(-1, 2)
         return self.rng.permutation(points).astype(np.float32)
 
 
 def frame(size: int, aspect: float, rng: Rng, scale: int = 1) -> Frame:
-    """Make a frame whose longer side is `size` pixels, enlarged `scale` times."""
+    """Return a frame with a longer side of `size` x `scale` pixels; `aspect` is width / height."""
     width = size if aspect >= 1 else round(size * aspect)
     height = round(size / aspect) if aspect >= 1 else size
     shape = (height * scale, width * scale)
@@ -62,13 +62,13 @@ def frame(size: int, aspect: float, rng: Rng, scale: int = 1) -> Frame:
 
 
 def smooth(low: float, high: float, value: Array) -> Array:
-    """Rise smoothly from 0 at `low` to 1 at `high`."""
+    """Return a smooth step of `value`: 0 at `low` and before, 1 at `high` and beyond."""
     part = np.clip((value - low) / (high - low), 0, 1)
     return (part * part * (3 - 2 * part)).astype(np.float32)
 
 
 def _filtered(picture: Array, pad: int, gain: Callable[[Array, Array], Array]) -> Array:
-    """Filter by a gain over the vertical and horizontal frequencies."""
+    """Multiply the spectrum by `gain(fy, fx)`, frequencies in cycles per pixel; mirror borders."""
     wide = np.pad(picture, pad, mode="reflect")
     fy = np.fft.fftfreq(wide.shape[0])[:, None]
     fx = np.fft.rfftfreq(wide.shape[1])[None]
@@ -77,7 +77,7 @@ def _filtered(picture: Array, pad: int, gain: Callable[[Array, Array], Array]) -
 
 
 def blur(picture: Array, radius: float) -> Array:
-    """Gaussian blur with mirrored borders."""
+    """Return a Gaussian blur with standard deviation `radius` in pixels and mirrored borders."""
     pad = min(int(3 * radius) + 1, min(picture.shape) - 1)
     return _filtered(
         picture, pad, lambda fy, fx: np.exp(-2 * (np.pi * radius) ** 2 * (fy**2 + fx**2))
@@ -87,7 +87,7 @@ def blur(picture: Array, radius: float) -> Array:
 def noise(
     rng: Rng, shape: tuple[int, int], scale: tuple[float, float], rough: float = 3.0
 ) -> Array:
-    """Zero-mean, unit-spread noise with features of about `scale` pixels (rows, columns).
+    """Return noise of mean 0 and deviation 1, features about `scale` pixels (rows, columns) large.
 
     Detail below that size falls off with the power `rough`: 1.5 is craggy, 4 is smooth.
     """
@@ -100,7 +100,7 @@ def noise(
 
 
 def distance(inside: NDArray[np.bool_], reach: int) -> Array:
-    """Distance in pixels from each pixel to the nearest False one, up to `reach`."""
+    """Return the distance of each pixel to the nearest False pixel, at most `reach` pixels."""
     far = np.float32(reach * reach)
     square = np.where(inside, far, np.float32(0))
     for axis in (0, 1):
@@ -116,7 +116,7 @@ def distance(inside: NDArray[np.bool_], reach: int) -> Array:
 
 
 def borders(label: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Pixels whose right or lower neighbour carries another label."""
+    """Return a mask of the pixels whose right or lower neighbour has another label."""
     edge = np.zeros(label.shape, bool)
     edge[:, :-1] |= label[:, 1:] != label[:, :-1]
     edge[:-1] |= label[1:] != label[:-1]
@@ -130,10 +130,10 @@ def nearest(
     region: NDArray[np.int64] | None = None,
     angle: Array | None = None,
 ) -> NDArray[np.int64]:
-    """Number of the site nearest to each pixel, preferring sites of the pixel's own region.
+    """Return the number of the site nearest to each pixel; sites in the pixel's region come first.
 
-    With an `angle` per site the distance is the larger of the two turned offsets, which makes
-    the cells square.
+    With an `angle` in radians per site, the distance is mainly the larger of the two offsets in
+    axes turned by `angle`, which makes the cells nearly square.
     """
     rows, cols = -(-shape[0] // bin_size) + 2, -(-shape[1] // bin_size) + 2
     spot = np.clip(sites, 0, np.array(shape[::-1]) - 1).astype(int)
@@ -167,6 +167,6 @@ def nearest(
 
 
 def bump(frame: Frame, centre: Sequence[float], radius: float) -> Array:
-    """Return a round Gaussian hill, (H, W), around a point (x, y) in picture heights."""
+    """Return a Gaussian (H, W) of height 1 around (x, y); lengths are in picture heights."""
     gap = (frame.x - centre[0]) ** 2 + (frame.y - centre[1]) ** 2
     return np.exp(-gap / radius**2)

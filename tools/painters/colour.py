@@ -1,4 +1,4 @@
-"""Colour and light: OKLab, in which colours mix as the eye expects, linear RGB, and sRGB."""
+"""Colour and light: conversions between OKLab, linear RGB and sRGB, and shading."""
 
 import numpy as np
 
@@ -30,17 +30,17 @@ def hex_lab(code: str) -> Array:
 
 
 def lab(linear: Array) -> Array:
-    """Convert linear RGB to OKLab, in which colours mix as the eye expects."""
+    """Convert linear RGB to OKLab, in which mixtures of two colours look natural."""
     return (np.cbrt(linear.astype(np.float32) @ _LMS.T) @ _LAB.T).astype(np.float32)
 
 
 def to_linear(colour: Array) -> Array:
-    """Convert OKLab to linear RGB, without negative light."""
+    """Convert OKLab to linear RGB; negative values become 0."""
     return np.maximum(((colour @ _LAB_BACK.T) ** 3) @ _LMS_BACK.T, 0).astype(np.float32)
 
 
 def ramp(codes: str, position: Array) -> Array:
-    """Colours at `position` (0 to 1) along the space-separated `codes`, mixed in OKLab."""
+    """Return OKLab colours at `position` (0 to 1) on a gradient of space-separated hex `codes`."""
     stops = np.stack([hex_lab(code) for code in codes.split()])
     spot = np.clip(position, 0, 1) * (len(stops) - 1)
     low = np.minimum(spot.astype(int), len(stops) - 2)
@@ -54,7 +54,7 @@ def blend(under: Array, over: Array, share: Array) -> Array:
 
 
 def lit(colour: Array, height: Array, strength: float, gloss: float = 0.1) -> Array:
-    """Light linear RGB `colour` from the upper left over a relief, with a soft shine."""
+    """Shade linear RGB by a relief lit from the upper left; `gloss` scales the highlights."""
     gy, gx = np.gradient(height * strength)
     size = np.sqrt(gx * gx + gy * gy + 1)
     light = np.array([-0.45, -0.6, 0.66])
@@ -70,7 +70,7 @@ def finish(light: Array, scale: int) -> Array:
     """Average `scale` x `scale` pixels and encode linear RGB as sRGB from 0 to 1."""
     h, w, _ = light.shape
     light = light.reshape(h // scale, scale, w // scale, scale, 3).mean((1, 3))
-    # A shoulder instead of a clip keeps the brightest paint from going flat.
+    # Compress values above 0.8 smoothly; a clip would remove all detail from the brightest paint.
     light = np.where(light > 0.8, 0.8 + 0.2 * np.tanh((light - 0.8) / 0.2), light)
     rgb = np.where(
         light > 0.0031308, 1.055 * np.maximum(light, 1e-8) ** (1 / 2.4) - 0.055, 12.92 * light

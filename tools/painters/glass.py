@@ -1,4 +1,4 @@
-"""A stained glass window: the sun over hills and a river, leaded and lit from behind."""
+"""A stained glass window: the sun over hills and a river, with lead lines, lit from behind."""
 
 from dataclasses import replace
 
@@ -9,7 +9,7 @@ from tools.painters.canvas import Array, Frame, Rng, blur, borders, distance, fr
 from tools.painters.colour import blend, finish, lit, ramp, to_linear
 
 SUN = (0.50, 0.335)
-# Per region: the colours its panes are chosen from, and how far apart the panes lie.
+# Region -> the colours of its panes, and the spacing of its panes in units of the frame.
 GLASS = {
     "border": ("5a0f24 8c1d2f 2a1a5e 7a1840", 30),
     "sun": ("fff0b0 ffd34a ffb020", 34),
@@ -25,7 +25,7 @@ GLASS = {
 
 
 def _regions(f: Frame) -> NDArray[np.int64]:
-    """Number of the design's large shape at each pixel, rays and bands told apart."""
+    """Return each pixel's region: its index in GLASS, plus 20 times the number of its part."""
     dx, dy = f.x - SUN[0] * f.aspect, f.y - SUN[1]
     radius, turn = np.hypot(dx, dy), np.arctan2(dy, dx)
     wedge = np.floor((turn + 0.16 * np.sin(radius * 7)) / (2 * np.pi) * 26).astype(int)
@@ -57,7 +57,7 @@ def _regions(f: Frame) -> NDArray[np.int64]:
 
 
 def _sites(f: Frame, region: NDArray[np.int64]) -> Array:
-    """One point per pane, crowded where the design asks for small panes."""
+    """Return one point (x, y) in pixels per pane, spaced as GLASS says for its region."""
     spacing = np.array([gap for _, gap in GLASS.values()])[region % 20] * f.unit
     points = f.scatter(12)
     kept: list[Array] = []
@@ -71,7 +71,7 @@ def _sites(f: Frame, region: NDArray[np.int64]) -> Array:
 
 
 def _halation(f: Frame, picture: Array) -> Array:
-    """Light that bright glass spills over the lead."""
+    """Return the light that bright glass spreads over the lead, like `picture` in linear RGB."""
     bright = picture**1.3
     spill = np.zeros_like(picture)
     for radius, share in ((4.0, 0.16), (26.0, 0.14)):
@@ -81,7 +81,7 @@ def _halation(f: Frame, picture: Array) -> Array:
 
 
 def stained_glass(size: int, rng: Rng) -> Array:
-    """Paint the window, `size` pixels high."""
+    """Return the window, sRGB (H, W, 3) in [0, 1], `size` pixels high."""
     f = frame(size, 0.78, rng, 2)
     warp = [0.007 * f.noise(90) for _ in range(2)]
     region = _regions(replace(f, x=f.x + warp[0], y=f.y + warp[1]))
@@ -89,7 +89,7 @@ def stained_glass(size: int, rng: Rng) -> Array:
     pane = nearest(sites, f.shape, int(46 * f.unit), region)
     design, seam = borders(region), borders(pane + len(sites) * region)
     reach = int(12 * f.unit) + 2
-    # Distances to the lead's middle line; the large shapes carry a broader lead.
+    # Distances in pixels to the middle of the lead, which is wider around the large shapes.
     wobble = 0.35 * f.unit * f.noise(12)
     gap = distance(~seam, reach) + wobble
     rim = distance(~design, reach) + wobble
@@ -106,7 +106,7 @@ def stained_glass(size: int, rng: Rng) -> Array:
         here = region % 20 == number
         colour[here] = ramp(codes, pick[pane[here]] + 0.13 * swirl[here])
     colour += vary[pane].astype(np.float32)
-    # Light falls off from the sun; each pane is clouded towards its leads and pocked by seeds.
+    # Lightness falls with the distance from the sun and towards the lead; bubbles are bright spots.
     away = np.hypot(f.x - SUN[0] * f.aspect, f.y - SUN[1])
     colour[..., 0] += 0.05 * swirl + 0.07 * smooth(0.65, 0.0, away) - 0.05
     colour[..., 0] -= 0.20 * np.exp(-np.maximum(lead, 0) / (3.2 * f.unit))

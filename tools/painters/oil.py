@@ -19,7 +19,7 @@ STARS = [(0.28, 0.07), (0.68, 0.10), (0.80, 0.24), (0.06, 0.30), (1.21, 0.07), (
 
 
 def _wind(f: Frame) -> tuple[Array, Array]:
-    """Stream function of the sky's wind, and the direction along it."""
+    """Return the stream function (H, W) of the wind, and its direction (H, W) in radians."""
     psi = f.y + 0.10 * np.sin(3.3 * f.x + 0.6) * f.y + 0.012 * f.noise(120)
     for x, y, strength, radius in EDDIES:
         psi = psi + strength * radius * bump(f, (x, y), radius)
@@ -30,7 +30,7 @@ def _wind(f: Frame) -> tuple[Array, Array]:
 
 
 def _sky(f: Frame, psi: Array) -> Array:
-    """Blues in bands along the wind, warm around the moon and the stars."""
+    """Return the sky's OKLab colours: blue bands along the wind, warm near moon and stars."""
     bands = np.sin(psi * 34 + 0.7 * f.noise(70))
     position = 0.46 + 0.30 * bands + 0.14 * f.noise(130) - 0.35 * (0.3 - f.y)
     sky = ramp("0d1440 172a6e 2148a0 2f74c0 5aa5cf 9ccfd0 dfe6c0", position)
@@ -47,7 +47,7 @@ def _sky(f: Frame, psi: Array) -> Array:
 
 
 def _land(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
-    """Hills, then wheat in furrows that run to a far point."""
+    """Add hills and rows of wheat; return the new colours and stroke angles in radians."""
     rough = f.noise(60)
     ridges = [
         (0.60, 0.035, 4.1, 0.3, "2a3f86 4467a8 7fa6bd"),
@@ -76,7 +76,7 @@ def _land(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
 
 
 def _trees(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
-    """Two dark poplars at the left, licking upwards like flames."""
+    """Add two dark, flame-shaped poplars at the left; return the new colours and angles."""
     for x, top, half in ((0.235, 0.17, 0.085), (0.355, 0.42, 0.055)):
         rise = (f.y - top) / (0.86 - top)
         sway = x + 0.022 * np.sin(7 * rise + 40 * x) * (1 - rise)
@@ -92,7 +92,7 @@ def _trees(f: Frame, colour: Array, angle: Array) -> tuple[Array, Array]:
 
 
 def oil(size: int, rng: Rng) -> Array:
-    """Paint the oil picture, `size` pixels wide."""
+    """Return the oil picture, sRGB (H, W, 3) in [0, 1], `size` pixels wide."""
     f = frame(size, 1.28, rng, 2)
     psi, angle = _wind(f)
     colour, angle = _land(f, _sky(f, psi), angle)

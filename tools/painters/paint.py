@@ -26,13 +26,13 @@ PAINTERS: dict[str, Callable[[int, Rng], Array]] = {
 }
 SEED = 7
 SIZE = 704
-# Longer side in pixels. A painter holds several copies of the picture in float64.
+# Limits of --size in pixels; a painter holds several float copies of the picture in memory.
 SMALLEST, LARGEST = 64, 8192
 QUALITY = 88
 
 
 def paint(name: str, size: int, seed: int = SEED) -> Image.Image:
-    """Paint one picture, `size` pixels on its longer side; the same seed gives the same pixels."""
+    """Return a picture with a longer side of `size` pixels; a seed always gives the same pixels."""
     picture = PAINTERS[name](size, np.random.default_rng(seed))
     return Image.fromarray((picture * 255 + 0.5).astype(np.uint8))
 
@@ -57,7 +57,7 @@ def main(argv: Sequence[str] | None = None) -> None:
         for path in paths.values():
             check_folder(path)
         for name, path in paths.items():
-            # Whole colour resolution; a reader never sees half a file.
+            # Full colour resolution; `atomic` never leaves half a file at `path`.
             with atomic(path) as draft:
                 picture = paint(name, options.size, options.seed)
                 picture.save(draft, "JPEG", quality=QUALITY, subsampling=0, optimize=True)

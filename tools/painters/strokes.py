@@ -1,4 +1,4 @@
-"""Brush strokes: traced through a field of directions and laid as ribbons of thick paint."""
+"""Brush strokes that follow a field of directions, painted as bands of thick paint."""
 
 from dataclasses import dataclass
 
@@ -9,14 +9,14 @@ from tools.painters.canvas import Array, Frame, Rng
 
 @dataclass
 class Surface:
-    """Wet paint: OKLab colour and relief."""
+    """The painted surface: OKLab colour (H, W, 3) and height of the paint (H, W)."""
 
     colour: Array
     height: Array
 
 
 def trace(frame: Frame, angle: Array, starts: Array, length: Array, knots: int = 12) -> Array:
-    """Follow `angle` both ways from each start; returns paths of (count, knots, 2) pixels."""
+    """Follow `angle` both ways from each start; return paths (count, knots, 2) of x, y in pixels."""
     step = (length / (knots - 1))[:, None]
     halves = []
     for way in (-1, 1):
@@ -24,14 +24,14 @@ def trace(frame: Frame, angle: Array, starts: Array, length: Array, knots: int =
         for _ in range(knots // 2):
             turn = frame.at(angle, spot)
             half.append(spot + way * step / 2 * np.stack([np.cos(turn), np.sin(turn)], -1))
-            turn = frame.at(angle, half[-1])  # midpoint: keeps spirals from flying apart
+            turn = frame.at(angle, half[-1])  # midpoint method: Euler's would widen spirals
             spot = spot + way * step * np.stack([np.cos(turn), np.sin(turn)], -1)
         halves.append(half)
     return np.stack(halves[0][::-1] + halves[1], 1).astype(np.float32)
 
 
 def _hat(samples: int, nodes: int) -> Array:
-    """Weights that interpolate `nodes` values smoothly at `samples` places."""
+    """Return weights (samples, nodes) that interpolate `nodes` values smoothly."""
     spot = np.linspace(0, nodes - 1, samples)[:, None]
     near = np.clip(1 - np.abs(spot - np.arange(nodes)), 0, 1)
     return (near * near * (3 - 2 * near)).astype(np.float32)
@@ -50,15 +50,15 @@ def lay(
     blunt: float = 5.0,
     hair: float = 2.4,
 ) -> None:
-    """Lay strokes in order, each over the ones before.
+    """Paint strokes along `paths` (N, knots, 2) onto `surface`, each over the ones before.
 
-    Every stroke gets its own bristles, `hair` pixels wide, that leave ridges (`load` high),
-    streaks of lighter paint, and bare gaps towards its `dry` end; `blunt` squares its ends.
+    Each stroke has its own random bristles, `hair` pixels wide, with ridges (height `load`), light
+    and dark streaks (`streak`), and gaps at the end (`dry`). A larger `blunt` squares the ends.
     """
     h, w = surface.height.shape
     flat_colour, flat_height = surface.colour.reshape(-1, 3), surface.height.reshape(-1)
     lengths = np.linalg.norm(np.diff(paths, axis=1), axis=2).sum(1)
-    over = 1.5  # samples per pixel: enough that a turned ribbon leaves no pinholes
+    over = 1.5  # samples per pixel: enough to leave no holes in a rotated stroke
     ns, nt = int(lengths.max() * over) + 3, int(width.max() * over) + 3
     s, t = np.linspace(0, 1, ns, dtype=np.float32), np.linspace(-1, 1, nt, dtype=np.float32)
     along, bristle_s = _hat(ns, paths.shape[1]), _hat(ns, 5)
@@ -91,6 +91,6 @@ def lay(
 
 
 def tinted(rng: Rng, colour: Array, light: float, chroma: float) -> Array:
-    """Vary each stroke's colour, the way paint is never mixed twice alike."""
+    """Return OKLab `colour` plus noise: deviation `light` in lightness, `chroma` in a and b."""
     swing = rng.standard_normal(colour.shape).astype(np.float32)
     return (colour + swing * np.array([light, chroma, chroma], np.float32)).astype(np.float32)
