@@ -1,1 +1,1 @@
-"""Measurements that print ratios taken in one run; each is a script of its own."""
+"""Scripts that each measure something and print the figures."""

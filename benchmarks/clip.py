@@ -1,8 +1,8 @@
 """Make a small film whose motion is known: `python benchmarks/clip.py clip.mp4`.
 
-A camera moves over one bundled photograph and comes nearer, while a cut-out of another crosses the
-picture; every frame has the grain of a small camera. Then it says how near the flow comes that
-`film` works with. Needs the extra [video].
+A camera moves over one bundled photograph and zooms in, while a part of another photograph crosses
+the picture; every frame has the grain of a small camera. The script then prints the error of the
+optical flow that `film` uses. It needs the extra [video].
 """
 
 import argparse
@@ -18,11 +18,11 @@ from styletransfer.pictures import images
 from styletransfer.resources import resource
 
 RATE = 12
-# Standard deviation of the grain, in grey levels of 255.
+# Standard deviation of the grain in grey levels, from 0 to 255.
 GRAIN = 1.5
-# Motion of the background in photograph widths a frame, and its magnification from frame to frame.
+# Background: motion per frame in photograph widths and heights, and magnification per frame.
 PAN, ZOOM = (0.004, 0.0015), 1.006
-# The cut-out: half its height in frame heights, where it begins, and its speed, in frame widths.
+# Cut-out: half its height in frame heights; its first position and its speed in frame widths.
 RADIUS, START, SPEED = 0.24, 0.12, 0.022
 
 
@@ -32,7 +32,7 @@ def photograph(name: str) -> Tensor:
 
 
 def positions(height: int, width: int) -> tuple[Tensor, Tensor]:
-    """Return x and y (H, W) from -1 to 1 across a frame."""
+    """Return x and y (H, W) of the pixel centres, from -1 to 1 across a frame."""
     y, x = torch.meshgrid(
         (2 * torch.arange(height) + 1) / height - 1,
         (2 * torch.arange(width) + 1) / width - 1,
@@ -42,13 +42,13 @@ def positions(height: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def background(x: Tensor, y: Tensor, time: float) -> tuple[Tensor, Tensor]:
-    """Return where in the photograph, from -1 to 1, the camera sees the positions of a frame."""
+    """Return the positions in the photograph, from -1 to 1, that frame positions (x, y) show."""
     scale = 0.72 / ZOOM**time
     return x * scale - 0.15 + 2 * PAN[0] * time, y * scale + 2 * PAN[1] * time
 
 
 def cut_out(x: Tensor, y: Tensor, time: float, aspect: float) -> tuple[Tensor, Tensor]:
-    """Return where in the cut-out's circle of radius 1 the positions of a frame are."""
+    """Return frame positions (x, y) in coordinates where the cut-out is a circle of radius 1."""
     return (x + 1 - 2 * (START + SPEED * time)) * aspect / (2 * RADIUS), (y - 0.1) / (2 * RADIUS)
 
 
@@ -58,9 +58,9 @@ def sampled(photo: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def frame(time: int, size: tuple[int, int], back: Tensor, front: Tensor) -> Tensor:
-    """Return the frame (1, 3, H, W) of a time, without grain.
+    """Return the frame (1, 3, H, W) number `time`, without grain.
 
-    Four samples a pixel and side, so that edges are as soft as a camera's.
+    Each pixel is the mean of 4 x 4 samples, so that edges are as soft as a camera's.
     """
     height, width = size
     x, y = positions(4 * height, 4 * width)
@@ -74,7 +74,7 @@ def frame(time: int, size: tuple[int, int], back: Tensor, front: Tensor) -> Tens
 
 
 def flow(time: int, size: tuple[int, int]) -> Tensor:
-    """Return the flow (1, 2, H, W) in pixels from the frame of a time to the one before."""
+    """Return the flow (1, 2, H, W) in pixels from frame number `time` to the frame before."""
     height, width = size
     x, y = positions(height, width)
     u, v = cut_out(x, y, time, width / height)
@@ -100,7 +100,7 @@ def clip(count: int, size: tuple[int, int]) -> list[Tensor]:
 
 
 def write(path: Path, frames: list[Tensor]) -> None:
-    """Encode frames (1, 3, H, W) of even sides, with hardly any loss."""
+    """Encode frames (1, 3, H, W) of even sides as H.264 with little loss."""
     import av
 
     with av.open(str(path), "w") as container:
@@ -114,7 +114,7 @@ def write(path: Path, frames: list[Tensor]) -> None:
 
 
 def main() -> None:
-    """Write the film and compare flows."""
+    """Write the film and print the mean error of `motion_between`."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("output", type=Path)
     parser.add_argument("--frames", type=int, default=24)

@@ -1,11 +1,11 @@
-"""How curved the objective is along waves of each frequency: what `Preconditioner` rests on.
+"""Measure the objective's curvature along waves of each frequency; `Preconditioner` relies on it.
 
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 
-Takes the keys of scripts/train.py, paints the pastiche, and prints second differences of the
-objective there along random shifts of one band of frequencies, in grey (lightness) and without grey
-(colour). Shifts have length 1 over the whole picture, and the objective is multiplied by the number
-of the picture's values, as the optimiser has it.
+The script takes the keys of scripts/train.py and paints the pastiche. It prints second differences
+of the objective at the pastiche along random shifts of one frequency band, in grey (lightness) and
+without grey (colour). A shift has norm 1 over the whole picture. The objective is multiplied by the
+number of values in the picture, as in the optimiser.
 """
 
 from itertools import pairwise
@@ -25,13 +25,13 @@ from styletransfer.system.measure import table
 
 # Limits of the frequency bands in cycles per pixel; 0.71 is the finest diagonal wave.
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
-# Half the length of a difference: about a fifth of a grey level for a pixel of a 512 x 512 picture.
+# Norm of the step to each side of the pastiche; 0.14 grey levels (of 255) per value at 512 x 512.
 REACH = 0.5
 SHIFTS = 4
 
 
 def band(noise: Tensor, low: float, high: float) -> Tensor:
-    """Return the waves of `low` to `high` cycles per pixel in noise (1, 3, H, W), of length 1."""
+    """Return the part of noise (1, 3, H, W) from `low` to `high` cycles per pixel, with norm 1."""
     frequency = frequencies(noise)
     inside = (low <= frequency) & (frequency < high)
     waves = fft.irfft2(fft.rfft2(noise) * inside, s=noise.shape[2:])
@@ -40,7 +40,7 @@ def band(noise: Tensor, low: float, high: float) -> Tensor:
 
 
 def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
-    """Return the second difference of the objective, times the image's values, along `shift`."""
+    """Return the second difference of the objective along `shift`, times `image.numel()`."""
     ahead = gradient_at(objective, image + REACH * shift)
     behind = gradient_at(objective, image - REACH * shift)
     return float(((ahead - behind) * shift).sum()) * image.numel() / (2 * REACH)

@@ -1,11 +1,12 @@
-"""How far a float32 gradient of the whole objective is from float64's, pair by pair.
+"""Compare the objective's gradient in float32 with that in float64, for several pairs of pictures.
 
     python benchmarks/float32_gradient.py
 
-Every bundled photograph with two bundled paintings at 192 pixels, at the picture that a run starts
-from. Each convolution is right to 3e-6 or better, yet the gradient may be far off: a ReLU or a max
-pool whose inputs nearly tie is decided by the last bits, and sends its gradient another way. The
-last column shows that of float64 itself, after moving the picture by 1e-7 of its range.
+The pairs are each bundled photograph with two bundled paintings, at 192 pixels; the gradient is at
+the content image. Each convolution has a relative error of 3e-6 or less, but the gradient may have
+a much larger one: rounding decides a ReLU near 0 or a max pool with nearly equal inputs, and so
+which inputs get the gradient. The last column shows the change of the float64 gradient after noise
+of at most 1e-7 is added to the image.
 """
 
 import itertools
@@ -30,7 +31,7 @@ SIZE, MOVE = 192, 1e-7
 def gradient(
     pooling: str, dtype: torch.dtype, winograd: bool, pictures: list[Tensor], move: float = 0.0
 ) -> Tensor:
-    """Return d(total)/d(image) at the content picture, in float64."""
+    """Return d(total)/d(image) as float64, at the content image plus noise from 0 to `move`."""
     network = build_features(FeaturesConfig(pooling=pooling), seed=0).to(dtype)
     if winograd:
         network = optimize_for_inference(network, torch.device("cpu"), dtype)

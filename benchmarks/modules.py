@@ -2,9 +2,9 @@
 
     python benchmarks/modules.py
 
-Prints ratios measured in one run, candidate over baseline: below 1 the candidate is faster. The
-two are timed in turn, so that a drifting machine slows both; a ratio is the median over the
-rounds, with its interquartile range. Run it on a quiet machine.
+The script prints the ratio of times, candidate over baseline; below 1 the candidate is faster. The
+two are timed in turn, so that a change of the machine's speed affects both. A ratio is the median
+over the rounds, with the quartiles. Run the script on an idle machine.
 """
 
 import argparse
@@ -45,13 +45,13 @@ def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def tapped_gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute the same on the moments tap, as loss_mode=autograd_function does."""
+    """Compute the Gram loss on the moments tap, as loss_mode=autograd_function does."""
     tapped, moments = moments_tap(features, GRAM.with_mean)
     return tapped, GRAM.loss(moments, target)
 
 
 def pairs(device: torch.device) -> list[Pair]:
-    """Module against function, then autograd's own against ours, small inputs and large."""
+    """Return pairs: modules and their functions, then autograd's Gram loss and the moments tap."""
     found = []
     for rows, width in ((4, 16), (1024, 512)):
         size = f"{rows} x {width}"
@@ -76,7 +76,7 @@ def pairs(device: torch.device) -> list[Pair]:
 def backward_of(
     forward: Callable[[], Tensor | tuple[Tensor, ...]], leaves: list[Tensor]
 ) -> Callable[[], object]:
-    """Return a call that runs the backward pass alone, as often as wanted."""
+    """Return a function that runs only the backward pass; it may be called repeatedly."""
     result = forward()
     outputs = result if isinstance(result, tuple) else (result,)
     directions = [torch.ones_like(x) for x in outputs]

@@ -2,9 +2,10 @@
 
     python benchmarks/painting.py
 
-Prints pictures a second of each layout as `apply` runs it, from a tensor to a tensor, and the ratio
-to the network of pytorch/examples' fast_neural_style at the same size in the same run. Weights are
-random: time does not depend on them. Run it on a quiet machine.
+The script prints the pictures per second of each layout as `apply` runs it, from a tensor to a
+tensor, and the ratio to the network of pytorch/examples' fast_neural_style, measured at the same
+size in the same run. Weights are random, because time does not depend on them. Run the script on an
+idle machine.
 """
 
 import argparse
@@ -27,15 +28,15 @@ class Residual(nn.Sequential):
     """Layers whose input is added to their output."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x and what the layers make of it."""
+        """Return x plus the output of the layers at x."""
         added: Tensor = x + super().forward(x)
         return added
 
 
 def reference() -> nn.Sequential:
-    """Return the network of pytorch/examples, fast_neural_style, by its table of layers.
+    """Return a network with the layers of fast_neural_style in pytorch/examples.
 
-    It takes and returns (N, 3, H, W) in [0, 255]; its output is not bounded.
+    The input is (N, 3, H, W) in [0, 255]; the output has the same shape and scale, without bounds.
     """
 
     def conv(before: int, after: int, kernel: int = 3, stride: int = 1) -> list[nn.Module]:
@@ -60,7 +61,7 @@ def reference() -> nn.Sequential:
 
 
 def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
-    """Return name -> one pass of each layout in each precision."""
+    """Return name -> a function that makes one pass, for each layout in each precision."""
     device, blend = image.device, torch.ones(1, 1, device=image.device)
     picture = image.contiguous(memory_format=torch.channels_last)
     work: dict[str, Work] = {}
@@ -74,7 +75,7 @@ def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
 
 
 def arguments() -> argparse.Namespace:
-    """Return what the command line says."""
+    """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
     parser.add_argument("--width", type=int, default=512, help="of the picture (default 512)")
     parser.add_argument("--height", type=int, default=384, help="of the picture (default 384)")

@@ -1,9 +1,9 @@
-"""The plain loop: style transfer as the well-known tutorial has it, in the simplest honest form.
+"""The plain loop: style transfer in the simplest form, as in PyTorch's tutorial.
 
-NCHW float32, every loss a subgraph that autograd differentiates, torch's L-BFGS with its defaults,
-one scale, the content picture as the start, pixels clamped in place before each evaluation. It is
-what `scripts/benchmark.py` divides by, and a second opinion on the package's losses and gradients:
-nothing here comes from the package.
+The loop works in float32 and NCHW, at one scale, from the content image. Autograd differentiates
+all losses, torch's L-BFGS has its defaults, and pixels are clamped in place before each evaluation.
+`scripts/benchmark.py` divides by the loop's time and memory. The loop also checks the package's
+losses and gradients, because it uses no code of the package.
 """
 
 from collections.abc import Mapping
@@ -21,15 +21,15 @@ def build_network(state: Mapping[str, Tensor], padding: str = "zeros") -> nn.Seq
     """Return VGG's convolutions, ReLUs and maximum pools, named conv1_1, relu1_1, ..., frozen.
 
     Args:
-        state: tensors by torchvision's names, features.0.weight and so on; the others are left.
-        padding: of the first convolution: zeros, as trained, or replicate.
+        state: torchvision's name (features.0.weight, ...) -> tensor; other names are ignored.
+        padding: padding mode of the first convolution: zeros, as in training, or replicate.
     """
     numbers = sorted({int(key.split(".")[1]) for key in state if key.startswith("features.")})
     network = nn.Sequential()
     block, index, expected = 1, 0, 0
     for number in numbers:
         index += 1
-        if number != expected:  # torchvision counts the pools, too
+        if number != expected:  # a gap in torchvision's numbers is a pool
             network.add_module(f"pool{block}", nn.MaxPool2d(2))
             block, index = block + 1, 1
         expected = number + 2
@@ -56,12 +56,12 @@ def gram_matrix(features: Tensor) -> Tensor:
 
 
 class PlainLoop:
-    """One content and one style picture, and the loop that combines them.
+    """The optimisation of one pastiche from a content image and a style image.
 
     Args:
         state: the network's tensors; see `build_network`.
-        content: (1, 3, H, W), sRGB in [0, 1], of the network's dtype, on its device.
-        style: (1, 3, h, w), likewise.
+        content: content image (1, 3, H, W), sRGB in [0, 1], dtype and device of the network.
+        style: style image (1, 3, h, w), with the same range, dtype and device.
         content_weights: layer -> factor of mean((F - P)^2).
         style_weights: layer -> factor of mean((G - A)^2).
         padding: see `build_network`.
@@ -89,7 +89,7 @@ class PlainLoop:
             self.grams = {name: gram_matrix(of_style[name]) for name in style_weights}
 
     def features(self, image: Tensor) -> dict[str, Tensor]:
-        """Return the layers that have a loss, by name, for an image (1, 3, H, W)."""
+        """Return layer -> activation at an image (1, 3, H, W), for the layers with a loss."""
         mean, std = (
             torch.tensor(values, dtype=image.dtype, device=image.device).view(1, 3, 1, 1)
             for values in (MEAN, STD)
@@ -122,10 +122,10 @@ class PlainLoop:
         return loss.detach(), leaf.grad
 
     def run(self, evaluations: int) -> list[float]:
-        """Optimise from the content picture; keep the result in `self.picture`.
+        """Optimise from the content image; keep the result (1, 3, H, W) in `self.picture`.
 
-        Returns the objective at each evaluation. A step of torch's L-BFGS makes 20 of them, and
-        the last step is not cut short.
+        Return the objective at each evaluation. A step of torch's L-BFGS makes about 20
+        evaluations; the last step is completed, so that there may be more than `evaluations`.
         """
         picture = self.start.clone().requires_grad_()
         optimizer = torch.optim.LBFGS([picture])

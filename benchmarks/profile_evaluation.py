@@ -2,9 +2,9 @@
 
     python benchmarks/profile_evaluation.py --size 512
 
-Prints, for float32 and, where the processor has units for it, bfloat16, milliseconds of one
-evaluation on the CPU by kind of operator, and what share of the whole they are. Weights and
-pictures are random: time does not depend on them. Run it on a quiet machine.
+The script prints the milliseconds of one evaluation on the CPU by kind of operator, and their share
+of the total, in float32 and, if the processor has units for it, bfloat16. Weights and pictures are
+random, because time does not depend on them. Run the script on an idle machine.
 """
 
 import argparse
@@ -25,7 +25,7 @@ from styletransfer.system.devices import cpu_bfloat16_units
 from styletransfer.system.measure import table
 from styletransfer.system.process import keep_freed_memory
 
-# Parts of operators' names, as the profiler has them, by what they are here for.
+# Kind of operator -> parts of the names that the profiler gives such operators.
 KINDS = {
     "convolutions, backward": ("convolution_backward", "WinogradConvBackward"),
     "convolutions, forward": ("mkldnn_convolution", "WinogradConv"),
@@ -38,7 +38,7 @@ OTHER = "all else"
 
 
 def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, float]:
-    """Return kind -> median milliseconds of one evaluation at `size` x `size` pixels."""
+    """Return operator kind -> median milliseconds of one evaluation at `size` x `size` pixels."""
     network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
     network = optimize_for_inference(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
     content, style, image = torch.rand(3, 1, 3, size, size)
@@ -57,7 +57,7 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 
 
 def kind_of(event: FunctionEvent) -> str:
-    """Return the kind of an operator, or of the Winograd convolution that it is a part of."""
+    """Return an operator's kind, or the kind of the Winograd convolution that calls it."""
     name = event.name
     while event := event.cpu_parent:
         if "Winograd" in event.name:

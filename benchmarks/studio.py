@@ -1,7 +1,7 @@
 """How quick the studio is: `python benchmarks/studio.py`. Needs the extra [studio].
 
-It starts the studio, lets it rest, and plays the page: it presses paint, moves a slider, and reads
-the previews. Then it paints the same picture without a page, in turn with the studio.
+The script starts the studio, waits, and acts as the page does: it presses paint, moves a slider,
+and reads the previews. Then it paints one picture with the studio and without a page, in turn.
 """
 
 import argparse
@@ -30,7 +30,7 @@ from styletransfer.train import paint
 
 
 class Page:
-    """What a page does, without a browser, at an address as the studio prints it."""
+    """The requests of the studio's page, without a browser; the studio prints the address."""
 
     def __init__(self, address: str) -> None:
         match = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
@@ -40,7 +40,7 @@ class Page:
         self.headers["Cookie"] = self.ask("GET", match[2]).headers["set-cookie"].partition(";")[0]
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
-        """Send what a button sends."""
+        """Send the JSON that a button sends; return the answer (SystemExit: it is an error)."""
         answer = self.ask("POST", path, json.dumps(body))
         content: dict[str, Any] = json.loads(answer.read())
         if answer.status >= 300:
@@ -49,7 +49,7 @@ class Page:
 
     @contextmanager
     def watched(self) -> Iterator[ClientConnection]:
-        """Watch as the page does."""
+        """Open the page's websocket."""
         address = f"ws://{self.host}/live"
         with connect(address, origin=None, additional_headers=self.headers) as socket:
             yield socket
@@ -63,7 +63,7 @@ class Page:
 
 @contextmanager
 def opened(folder: Path) -> Iterator[tuple[Page, psutil.Process]]:
-    """Open a studio; close it afterwards."""
+    """Start a studio in `folder`; yield its page and process; end the studio afterwards."""
     command = [sys.executable, "-m", "styletransfer", "studio", "open=false"]
     command.append(f"hydra.run.dir={folder}")
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as studio:
@@ -82,7 +82,7 @@ def used(studio: psutil.Process) -> float:
 
 
 def until(socket: ClientConnection, wanted: Callable[[Any], bool]) -> Any:
-    """Return the first message that is wanted; pictures are bytes, others dicts."""
+    """Return the first message for which `wanted` is true; pictures are bytes, others dicts."""
     while True:
         message = socket.recv(timeout=600)
         seen = message if isinstance(message, bytes) else json.loads(message)
@@ -91,12 +91,12 @@ def until(socket: ClientConnection, wanted: Callable[[Any], bool]) -> Any:
 
 
 def is_preview(message: Any) -> bool:
-    """Tell whether a message is a picture."""
+    """Return whether a message is a picture."""
     return isinstance(message, bytes)
 
 
 def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """Return what tells a state whose run is wanted."""
+    """Return a test for state messages that have a current run for which `wanted` is true."""
     return lambda message: (
         isinstance(message, dict)
         and message["type"] == "state"
@@ -106,7 +106,7 @@ def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool
 
 
 def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
-    """Press paint and move a slider at the finest scale; return seconds to each one's preview."""
+    """Press paint, then move a slider at the finest scale; return the seconds to each preview."""
     with page.watched() as socket:
         began = time.perf_counter()
         id = page.post("/api/queue", settings=settings)["id"]
@@ -125,7 +125,7 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
 
 
 def looked(page: Page, style: str) -> float:
-    """Ask for the first look of a style at 512 pixels; return seconds to it."""
+    """Request the first look of a style; return the seconds until the answer."""
     began = time.perf_counter()
     answer = page.ask("GET", f"/api/look?content=content-coffee&style=style-{style}")
     if answer.status != 200 or not answer.read():
@@ -134,7 +134,7 @@ def looked(page: Page, style: str) -> float:
 
 
 def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
-    """Paint in the studio; return a step, and the seconds from it to the end."""
+    """Paint in the studio; return an early step and the seconds from that step to the end."""
     with page.watched() as socket:
         page.post("/api/queue", settings=settings)
         step = until(socket, lambda seen: not is_preview(seen) and seen.get("step", 0) > 1)["step"]
@@ -144,24 +144,24 @@ def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
 
 
 class Watch:
-    """A guide that only looks at the clock."""
+    """A guide that only notes the time of each step and of the end."""
 
     def __init__(self) -> None:
         self.times: dict[int, float] = {}
         self.ended = 0.0
 
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Note when a step was made."""
+        """Note the time of a step."""
         self.times[iterate.step] = time.perf_counter()
 
     def end(self, run: RecordedRun) -> bool:
-        """Note when all was written."""
+        """Note the time at which all files were written."""
         self.ended = time.perf_counter()
         return False
 
 
 def alone(size: int, steps: int, step: int) -> float:
-    """Paint without a page; return the seconds from a step to the end."""
+    """Paint without a page; return the seconds from step number `step` to the end."""
     watch = Watch()
     with tempfile.TemporaryDirectory() as folder:
         paint(TrainConfig(size=size, steps=steps), Path(folder) / "run", watch)
@@ -169,7 +169,7 @@ def alone(size: int, steps: int, step: int) -> float:
 
 
 def main() -> None:
-    """Measure, and print a table."""
+    """Measure the studio and print a Markdown table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", type=int, default=512, help="longer side in pixels")
     parser.add_argument("--steps", type=int, default=100, help="of the pictures with and without")
@@ -183,7 +183,7 @@ def main() -> None:
         before = used(studio)
         time.sleep(options.rest)
         idle = (used(studio) - before) / options.rest
-        looked(page, "oil")  # the network is loaded by it
+        looked(page, "oil")  # the first look loads the network
         new, known = looked(page, "mosaic"), min(looked(page, "oil") for _ in range(3))
         quick = [moved(page, settings) for _ in range(options.rounds)]
         both = []

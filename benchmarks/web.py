@@ -1,8 +1,9 @@
 """How fast the page that `export target=web` wrote paints: `python benchmarks/web.py FOLDER`.
 
-It takes the extras [onnx] and [browser], and a Chromium. The page and onnxruntime in Python paint
-one picture by turns, each in one thread. The page's seconds are those that it shows, with the ways
-from and to 8 bits and to the style's colours in them; Python's are of the network alone.
+The script needs the extras [onnx] and [browser], and Chromium. The page and onnxruntime in Python
+paint one picture in turn, each in one thread. The page's seconds are those that the page shows;
+they include the conversions from and to 8 bits and to the style's colours. Python's seconds are
+those of the network alone.
 """
 
 import argparse
@@ -23,11 +24,11 @@ from PIL import Image
 
 from styletransfer.settings.groups import ASSETS
 
-SIZES = {256: (256, 192), 512: (512, 384)}  # what the page calls them, and what they are
+SIZES = {256: (256, 192), 512: (512, 384)}  # the page's name of a size -> width, height in pixels
 
 
 def main() -> None:
-    """Print for each size the median seconds of both, and how they compare."""
+    """Print for each size the median seconds of page and Python, and their ratio."""
     import onnxruntime
     from playwright.sync_api import expect, sync_playwright
 
@@ -64,7 +65,7 @@ def main() -> None:
                 fed = {"image": image.transpose(2, 0, 1)[None], **rows}
                 start = time.perf_counter()
                 session.run(None, fed)
-                if number:  # the first warms up
+                if number:  # the first round warms up
                     seconds[size, "Python"].append(time.perf_counter() - start)
                     seconds[size, "page"].append(float(speed.inner_text().split(", ")[1][:-2]))
         print(f"Chromium {browser.version}, {speed.inner_text().rsplit(', ')[-1]}")

@@ -1,4 +1,4 @@
-"""Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`."""
+"""Show the path of the gradient: `python scripts/explain.py loss_mode=fake_backward`."""
 
 from styletransfer.cli import script
 

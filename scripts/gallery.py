@@ -1,4 +1,4 @@
-"""A page to choose a picture from, of a sweep or any runs: `python scripts/gallery.py FOLDER`."""
+"""Write a page that shows a sweep or other runs: `python scripts/gallery.py FOLDER`."""
 
 from styletransfer.cli import script
 

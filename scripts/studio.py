@@ -1,4 +1,4 @@
-"""A page to paint with, on this machine: `python scripts/studio.py`."""
+"""Open a page for painting, served by this computer: `python scripts/studio.py`."""
 
 from styletransfer.cli import script
 

@@ -16,7 +16,7 @@ class Surface:
 
 
 def trace(frame: Frame, angle: Array, starts: Array, length: Array, knots: int = 12) -> Array:
-    """Follow `angle` both ways from each start; return paths (count, knots, 2) of x, y in pixels."""
+    """Follow `angle` both ways from each start; return paths (N, knots, 2) of x, y in pixels."""
     step = (length / (knots - 1))[:, None]
     halves = []
     for way in (-1, 1):
