@@ -1,4 +1,4 @@
-"""Mix a finished pastiche with its content: `scripts/mix.py run=RUN strength=0.6 output=y.png`."""
+"""Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`."""
 
 from styletransfer.cli import script
 
