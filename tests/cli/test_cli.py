@@ -1,4 +1,4 @@
-"""The console command: commands, any file name, help, folders, and how it ends."""
+"""The console command: its commands, file names, help, folders, and exit status."""
 
 import re
 import sys
@@ -25,7 +25,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def replace_train(monkeypatch, function):
-    """Let `train` call a function of its settings and its folder."""
+    """Make the command `train` call `function(settings, folder)`."""
     monkeypatch.setattr(f"{module('train')}.main", function)
 
 
@@ -152,7 +152,7 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
 
 @pytest.mark.slow
 def test_the_default_job_needs_no_torchvision_and_no_internet(desk):
-    """The first two take a second or two to import; at the proxy that it is told nobody listens."""
+    """torchvision takes a second or two to import. The proxy of this process does not exist."""
     code = (
         "import sys; from styletransfer.cli import main;"
         "main(['train', 'size=48', 'steps=2', 'device=cpu', 'output=new.png']); print(*sys.modules)"
@@ -188,7 +188,7 @@ def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
 
 
 def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
-    """And who looks at a config makes nothing."""
+    """--cfg, which prints the config, writes no file."""
     status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")
     assert (status, "\nsize: 64\n" in printed.out) == (0, True)
     assert sorted(path.name for path in desk.iterdir()) == ["content.png", "style.png"]

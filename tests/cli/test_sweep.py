@@ -1,4 +1,4 @@
-"""Sweeps in this process: what makes one, what is refused before the first job, how they end."""
+"""Sweeps in this process: arguments that start one, errors before the first job, and the end."""
 
 from pathlib import Path
 
@@ -20,7 +20,7 @@ TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
 @pytest.fixture
 def desk(desk, tiny_vgg):
-    """A folder with a style, and photographs in a folder of their own."""
+    """Return a folder with a style image, and a folder of photographs in it."""
     write_pictures("style.png", "photos [1]/b.png", "photos [1]/a,b.PNG")
     Path("photos [1]/notes.txt").touch()
     Path("empty").mkdir()

@@ -1,4 +1,4 @@
-"""docs/backward.md says nothing that does not hold: its code, its figures, its tests."""
+"""The code, the figures and the test names in docs/backward.md are correct."""
 
 import re
 import runpy

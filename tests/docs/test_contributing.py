@@ -1,4 +1,4 @@
-"""README and CONTRIBUTING say what is so; recipes, applied to a copy of the project, work."""
+"""README and CONTRIBUTING are correct; the recipes work in a copy of the project."""
 
 import re
 import shutil
@@ -13,7 +13,7 @@ from styletransfer.errors import DISTRIBUTION
 from styletransfer.pictures import images
 
 TEXT = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
-# Below which line of which file, or "" for a new one, and what goes there.
+# A recipe's code block: file, line of the file to insert below ("" for a new file), and text.
 BLOCK = re.compile(r"```(?:python|yaml)\n# (\S+?)(?:, below ([^\n]+))?\n(.*?)```", re.S)
 PAINT = ["experiment=tiny", "content=a.png", "style=b.png", "features.weights=random"]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ README = (ROOT / "README.md").read_text(encoding="utf-8")
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """The project with all recipes applied, and two pictures."""
+    """Return a copy of the project with all recipes applied, and two pictures in it."""
     folder = tmp_path_factory.mktemp("copy")
     for name in ("styletransfer", "configs", "scripts", "assets"):
         shutil.copytree(ROOT / name, folder / name)
@@ -43,7 +43,7 @@ def copy(tmp_path_factory):
 
 
 def run(copy, script, *lines):
-    """Run a script with the words of each line in turn, in one process."""
+    """Run a script with each list of arguments in turn, in one process; return its output."""
     code = f"from scripts import {script}\nfor words in {[*map(list, lines)]}: {script}.main(words)"
     done = process(sys.executable, "-c", code, cwd=copy, env={"PYTHONPATH": str(copy)})
     assert done.returncode == 0, done.stderr
@@ -79,7 +79,7 @@ def test_one_name_of_the_package_and_one_version():
 
 
 def test_links_lead_somewhere():
-    """The source archive, which is known by PKG-INFO, leaves the pages' pictures out."""
+    """The source archive, which has PKG-INFO, does not contain the pictures of the pages."""
     left_out = (".jpg", ".png") if (ROOT / "PKG-INFO").exists() else ()
     for page in (ROOT / "README.md", *(ROOT / "docs").glob("*.md")):
         links = re.findall(r"\]\(([^)#]+)\)", page.read_text(encoding="utf-8"))

@@ -1,4 +1,4 @@
-"""Every cell of the course runs, in order, as a reader would type it."""
+"""Every cell of the course runs, in order."""
 
 import re
 
@@ -33,7 +33,7 @@ CLINIC = re.compile(
 
 
 def test_the_clinic(capsys):
-    """Each cell prints the text that stands below it."""
+    """Each cell prints the text below it on the page."""
     text = (ROOT / "docs" / "course" / "clinic.md").read_text(encoding="utf-8")
     cells = CLINIC.findall(text)
     assert len(cells) == text.count("{code-cell}") > 20

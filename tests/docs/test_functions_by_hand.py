@@ -1,4 +1,4 @@
-"""What torch does with a Function that is written otherwise than the guide says."""
+"""torch's behaviour with a Function that does not follow the guide in docs/."""
 
 import pytest
 import torch
@@ -10,7 +10,7 @@ from styletransfer.features.max_pool import max_pool
 
 
 class Square(Function):
-    """x^2 as the guide would write it, in one go."""
+    """x^2, with a correct backward and a forward that takes ctx."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""The site as it was built (`.ci/run` builds it), and what it is built from."""
+"""The built site, which `.ci/run` makes, and its sources."""
 
 import re
 import threading
@@ -91,7 +91,7 @@ def test_the_site_is_legible_on_a_phone_and_a_desk():
 
 @contextmanager
 def served(folder):
-    """Serve a folder as `python -m http.server` does; its address comes back."""
+    """Serve a folder as `python -m http.server` does; yield its address."""
 
     class Quiet(SimpleHTTPRequestHandler):
         def log_message(self, *told):
@@ -112,7 +112,7 @@ def served(folder):
 @pytest.mark.skipif(not (SITE / "paint").exists(), reason="the site was built without its page")
 @torch.no_grad()
 def test_the_page_paints_as_python_does_and_offline(tmp_path):
-    """A picture and two styles of one's own go in; what is saved is the network's, palette too."""
+    """With a user's photo and two styles, the page saves the network's pastiche, with palette."""
     pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
     if pages.CHROMIUM is None:
         pytest.skip("no Chromium to open the page with")
@@ -144,7 +144,7 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
             frame = page.frames[1]
             expect(frame.locator("#kept")).to_contain_text("offline")
             frame.set_input_files("#photo", given[0])
-            for number, path in enumerate(given[1:], 7):  # beside the six that are there
+            for number, path in enumerate(given[1:], 7):  # after the six bundled styles
                 frame.set_input_files("#painting", path)
                 expect(frame.locator("li")).to_have_count(number)
             frame.locator("li input").nth(6).fill("100")
@@ -161,7 +161,7 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
             page.click("text=Paint a photograph")
             expect(page.locator("#kept")).to_contain_text("offline")
         assert told == []
-        page.reload()  # the server is gone
+        page.reload()  # the server has been stopped
         page.set_input_files("#photo", given[0])
         expect(page.locator("#speed")).to_contain_text("70 x 50")
         browser.close()

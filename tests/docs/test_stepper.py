@@ -1,4 +1,4 @@
-"""docs/course/stepper.html: its numbers are what autograd does, and it works in a browser."""
+"""docs/course/stepper.html: its numbers equal autograd's, and it works in a browser."""
 
 import json
 import re
@@ -19,7 +19,7 @@ BOXES = ["sum", "loss 2", "relu 2", "conv 2", "loss 1", "relu 1", "conv 1", "ima
 
 
 class Tap(torch.autograd.Function):
-    """The features, and their distance to 0 with a closed form."""
+    """The features and the mean of their squares, with a hand-written backward."""
 
     @staticmethod
     def forward(features):
@@ -38,8 +38,8 @@ class Tap(torch.autograd.Function):
 def record(way):
     """Run two layers with a loss after each; return nodes with their boxes, and the passes.
 
-    A node is a pair: its title and its box. A pass is a list of numbers of nodes, in the order in
-    which autograd ran them. A hook on a tensor is listed like a node.
+    A node is a pair of title and box. A pass is a list of node numbers in the order in which
+    autograd ran the nodes. A hook on a tensor is listed like a node.
     """
     torch.manual_seed(0)
     convs = [nn.Conv2d(i, o, 3, padding=1).requires_grad_(False) for i, o in ((3, 4), (4, 4))]

@@ -1,4 +1,4 @@
-"""Feature networks: names, layout, preprocessing and other options; and the one that ships."""
+"""Feature networks: names, layout, preprocessing and other options; and the bundled network."""
 
 import pytest
 import torch
@@ -21,7 +21,7 @@ LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 @pytest.mark.parametrize("name", ["vgg16", "vgg19"])
 def test_keys_are_torchvisions(name):
-    """Against torchvision's own model, built without weights."""
+    """The reference is torchvision's model, built without weights."""
     with torch.device("meta"):
         model = torchvision.models.get_model(name)
     expected = {
@@ -35,7 +35,7 @@ def test_keys_are_torchvisions(name):
 
 
 def test_activations_are_those_of_plain_convolutions(network, content):
-    """Of the picture less ImageNet's mean, over its deviation, to the digits of float64."""
+    """The image is normalised by ImageNet's mean and deviation; errors are those of float64."""
     mean = torch.tensor([0.485, 0.456, 0.406], dtype=torch.float64).view(1, 3, 1, 1)
     std = torch.tensor([0.229, 0.224, 0.225], dtype=torch.float64).view(1, 3, 1, 1)
     x, conv = (content - mean) / std, network.layers["conv1_1"]
@@ -70,7 +70,7 @@ def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
 
 
 def test_preprocessing_rounds_once():
-    """A bfloat16 network subtracts the mean in the picture's own precision."""
+    """A bfloat16 network subtracts the mean in the precision of the image."""
     x, mean, std = picture().float(), *map(torch.tensor, (vgg.IMAGENET_MEAN, vgg.IMAGENET_STD))
     for dtype in (torch.float32, torch.bfloat16, torch.float32):  # there and back
         network = tiny_network().to(dtype)
@@ -106,7 +106,7 @@ def test_winograd_computes_wide_float32_convolutions():
     found = network(image, ["relu2_2"])["relu2_2"]
     torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
     assert not any(parameter.requires_grad for parameter in network.parameters())
-    # Small inputs are convolved directly.
+    # Small inputs use the direct convolution.
     small, large = (torch.randn(1, 128, side, side, requires_grad=True) for side in (23, 24))
     layer = network.layers["conv2_1"]
     assert layer(small).grad_fn.name() == "ConvolutionBackward0"
@@ -114,7 +114,7 @@ def test_winograd_computes_wide_float32_convolutions():
 
 
 def test_pooling_and_padding(content):
-    """Replicated, a flat picture gives flat activations up to the border."""
+    """With replicate padding, a constant image gives constant activations up to the border."""
     for kind, pool in (("max", nn.MaxPool2d(2)), ("average", nn.AvgPool2d(2))):
         layers = tiny_network(pooling=kind)(content, ["relu1_2", "pool1"])
         assert torch.equal(layers["pool1"], pool(layers["relu1_2"]))
@@ -126,7 +126,7 @@ def test_pooling_and_padding(content):
         assert [conv.padding_mode for conv in convs] == [padding, "zeros", "zeros", "zeros"]
 
 
-# The network that ships with the project.
+# The network that the project contains.
 @pytest.fixture(scope="module")
 def bundled():
     return build_features(FeaturesConfig())
@@ -145,7 +145,7 @@ def test_taps_have_vgg19s_strides_and_tell_pictures_apart(bundled):
 
 
 def test_it_is_what_its_card_says(bundled):
-    """As wide as VGG-19 where styles are compared; its content counts 1.25, as measured."""
+    """Its style layers are as wide as VGG-19's; its content loss counts 1.25, as measured."""
     widths = vgg.widths_of(weights.read_bundled(), "the bundled network")
     assert [block[0] for block in widths] == [block[0] for block in vgg.WIDTHS["vgg19"]]
     assert bundled.content_gains == {"relu4_2": 1.25}
@@ -162,7 +162,7 @@ def test_a_flipped_bit_is_noticed(tmp_path, monkeypatch):
 
 
 def test_the_default_job_lowers_its_loss(tmp_path):
-    """To a fraction: the random start of rounding is far from that."""
+    """The loss falls to less than half, much more than rounding could cause."""
     outcome = paint(TrainConfig(size=64, steps=12, device="cpu"), tmp_path)
     assert outcome.outcome.losses["total"] < metrics_of(tmp_path)[0]["total"] / 2
     assert images.read(outcome.picture).size == (43, 64)

@@ -1,4 +1,4 @@
-"""Weights files: what is read, what is refused, and that nothing in them is executed."""
+"""Weights files: valid and invalid files; code in a file is never executed."""
 
 import http.client
 import io
@@ -21,7 +21,7 @@ TINY = ((4, 4), (6, 6))
 
 
 def state_of(network, widths=TINY):
-    """The network's tensors under torchvision's names."""
+    """Return the network's tensors by torchvision's names."""
     return {
         f"{key}.{kind}": getattr(network.layers[name], kind).detach().clone()
         for name, key in vgg.state_keys(widths).items()
@@ -34,7 +34,7 @@ def built(**settings):
 
 
 def saved(path, state):
-    """Write a file as others do, without a hash."""
+    """Write a weights file without a hash, as other programs do; return its path."""
     save_file(state, path) if path.suffix == ".safetensors" else torch.save(state, path)
     return path
 
@@ -43,7 +43,7 @@ def saved(path, state):
 @pytest.mark.parametrize("extension", ["safetensors", "pth", "pt"])
 def test_weights_survive_a_file(tmp_path, extension):
     network = built(weights="random")
-    # A whole torchvision model holds a classifier too; it is left aside.
+    # A complete torchvision model also has a classifier, which is ignored.
     state = {**state_of(network, vgg.WIDTHS["vgg19"]), "classifier.0.weight": torch.zeros(2, 2)}
     loaded = built(weights=str(saved(tmp_path / f"weights.{extension}", state)))
     for ours, theirs in zip(loaded.parameters(), network.parameters(), strict=True):
@@ -98,7 +98,7 @@ def test_pickled_code_is_not_executed(tmp_path):
     with pytest.raises(UserError, match=r"trap\.pth holds more than plain tensors") as caught:
         weights.read(tmp_path / "trap.pth")
     assert not (tmp_path / "sprung").exists()
-    assert "weights_only" not in str(caught.value)  # no advice to execute it after all
+    assert "weights_only" not in str(caught.value)  # no advice to execute the file
 
 
 def test_broken_weights_files(tmp_path, network):
@@ -115,7 +115,7 @@ def test_broken_weights_files(tmp_path, network):
     weights.write(ours, tensors)
     assert weights.read(ours).keys() == tensors.keys()
     flipped = bytearray(ours.read_bytes())
-    flipped[-5] ^= 4  # which would load silently
+    flipped[-5] ^= 4  # without the hash, this change would load without an error
     saved(theirs, tensors)
     for name, content, message in (
         ("text.pth", b"hello world " * 100, unreadable),
@@ -126,7 +126,7 @@ def test_broken_weights_files(tmp_path, network):
         ("cut.safetensors", theirs.read_bytes()[:-500], unreadable),
         ("weights.bin", b"abc", r"must end in \.safetensors, \.pth or \.pt"),
         ("missing.pth", None, r"no weights file at .*missing\.pth; check features\.weights"),
-        ("bomb.pth", None, r"bomb\.pth is compressed"),  # zeros, in a thousandth of their memory
+        ("bomb.pth", None, r"bomb\.pth is compressed"),  # zeros, a thousand times compressed
         ("ours.safetensors", flipped, r"ours\.safetensors is damaged: .* hash"),
     ):
         if content is not None:
@@ -159,7 +159,7 @@ def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
 
 
 def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
-    """torchvision's hash is checked: here the server sends something else at last."""
+    """torchvision's hash is checked: in the last case the server sends a wrong file."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     choices = ("features=bundled", "features.weights=PATH", "features.weights=random")
     for error in (

@@ -1,4 +1,4 @@
-"""From keys to a job: pictures, styles, regions, what is protected; and the plan of its run."""
+"""Loading a job from its keys: pictures, styles, regions and protection; the plan of its run."""
 
 import logging
 from dataclasses import replace
@@ -25,14 +25,14 @@ TWO = {"content_regions": "labels.png", "style": ["a.png", "b.png"]}
 
 
 def paint(path, *colors, height=24, width=32):
-    """Write a label picture of upright stripes."""
+    """Write a label picture with one vertical stripe per colour."""
     stripes = np.arange(width) * len(colors) // width
     pixels = np.array(colors, np.uint8)[stripes]
     Image.fromarray(np.tile(pixels, (height, 1, 1))).save(path)
 
 
 def shade(path, columns, height=24, width=32):
-    """Write a mask that is white in its first columns."""
+    """Write a mask that is white in its first `columns` columns."""
     mask = np.zeros((height, width), np.uint8)
     mask[:, :columns] = 255
     Image.fromarray(mask).save(path)
@@ -40,7 +40,7 @@ def shade(path, columns, height=24, width=32):
 
 @pytest.fixture(autouse=True)
 def desk(here):
-    """A folder with a content image, three styles and labels of them."""
+    """Return a folder with a content image, three style images, label pictures and masks."""
     write_pictures("content.png", "a.png", "b.png", "c.png")
     paint("labels.png", RED, BLUE)
     paint("swapped.png", BLUE, RED)
@@ -59,7 +59,7 @@ def refused(message, **settings):
 
 
 def columns(weights):
-    """The first row, as a string of digits: 9 for 1."""
+    """Return the first row of weights as a string of digits, with 9 for a weight of 1."""
     return "".join(str(round(9 * value)) for value in weights[0, 0, 0].tolist())
 
 
@@ -141,12 +141,12 @@ def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
     found = {region.name: [source.style for source in region.sources] for region in made.regions}
     assert found == {"red": [1, 2], "blue": [0, 2]}
     assert all(source.weights is None for region in made.regions for source in region.sources)
-    config = composed("train", "++region_styles={1:2,red:1}")  # which Hydra reads as numbers
+    config = composed("train", "++region_styles={1:2,red:1}")  # Hydra reads 1 and 2 as numbers
     assert config.region_styles == {"1": 2, "red": 1}
 
 
 def test_regions_and_masks_that_do_not_fit_are_refused():
-    """Which pictures are regions at all, and which pair, is the matter of tests/pictures."""
+    """tests/pictures has the tests of label pictures and of pairs of regions."""
     paint("tall.png", RED, BLUE, height=32)
     paint("blue.png", BLUE)
     shade("high.png", 9, height=32)
@@ -175,7 +175,7 @@ def test_regions_give_way_to_what_is_protected(caplog):
     assert columns(made.protected) == "9" * 4 + "0" * 28
     config = run_settings(content="content.png", style="a.png", size=32)
     config.content_regions = "labels.png"
-    for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # of 255
+    for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # levels of 0 to 255
         protected = torch.zeros(24, 32)
         protected[:, :16] = 1 - level / 255
         regions = load(config, {"protect": protected}).pictures.regions
@@ -185,7 +185,7 @@ def test_regions_give_way_to_what_is_protected(caplog):
 
 
 def test_to_protect_everything_is_refused(tiny_vgg):
-    """That is, to leave less than half a level of 8 bits anywhere."""
+    """An image is all protected if no pixel is free by half an 8-bit level or more."""
     refused("^protect covers all there is to paint", protect="all.png")
     config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
     load(config, {"protect": torch.full((24, 32), 1 - 0.6 / 255)})
@@ -218,7 +218,7 @@ def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
 
 
 def test_a_pyramid_doubles_up_to_the_size_and_its_scales_share_the_steps():
-    """Unasked for, none but the last is below 128; of many scales the finest has most steps."""
+    """With scales=0 only a single scale is below 128; of many scales the finest has most steps."""
     for given, sides in (
         ((512, 1, 100), [512]),
         ((512, 3, 2), [256, 512]),
@@ -247,7 +247,7 @@ def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     half = (blur + start) / 2
     assert torch.equal(enlarge(start, start, size, "content"), start)
     torch.testing.assert_close(enlarge(coarse, start, size, "content"), half)
-    # What was done to the coarse picture stays done.
+    # Changes of the coarse image are kept.
     torch.testing.assert_close(enlarge(coarse + 0.1, start, size, "style"), half + 0.1)
     assert torch.equal(enlarge(coarse, start, size, "noise"), blur)
     assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
@@ -262,7 +262,7 @@ def texture(*words):
 
 def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
     job = prepare(texture("content=3:2", "size=320"))
-    assert [scale.size for scale in job.scales] == [(96, 160), (208, 320)]  # by 16 each
+    assert [scale.size for scale in job.scales] == [(96, 160), (208, 320)]  # multiples of 16
     config = texture("content=3:2", "size=72")
     with pytest.raises(UserError, match="must be multiples of 16 pixels, not 72 x 54; choose"):
         prepare(config, enlarge=False)
@@ -284,7 +284,7 @@ def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
 def test_a_size_that_cannot_fit_is_refused(monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 0)
     config = composed("train", "size=3200", "device=cpu", "optimizer.history=20")
-    # 55 or 15 tensors of the picture's size, and two of each style's.
+    # The sum is 55 (lbfgs) or 15 (adam) tensors of the image's size and two of each style's.
     for optimizer, styles, gibibytes in (
         ("lbfgs", 1, "4.9"),
         ("lbfgs", 4, "5.4"),

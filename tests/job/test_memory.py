@@ -1,4 +1,4 @@
-"""What memory is needed, which tile is chosen, and how a run goes on when memory runs out."""
+"""The estimate of memory, the choice of a tile, and runs that continue when memory runs out."""
 
 import math
 from dataclasses import dataclass
@@ -26,7 +26,7 @@ GIB = 2**30
 
 
 def blank(height, width):
-    """A picture that takes no memory."""
+    """Return an image (1, 3, height, width) of zeros that takes almost no memory."""
     return torch.zeros(1, 1, 1, 1).expand(1, 3, height, width)
 
 
@@ -38,8 +38,8 @@ def vgg19():
 @pytest.mark.parametrize("tile", ["off", "32"])
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
-    """In float64: torch's own convolutions take as much on every processor."""
-    # Wide enough that activations outweigh pictures.
+    """The test uses float64, because torch's float64 convolutions need equal memory everywhere."""
+    # The layers are wide enough that activations take more memory than images.
     network, side = tiny_network(((16, 16), (24, 24))), 64
     config = run_settings(optimizer, size=side, steps=6 if optimizer == "lbfgs" else 2, tile=tile)
     config.optimizer.history = 4
@@ -52,7 +52,7 @@ def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
 @pytest.mark.parametrize(("dtype", "size"), [(torch.bfloat16, 2), (torch.float64, 8)])
 def test_activations_of_each_convolution_and_pool(dtype, size):
     network = tiny_network(((4,), (6,))).to(dtype).ended_at(["relu2_1"])
-    # The picture, relu1_1, pool1, relu2_1; and three gradients of the largest.
+    # The sum has the image, relu1_1, pool1, relu2_1, and three gradients of the largest.
     assert activation_bytes(network) == size * (3 + 4 + 4 / 4 + 6 / 4 + 3 * 4)
 
 
@@ -87,7 +87,7 @@ def test_what_was_asked_for():
 
 @dataclass
 class Scarce(Bowl):
-    """A bowl whose evaluations run out of memory from the `since`-th to the `until`-th."""
+    """A `Bowl` that raises an out-of-memory error from evaluation `since` to evaluation `until`."""
 
     since: int = 6
     until: int = 6
@@ -100,7 +100,7 @@ class Scarce(Bowl):
 
 
 def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, style):
-    """The same picture, to rounding, as without the shortage."""
+    """The image equals, to rounding, that of a run with enough memory."""
     job = Job(run_settings(steps=3, tile="8"), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
     tiled, calls = TiledObjective.evaluate, []

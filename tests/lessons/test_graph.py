@@ -13,7 +13,7 @@ from styletransfer.losses.content_tap import content_tap
 
 
 def small_example():
-    """Return the five tensors of docs/backward.md's (a + b) * d."""
+    """Return a, b, c, d and the result of (a + b) * d, the example in docs/backward.md."""
     a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     c = a + b
     return a, b, c, d, c * d
@@ -30,7 +30,7 @@ def test_small_example_enters_each_of_its_five_nodes_once():
 
 
 def test_every_path_ends_at_a_node_that_holds_the_leaf():
-    """And a walk names each node once, before those that it leads to."""
+    """A walk names each node once, before the nodes that follow it."""
     a, b = leaf(2), leaf(2)
     c = a.exp()
     nodes = graph.walk(graph.root((c * b + c).sum()))
@@ -70,7 +70,7 @@ def test_a_function_is_a_node_and_a_method_is_not():
 
 @pytest.mark.parametrize("retain_graph", [False, True])
 def test_backward_frees_unless_the_graph_is_retained(retain_graph):
-    b = leaf(1000).exp()  # saved by the nodes of exp and of square
+    b = leaf(1000).exp()  # the nodes of exp and square save b
     storage, loss = StorageWeakRef(b.untyped_storage()), b.square().sum()
     del b
     loss.backward(retain_graph=retain_graph)
@@ -88,7 +88,7 @@ def test_the_last_reference_to_the_graph_frees_a_retained_one():
 
 
 class Exp(Function):
-    """e^x by NumPy, which autograd cannot see."""
+    """e^x, computed with NumPy, which autograd does not record."""
 
     @staticmethod
     def forward(ctx, x):
@@ -111,7 +111,7 @@ def test_a_function_mends_a_graph_that_numpy_cuts():
 
 
 class Softplus(Function):
-    """log(1 + e^x), whose slope 1 / (1 + e^-x) never overflows."""
+    """log(1 + e^x), with the derivative 1 / (1 + e^-x), which never overflows."""
 
     @staticmethod
     def forward(ctx, x):

@@ -1,4 +1,4 @@
-"""Settings from keys and values, what may change during a run; and as a command line."""
+"""Settings from keys and values, changes during a run, and settings as a command line."""
 
 import shlex
 from pathlib import Path
@@ -27,7 +27,7 @@ def test_values_in_every_spelling():
     made = with_values(config, values)
     assert made.objective == ObjectiveConfig(3.0, tv_weight=0.5, style_layers=["relu1_1"])
     assert (made.optimizer.name, made.optimizer.learning_rate) == ("adam", 0.02)
-    assert made.optimizer.averaging == 0.5  # a key beside its preset counts, in whatever order
+    assert made.optimizer.averaging == 0.5  # the key wins over its preset, in any order
     assert with_values(config, dict(reversed(values.items()))) == made
     assert made.style == ["a${b}.jpg", "~x.jpg"]
     assert (made.style_weights, made.steps, made.size) == ([1.0, 2.0], 4, 64)

@@ -1,4 +1,4 @@
-"""Every file under configs/ composes, by the very command that it gives."""
+"""Every file in configs/ composes with the command that its comment gives."""
 
 import math
 import re
@@ -24,7 +24,7 @@ FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 def test_every_file_composes_by_the_command_it_gives():
     for path in FILES:
         lines = path.read_text(encoding="utf-8").splitlines()
-        # The comment that opens a file, but for Hydra's own, which has to be the first.
+        # The first two comment lines, without Hydra's "@package" line, which must be the first.
         first, second = [line for line in lines[:3] if line != "# @package _global_"][:2]
         assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
         command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
@@ -51,7 +51,7 @@ def test_the_default_look_is_what_configs_train_yaml_shows():
 
 
 def test_the_tutorials_minimise_one_objective():
-    """They differ in how the gradient is made, and in the input of the network."""
+    """The tutorials differ in how they make the gradient, and in the network's preprocessing."""
     old, new = (composed("train", f"experiment=tutorial_{number}") for number in ("0_3", "0_4"))
     assert old.objective == new.objective
     criterion = Criterion.of(old.objective)
@@ -65,7 +65,7 @@ def test_the_tutorials_minimise_one_objective():
 
 
 def test_gatys_weights_are_the_papers_equations():
-    """Equations 1 and 4 in sums, against our means, for features as large as the preset's."""
+    """Sums as in equations 1 and 4 equal our weighted means, with the preset's channel counts."""
     criterion = Criterion.of(composed("train", "experiment=gatys_2016").objective)
     generator = torch.Generator().manual_seed(0)
     for (layer, weight), n in zip(criterion.styles.items(), (64, 128, 256, 512, 512), strict=True):

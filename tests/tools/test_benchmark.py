@@ -1,4 +1,4 @@
-"""The plain loop as a second opinion, and scripts/benchmark.py on tiny pictures."""
+"""The package's gradient against the plain loop's, and scripts/benchmark.py on tiny pictures."""
 
 import json
 from dataclasses import fields
@@ -31,7 +31,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 @pytest.fixture
 def tiny(photos):
-    """The command line of a tiny benchmark."""
+    """Return the arguments of a tiny benchmark."""
     words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
     return [f"content={photos[0]}", f"style={photos[1]}", *words]
 

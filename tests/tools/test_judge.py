@@ -1,4 +1,4 @@
-"""The judge of feature networks and of style networks: its figures, its files, its bad input."""
+"""The judge of feature networks and style networks: its figures, files and errors."""
 
 import json
 from dataclasses import replace
@@ -31,7 +31,7 @@ RANDOM = FeaturesConfig(name="vgg19", weights="random", padding="zeros")
 
 @pytest.fixture
 def config(desk):
-    """The judgement of a feature network by one pair."""
+    """Return settings that judge a feature network on one pair."""
     write_pictures("photos/a.png", "photos/b.png", height=32, width=40)
     for seed, name in enumerate(("oil", "wash", "other")):
         images.write(desk / "styles" / f"{name}.png", 0.2 * picture(seed + 3, 32, 40))
@@ -42,7 +42,7 @@ def config(desk):
 
 @pytest.fixture
 def of_networks(config):
-    """The judgement of a network that knows two of three styles, on two contents."""
+    """Return settings that judge a network of two styles on two content images."""
     network = style_network(Architecture((3, 4, 5), 1), 2)
     file.write(Path("net.safetensors"), network, ["wash", "oil"])
     sources = {"networks": "net.safetensors", "contents": "photos", "styles": "styles"}

@@ -1,4 +1,4 @@
-"""Scripts of benchmarks/, and the painters of style pictures."""
+"""The scripts of benchmarks/ and the painters of style images."""
 
 import importlib.util
 
