@@ -1,4 +1,4 @@
-"""The match loss against its formula in one line, and its gradient against autograd's."""
+"""The match loss against a one-line formula, and its gradient against autograd's."""
 
 import pytest
 import torch
@@ -30,7 +30,7 @@ def test_the_loss_is_its_formula_and_ignores_lengths():
 
 @pytest.mark.parametrize("layout", [torch.contiguous_format, torch.channels_last])
 def test_the_tap_has_autograds_gradients(layout):
-    """From the loss, from the features that go on, and from both."""
+    """Gradients are equal from the loss, from the features passed through, and from both."""
     x, target = features(layout=layout), features().detach()
     tapped, loss = cosine_tap(x, target)
     assert tapped.data_ptr() == x.data_ptr()

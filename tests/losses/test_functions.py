@@ -1,4 +1,4 @@
-"""The hand-written Functions that the product runs, against formulas and built-in operations."""
+"""The package's hand-written Functions against formulas and built-in operations."""
 
 import pytest
 import torch
@@ -22,7 +22,7 @@ def style_formula(features, target):
 
 
 def gram_tap(features, target):
-    """The Gram loss on the moments tap, as loss_mode=autograd_function has it."""
+    """Return the features and the Gram loss on the moments tap, as loss_mode=autograd_function."""
     tapped, found = moments_tap(features, with_mean=False)
     return tapped, GRAM.loss(found, target)
 
@@ -32,7 +32,7 @@ def content_formula(features, target):
 
 
 def targets(features):
-    """Both taps with their formula and a target that fits the features."""
+    """Return (tap, formula, target) for the Gram and the content tap at these features."""
     other = torch.randn_like(features)
     gram = gram_matrix(other.detach())
     return [(gram_tap, style_formula, gram), (content_tap, content_formula, other.detach())]
@@ -40,7 +40,7 @@ def targets(features):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_taps_have_autograds_gradient(layout, device):
-    """From their loss, from what is below, and from both; and that of their target."""
+    """Gradients are equal from the loss, the features passed through, both, and for the target."""
     x = images(layout, 1, 3, 4, 5, device=device)
     for tap, formula, target in targets(x):
         tapped, loss = tap(x, target)
@@ -66,7 +66,7 @@ def test_taps_have_autograds_gradient(layout, device):
 
 
 def test_an_unused_output_of_the_moments_tap_adds_nothing():
-    """Not even zeros, which an infinite feature would turn into NaN."""
+    """No zeros are added, because zero times an infinite feature is NaN."""
     x = leaf(1, 3, 4, 5).detach()
     x[0, 0, 0, 0] = float("inf")
     _, (mean, _) = moments_tap(x.requires_grad_())
@@ -77,7 +77,7 @@ def test_an_unused_output_of_the_moments_tap_adds_nothing():
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_moments_tap_has_autograds_gradient(layout, weighted, device):
-    """By each of its outputs, by some and by all; at some positions, and at all."""
+    """Each output alone, some and all of them are used; with weights of positions and without."""
     x = images(layout, 1, 3, 4, 5, device=device)
     weights = torch.rand(4, 5, device=device, dtype=x.dtype).round(decimals=1) if weighted else None
     tapped, ours = moments_tap(x, weights=weights)
@@ -104,7 +104,7 @@ def test_moments_tap_saves_nothing_but_the_features():
 
 
 def test_weighted_moments_are_the_formula():
-    """Also where positions are left out, and in float32 of bfloat16 features."""
+    """Some weights are 0; the moments of bfloat16 features are float32."""
     x, m = leaf(1, 3, 4, 5).detach(), torch.linspace(-1, 1, 20).clamp(0).view(4, 5).double()
     f, w = x[0].flatten(1), m.flatten() / m.sum()
     mean, second = moments(x, weights=m)
@@ -117,14 +117,14 @@ def test_weighted_moments_are_the_formula():
 
 @pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16])
 def test_low_precision_is_summed_in_float32(dtype):
-    """A covariance is a small difference: 1 of 100 here, and products in bfloat16 are 0.4 off."""
+    """The covariance, 1, is a difference of values near 100; bfloat16 products are 0.4 off."""
     x = (torch.randn(1, 3, 40, 50) + 10).to(dtype)
     mean, second = moments(x)
     flat = x[0].flatten(1).double()
     assert mean.dtype == second.dtype == torch.float32
     covariance = second.double() - mean.double()[:, None] * mean.double()
     torch.testing.assert_close(covariance, flat.cov(correction=0), rtol=1e-3, atol=1e-3)
-    # So it is without a mean.
+    # The Gram matrix is summed in float32, too.
     assert gram_matrix(torch.ones(1, 2, 61, 67, dtype=dtype)) == pytest.approx(0.5, rel=1e-6)
 
 
@@ -143,7 +143,7 @@ def test_float16_neither_overflows_nor_loses_small_values():
     # Every entry of G is 100^2 / 4 = 2500, and (G F) sums 4 channels of 2500 * 100.
     assert loss.item() == pytest.approx(2500.0**2, rel=1e-3)
     assert gradient.float() == pytest.approx(4 / (4**2 * 4 * 64**2) * 4 * 2500 * 100, rel=1e-3)
-    # float16 ends at 6e-8; the coefficients here are 1e-8 and 5e-9, the gradients are not.
+    # The least float16 is 6e-8; the coefficients are 1e-8 and 5e-9, the gradients are larger.
     x = torch.full((1, 4, 64, 64), 2000.0, dtype=torch.float16, requires_grad=True)
     _, loss = content_tap(x, torch.zeros_like(x))
     (gradient,) = torch.autograd.grad(loss * 1e-4, x)
@@ -212,7 +212,7 @@ def test_wrap_pad_equals_torch_and_keeps_the_layout(layout, device):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_max_pool_equals_torch(layout, device):
-    """Also where rows and columns are left over, and where values are equal."""
+    """Sizes may be odd, and values may be equal."""
     for size in ((4, 6), (5, 7), (2, 3)):
         x = images(layout, 2, 3, *size, device=device)
         assert_same(pooled := max_pool(x), torch.max_pool2d(x, 2), [x])
@@ -230,7 +230,7 @@ def test_max_pool_equals_torch(layout, device):
 @pytest.mark.parametrize("layout", LAYOUTS)
 @pytest.mark.parametrize("size", [(1, 1), (4, 8), (5, 6), (7, 3), (30, 130)])
 def test_winograd_conv_equals_torch(layout, size, device):
-    # 30 x 130 takes several strips of tiles, the last of them shorter.
+    # 30 x 130 needs several strips of tiles; the last strip is shorter.
     x, weight = images(layout, 1, 3, *size, device=device), leaf(4, 3, 3, 3, device=device).detach()
     kernels = transform_kernels(weight)
     for bias in (leaf(4, device=device).detach(), None):
@@ -238,7 +238,7 @@ def test_winograd_conv_equals_torch(layout, size, device):
         theirs = nn.functional.conv2d(x, weight, bias, padding=1)
         assert ours.is_contiguous(memory_format=torch.channels_last)
         assert [saved is kernels for saved in ours.grad_fn.saved_tensors] == [True]
-        # Later layers may change it in place.
+        # Later layers may change the output in place.
         outputs, direction = [y.relu_() for y in (ours, theirs)], torch.randn_like(theirs)
         torch.testing.assert_close(*outputs, rtol=1e-11, atol=1e-11)
         slopes = [torch.autograd.grad(y, x, direction) for y in outputs]

@@ -1,4 +1,4 @@
-"""Each loss against its one-line formula."""
+"""Each loss against a one-line formula."""
 
 import pytest
 import torch
@@ -66,13 +66,13 @@ def test_wasserstein_is_the_formula_with_roots_of_matrices():
 
 
 def test_wassersteins_gradient_is_bounded_at_small_eigenvalues():
-    """The root's is nearly infinite there: a covariance that takes nearly all the ridge away."""
+    """The covariance cancels nearly all of the ridge; the root's derivative is then huge."""
     measure, still = STYLE_LOSSES["wasserstein"], torch.zeros(4, dtype=torch.float64)
     eye = torch.eye(4, dtype=torch.float64)
     second = ((5e-20 - (1e-4 + 1e-12)) * eye).requires_grad_()
     loss = measure.loss(Moments(still, second), measure.statistic(Moments(still, eye)))
     (slope,) = torch.autograd.grad(loss, second)
-    assert_close(slope, eye)  # that of the trace alone
+    assert_close(slope, eye)  # the gradient of the trace alone
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
@@ -89,14 +89,14 @@ def test_gradients_stay_finite_at_corners(name):
             loss.backward()
             assert loss >= -1e-10
             assert leaf.grad.isfinite().all()
-    f = features(0, 16, 2, 2).float()  # whose covariance has eigenvalues of 0
+    f = features(0, 16, 2, 2).float()  # the covariance has eigenvalues of 0
     assert loss_of(name, f, f).dtype == torch.float32
     assert loss_of(name, f, f).abs() < 1e-5 * loss_of(name, 0 * f, f)
 
 
 @pytest.mark.parametrize("name", STYLE_LOSSES)
 def test_a_variance_below_0_by_rounding_counts_as_0(name):
-    """As of a flat picture in float32."""
+    """Rounding makes a variance negative, for example for a constant image in float32."""
     measure, mean = STYLE_LOSSES[name], torch.full((4,), 70.0)
     flat = Moments(mean, torch.outer(mean, mean))
     rounded = Moments(mean, flat.second - 0.01 * torch.eye(4))

@@ -1,4 +1,4 @@
-"""The four loss modes: each against its formula, and all against one another."""
+"""The four loss modes, compared with formulas and with each other."""
 
 import dataclasses
 
@@ -22,12 +22,12 @@ LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "
 
 
 def gram_loss(f, a):
-    """The style loss of Gatys et al. 2016."""
+    """Return the style loss of Gatys et al. 2016 for features f and a target Gram matrix a."""
     return (gram_matrix(f) - a).square().mean()
 
 
 def out_of_place(network, image, layers):
-    """The layers of a network that has no in-place layer at all."""
+    """Return layer -> activation of the network, computed without in-place operations."""
     found, x = {}, network.preprocess(image)
     for name, layer in network.layers.items():
         x = torch.relu(x) if isinstance(layer, nn.ReLU) else layer(x)
@@ -46,14 +46,14 @@ def test_a_module_is_a_transparent_layer_with_a_constant_target(mode):
         out = module(leaf)
         assert torch.equal(out, f)
         out.backward(direction)
-        if mode == "tensor_hook":  # and again: the first forward left no hook on the leaf
+        if mode == "tensor_hook":  # a second pass: the first forward left no hook on the leaf
             first, leaf.grad = leaf.grad, None
             module(leaf).backward(direction)
             assert torch.equal(leaf.grad, first)
             assert not torch.equal(leaf.grad, direction)
         else:
             assert torch.equal(leaf.grad, direction)
-        assert dict(module.named_buffers()).keys() == {"target"}  # which moves with the network
+        assert dict(module.named_buffers()).keys() == {"target"}  # a buffer moves with the network
         assert not module.target.requires_grad
         assert not list(module.parameters())
 
@@ -86,7 +86,7 @@ def test_fake_backward_needs_a_forward_first(kind):
 def test_all_modes_have_losses_and_gradient_of_the_formula(
     network, content, style, style_loss, normalization
 ):
-    """Written out, with nothing but autograd."""
+    """The formula is written out and differentiated by autograd."""
     factors, tv_weight = [0.25, 7.0, 0.5], 3.0
     layers = ["conv2_1", "relu1_1", "conv1_2", "relu2_2"]
     settings = {"style_loss": style_loss, "normalization": normalization, "tv_weight": tv_weight}
@@ -125,7 +125,7 @@ def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeyp
     ):
         module(f)
         torch.testing.assert_close(module.loss, 9 * loss, rtol=1e-12, atol=0)
-    # So the builder hands over square roots, and without them it would be another objective.
+    # The builder therefore passes square roots of weights; other weights change the objective.
     image, settings = picture(seed=3), {"style_weight": 9.0, "content_weight": 4.0}
     linear = gradient(make_objective("loss_attribute", network, content, style, **settings), image)
     kinds = {"content": fake_backward.ContentLoss, "style": fake_backward.StyleLoss}
@@ -136,7 +136,7 @@ def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeyp
 
 
 def counted(monkeypatch, kind, entries, wrap=lambda function: function):
-    """Note every entry into the backward of a class, whoever calls it."""
+    """Append the class name to `entries` at each call of the backward of class `kind`."""
     original = kind.backward
 
     def counting(*args, **kwargs):
@@ -158,11 +158,11 @@ def test_autograd_never_enters_fake_backward(network, content, style, monkeypatc
     leaf = picture(seed=3).requires_grad_()
     out = objective.network(leaf)
     (out.sum() + sum(term.module.loss for term in objective.terms)).backward()
-    assert leaf.grad.norm() > 0  # autograd has been through the whole network, ...
-    assert entries == []  # ... and entered none of them.
+    assert leaf.grad.norm() > 0  # autograd has differentiated the whole network
+    assert entries == []  # autograd has called no backward of a loss module
     objective.evaluate(leaf)
-    assert entries == ["StyleLoss", "ContentLoss", "StyleLoss"]  # one call each, by the driver
-    assert all(term.module.loss is None for term in objective.terms)  # which leaves no graph
+    assert entries == ["StyleLoss", "ContentLoss", "StyleLoss"]  # `evaluate` calls each once
+    assert all(term.module.loss is None for term in objective.terms)  # no graph stays
 
 
 @pytest.mark.parametrize("mode", MODES)
@@ -171,13 +171,13 @@ def test_backward_calls_per_evaluation(mode, network, content, style, monkeypatc
     calls: list[str] = []
     counted(monkeypatch, torch.Tensor, calls)
     objective.evaluate(picture(seed=3).requires_grad_())
-    expected = {"fake_backward": len(objective.terms) + 1, "tensor_hook": 2}  # 1 for the prior
+    expected = {"fake_backward": len(objective.terms) + 1, "tensor_hook": 2}  # 1: pixel losses
     assert len(calls) == expected.get(mode, 1)
     assert all(weight.grad is None for weight in network.parameters())
 
 
 def test_taps_survive_inplace_relu(network, content, style):
-    """Each layer, before and after a ReLU, as a network computes it that has nothing in place."""
+    """Each layer equals that of a network without in-place operations, also before a ReLU."""
     image = picture(seed=3)
     expected, p, s = (out_of_place(network, x, LOSS_LAYERS) for x in (image, content, style))
     for layer in LOSS_LAYERS:
@@ -191,7 +191,7 @@ def test_taps_survive_inplace_relu(network, content, style):
         (slope,) = torch.autograd.grad(total, leaf)
         for mode in MODES:
             objective = make_objective(mode, network, content, style, **settings)
-            with torch.no_grad():  # transparent as a whole, too
+            with torch.no_grad():  # loss modules do not change the output
                 assert torch.equal(objective.network(image), expected[layer])
             assert relative_error(gradient(objective, image), slope) <= 1e-10, (mode, layer)
 
@@ -203,7 +203,7 @@ def test_a_loss_with_a_hook_has_no_graph(network, content, style):
     for term in objective.terms:
         with pytest.raises(RuntimeError, match="does not require grad"):
             term.module.loss.backward()
-    output.sum().backward()  # a pass from elsewhere brings the hooks' parts along
+    output.sum().backward()  # another backward also adds the hooks' gradients
     alone = picture(seed=3).requires_grad_()
     network(alone, ["relu2_1"])["relu2_1"].sum().backward()
     expected = gradient(objective, picture(seed=3))

@@ -1,4 +1,4 @@
-"""Training pictures: crops of photographs, and procedural ones."""
+"""Training pictures: crops of photographs, and procedural pictures."""
 
 import hashlib
 
@@ -31,7 +31,7 @@ def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
 
 
 def test_a_folder_may_be_larger_than_memory(tmp_path):
-    """Files are read when they are asked for, and the last few are kept."""
+    """A file is read when its photo is requested; the last KEPT photos stay in memory."""
     for index in range(KEPT + 2):
         images.write(tmp_path / f"{index:03d}.png", torch.full((1, 3, 4, 4), index / 255))
     photos = Photos(tmp_path)
@@ -42,11 +42,11 @@ def test_a_folder_may_be_larger_than_memory(tmp_path):
     assert round(float(photos[KEPT + 1].mean()) * 255) == KEPT + 1
     assert round(float(photos[0].mean()) * 255) > 0
     images.write(tmp_path / "large.png", torch.rand(1, 3, 20, PHOTO_SIZE + 100))
-    assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)  # large ones are reduced
+    assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)  # large photos are reduced
 
 
 def test_crops_come_from_photos_at_the_given_share():
-    photo = torch.full((3, 10, 13), 0.25)  # which is enlarged
+    photo = torch.full((3, 10, 13), 0.25)  # smaller than the crops, so enlarged
     crops = Crops([photo], 0.3, 16)(60, generator())
     assert crops.shape == (60, 3, 16, 16)
     flat = (crops - 0.25).abs().amax((1, 2, 3)) < 1e-5
@@ -57,7 +57,7 @@ def test_crops_come_from_photos_at_the_given_share():
 
 
 def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
-    """In a picture of rows and columns each crop's colours grow downwards, and to one side."""
+    """In the photo red grows downwards and green to the right; in mirrored crops, to the left."""
     lines = torch.linspace(0, 1, 40), torch.linspace(0, 1, 60)
     rows, columns = torch.meshgrid(*lines, indexing="ij")
     crops = Crops([torch.stack([rows, columns, rows])], 1.0, 16)(40, generator())
@@ -68,11 +68,11 @@ def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
     assert 0 < to_the_right.sum() < 40
     sides = crops[:, 0].amax((1, 2)) - crops[:, 0].amin((1, 2))
     assert sides.min() < 0.6 < 0.8 < sides.max()  # close-ups and overviews
-    assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # anywhere
+    assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # all over
 
 
 def test_the_choices_that_a_seed_draws_stay_the_same():
-    """The choices bring the generator so far, whatever rounding does to the pictures."""
+    """The test compares the generator's state, because rounding may change the pictures."""
     digest = hashlib.sha256()
     for seed in range(25):
         drawn = generator(seed)
@@ -85,7 +85,7 @@ def test_procedural_pictures_are_varied_and_the_same_for_a_seed():
     before, drawn, again = torch.get_rng_state(), generator(3), generator(3)
     pictures = torch.stack([picture(48, drawn) for _ in range(64)])
     assert all(torch.equal(picture(48, again), one) for one in pictures[:16])
-    assert torch.equal(torch.get_rng_state(), before)  # the global generator is left alone
+    assert torch.equal(torch.get_rng_state(), before)  # the global generator is unchanged
     assert picture(33, generator(7)).shape == (3, 33, 33)
     flat = pictures.flatten(1)[:, ::7]
     assert torch.cdist(flat, flat, p=torch.inf).fill_diagonal_(1.0).min() > 0.01

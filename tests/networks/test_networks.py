@@ -1,4 +1,4 @@
-"""Style networks: layers against one-line formulas, painting fast; and their files."""
+"""Style networks: layers against one-line formulas, the fast form, and files."""
 
 import json
 import math
@@ -106,11 +106,11 @@ def saved(tmp_path):
 
 
 def changed(path, **told):
-    """Write a file again with other metadata."""
+    """Write a network file again with changed metadata; return its path."""
     with safe_open(path, framework="pt") as stored:
         told = json.loads(stored.metadata()["styletransfer"]) | told
         values = {name: stored.get_tensor(name) for name in stored.keys()}  # noqa: SIM118
-    path.unlink()  # what has been read may still be mapped to it
+    path.unlink()  # tensors that were read may still map the old file
     save_file(values, path, metadata={"styletransfer": json.dumps(told)})
     return path
 
@@ -124,7 +124,7 @@ def test_a_network_that_is_written_again_has_equal_bytes(saved):
     file.write(other, stored.network, stored.styles)
     assert other.read_bytes() == saved.read_bytes()
     (plain := saved.with_name("any")).touch()
-    assert saved.stat().st_mode == plain.stat().st_mode  # others may read it
+    assert saved.stat().st_mode == plain.stat().st_mode  # it has the permissions of any new file
 
 
 def test_what_is_no_network_is_refused(saved, tmp_path):
@@ -173,10 +173,10 @@ def test_a_file_in_the_way_goes_first_and_other_names_are_paths(desk):
 
 
 def test_a_pastiche_is_moved_half_way_to_the_paintings_palette():
-    """By the smallest change of its colours that leads there, which is linear."""
+    """The change of colours is the smallest that gives the palette, and it is linear."""
     pastiche, painting = (0.3 + 0.4 * picture(seed, 20, 30) for seed in (1, 2))
     whole = finished(pastiche, palette(painting), strength=2.0)
-    assert relative_error(palette(whole), palette(painting)) < 1e-2  # but for the least variance
+    assert relative_error(palette(whole), palette(painting)) < 1e-2  # not exact: a least variance
     half = finished(pastiche, palette(painting))
     assert relative_error(half, (pastiche + whole) / 2) < 1e-12
     assert torch.equal(finished(pastiche, palette(painting), strength=0.0), pastiche)

@@ -1,4 +1,4 @@
-"""Nearest-neighbour matching against a search by hand; tests/objective/test_tiles.py has tiles."""
+"""Nearest-neighbour matching against a search written out; test_tiles.py has the test in tiles."""
 
 from dataclasses import replace
 
@@ -29,7 +29,7 @@ DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, painted=picture(5, 37, 52)
 
 
 def columns_of(network, image):
-    """Return the hypercolumns of an image (D, h, w), before they are compared."""
+    """Return the centred hypercolumns (D, h, w) of an image, at the size of relu3_1."""
     seen = network(image, SEARCHED)
     size = seen["relu3_1"].shape[2:]
     parts = [
@@ -41,7 +41,7 @@ def columns_of(network, image):
 
 
 def by_hand(network, pictures, layer, share):
-    """Return the features of the nearest neighbours at relu3_1 or relu4_1, one after another."""
+    """Return the features at `layer` (relu3_1 or relu4_1) of each position's nearest neighbour."""
     sought = pictures.content
     if pictures.painted is not None:
         sought = (1 - share) * sought + share * pictures.painted
@@ -155,7 +155,7 @@ def test_all_modes_agree():
 
 
 def test_large_pictures_are_searched_small_and_keep_what_stands_together(monkeypatch):
-    """Two halves of 1040 pixels: each looks within the half that is like it, by fewer axes too."""
+    """Each half of a 1040-pixel image matches the similar half of the style, with few axes too."""
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network = tiny_network(VGG19)
     content, style = (picture(seed, 128, 1040) for seed in (1, 2))

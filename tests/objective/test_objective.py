@@ -1,4 +1,4 @@
-"""The objective: what its terms are, which settings it refuses, and what a film holds it to."""
+"""The objective: its terms, the settings that raise an error, and the anchor of a film."""
 
 from dataclasses import replace
 
@@ -25,13 +25,13 @@ def losses_at(objective, image):
     ("size", "reference"),
     [
         ((16, 20), (16, 20)),
-        ((600, 70), (549, 64)),  # no thinner than 64 px, and never enlarged
+        ((600, 70), (549, 64)),  # the shorter side stays at least 64 px; never enlarged
         ((520, 40), (520, 40)),
         ((80, 640), (64, 512)),
     ],
 )
 def test_losses_are_relative_to_their_targets_mean_square(size, reference, network, style):
-    """A large content's to the content at 512 px; a network may say how much its content counts."""
+    """The mean square of a large content is that at 512 px; a network may have content gains."""
     content, image = picture(1, *size), picture(3, *size)
 
     def found(kind):
@@ -45,7 +45,7 @@ def test_losses_are_relative_to_their_targets_mean_square(size, reference, netwo
     a = gram_matrix(network(style, ["relu2_1"])["relu2_1"])
     assert relative[1] == pytest.approx(plain[1] / (a**2).mean().item(), rel=1e-12)
     network.content_gains = {"relu2_1": 1.25, "relu1_1": 7.0}
-    assert found("none") == plain  # weights that hold all constants are taken as they are
+    assert found("none") == plain  # "none" ignores the content gains
     assert found("target") == (pytest.approx(1.25 * relative[0]), relative[1])
 
 
@@ -59,13 +59,13 @@ def test_a_target_of_zeros_is_not_divided_by(mode, network, content, style):
 
 
 def test_layers_without_weight_are_left_out(network, content, style):
-    """So is all of the network behind the last one with a weight."""
+    """The network ends after the last layer with a weight."""
     settings = {"content_weight": 0.0, "style_layer_weights": [1.0, 0.0]}
     objective = make_objective(MODE, network, content, style, **settings)
     assert [term.name for term in objective.terms] == ["style/relu1_1"]
     names = [name for name, _ in objective.network.named_children()]
     assert names == ["preprocess", "conv1_1", "relu1_1", "style_relu1_1"]
-    settings = {"content_layers": ["relu1_1"], "style_layers": ["relu1_1"]}  # may serve both
+    settings = {"content_layers": ["relu1_1"], "style_layers": ["relu1_1"]}  # one layer for both
     objective = make_objective(MODE, network, content, style, **settings)
     assert [term.name for term in objective.terms] == ["content/relu1_1", "style/relu1_1"]
 
@@ -75,7 +75,7 @@ def test_a_criterion_holds_linear_weights():
     assert (made.contents, made.styles) == ({"relu2_1": 0.5}, {"relu1_1": 2.0, "relu2_1": 1.0})
     assert (made.tv_weight, made.measure.name, made.is_relative) == (3.0, "moments", True)
     assert made.layers == ["relu2_1", "relu1_1", "relu2_1"]
-    # The deepest layer, which lays whole objects of the style over faces, counts a tenth.
+    # relu5_1, which paints whole objects of the style over faces, counts a tenth.
     deepest = {"style_layers": ["relu4_1", "relu5_1"], "style_weight": 3.0}
     made = Criterion.of(layers(**deepest))
     assert made.styles == pytest.approx({"relu4_1": 3.0, "relu5_1": 0.3})
@@ -109,7 +109,7 @@ def test_the_smallest_side_is_named_and_works(content, style):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_seamless_picture_may_be_rolled(mode, style):
-    """By whole positions of the deepest layer, through Winograd's convolutions too."""
+    """The shift is a multiple of the deepest layer's stride; Winograd convolutions take part."""
     network = tiny_network(((4, 4), (6, 6), (5, 5)))
     settings = {"content_weight": 0, "style_layers": ["relu1_1", "relu2_1", "relu3_1"]}
     objective = make_objective(mode, network, picture(1), style, seamless=True, **settings)
@@ -124,7 +124,7 @@ def test_a_seamless_picture_may_be_rolled(mode, style):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_an_anchor_adds_its_loss_and_gradient_in_every_mode(mode, network, content, style):
-    """2 w c (x - t) / D, beside whatever else there is."""
+    """The anchor adds the gradient 2 w c (x - t) / D to that of the other losses."""
     anchor, image = Anchor(picture(5), weights=picture(6)[:, :1], weight=30.0), picture(3)
 
     def made(anchor):

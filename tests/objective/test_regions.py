@@ -1,4 +1,4 @@
-"""Several styles and regions: what each loss compares, in every mode, whole and in tiles."""
+"""Several styles and regions: the losses in every mode, whole and in tiles."""
 
 import pytest
 import torch
@@ -25,7 +25,7 @@ def soft(seed=9, height=16, width=20):
 
 
 def two_regions(mask=None):
-    """Two styles, one left and one right; the second is mostly looked at in its upper part."""
+    """Return inputs with a left and a right region, with two styles in different proportions."""
     mask = left() if mask is None else mask
     sky = Region("sky", mask, (StylePart(0), StylePart(1, share=0.5)))
     seen = StylePart(0, weights=soft(8, 18, 14))
@@ -43,7 +43,7 @@ def losses(made, image):
 
 
 def of_pixels(pictures, **settings):
-    """Return an objective of styles alone, whose features at a pixel depend on that alone."""
+    """Return an objective with style losses only and a 1 x 1 convolution as feature extractor."""
     conv = nn.Conv2d(3, 6, 1).double()
     for seed, parameter in enumerate(conv.parameters()):
         parameter.data = picture(seed, 6, 1)[0].reshape(-1)[: parameter.numel()].view_as(parameter)
@@ -65,7 +65,7 @@ def test_a_region_is_compared_as_its_cropped_pixels_are():
 
 
 def test_styles_are_averaged_in_their_moments():
-    """Two halves of one picture, pixel by pixel, make the style of the whole."""
+    """With shares by area, two parts of a style image give the same style as the whole."""
     content, style = picture(1), picture(2, 18, 14)
     sources = (StylePart(0, share=4.0), StylePart(1, share=10.0))
     parts = Inputs(content, (style[..., :4], style[..., 4:]), (Region(sources=sources),))
@@ -116,7 +116,7 @@ def test_a_region_is_left_out_at_layers_where_it_vanishes():
 
 
 def test_a_resized_region_is_averaged_over_areas():
-    """So that regions that add up to 1 still do: a stripe a pixel wide is a share everywhere."""
+    """Regions that add up to 1 still do: stripes one pixel wide become a share of each pixel."""
     mask = torch.zeros(1, 1, 64, 80, dtype=torch.float64)
     mask[..., ::4] = 1
     regions = (Region("a", mask), Region("b", 1 - mask, (StylePart(weights=mask),)))
@@ -125,5 +125,5 @@ def test_a_resized_region_is_averaged_over_areas():
     a, b = (region.weights for region in small.regions)
     torch.testing.assert_close(a + b, torch.ones(1, 1, 16, 20, dtype=torch.float64))
     for weights in (a, small.protected, small.regions[1].sources[0].weights):
-        inner = weights[..., 1:-1]  # beyond the border there is nothing to average
+        inner = weights[..., 1:-1]  # border pixels average fewer values
         torch.testing.assert_close(inner, torch.full_like(inner, 0.25), rtol=0, atol=0.03)

@@ -1,4 +1,4 @@
-"""Tiles against the whole picture, in float64: the same losses, the same gradient."""
+"""In float64, tiles give the same losses and gradient as the whole image."""
 
 from dataclasses import replace
 
@@ -14,15 +14,15 @@ from styletransfer.objective.tiles import grid
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
 
-# Odd numbers of convolutions in a block, so that halos begin at odd positions: before a pool that
-# another follows in the same stage, and before one that does not.
+# Convolutions per block. The odd numbers make halos begin at odd positions before pools, both
+# before a pool followed by another pool in the same stage and before any other pool.
 ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
 MODE = get_loss_mode("autograd_function")
 GATYS = ObjectiveConfig(tv_weight=0.1)
 
 
 def check(network, config, pictures, tile):
-    """Losses and gradients agree at a picture that is neither content nor style."""
+    """Check that losses and gradients in tiles equal those of the whole, at a third image."""
     image = picture(3, *pictures.content.shape[2:])
     criterion = Criterion.of(config)
 
@@ -44,13 +44,13 @@ def noise(*size, style=(50, 71)):
 @pytest.mark.parametrize(
     ("size", "tile"),
     [
-        ((64, 96), 16),  # nothing is left over
+        ((64, 96), 16),  # whole tiles
         ((65, 97), 32),  # one row and one column are left over
-        ((16, 111), 16),  # fifteen are; one tile high
-        ((45, 51), 23),  # rounded down to 16
+        ((16, 111), 16),  # fifteen columns are left over; one tile high
+        ((45, 51), 23),  # the tile is rounded down to 16
         ((45, 51), 4096),
         ((130, 119), 48),  # a tile in the middle touches no border
-        ((64, 530), 128),  # its content loss is relative to it at 512 px
+        ((64, 530), 128),  # not reduced to 512 px: 64 is the least side
     ],
 )
 def test_sizes(size, tile):
@@ -65,15 +65,15 @@ def test_sizes(size, tile):
 @pytest.mark.parametrize(
     ("widths", "contents", "styles"),
     [
-        # Layers before the ReLU, and a layer in front of another.
+        # Layers before a ReLU, and losses at neighbouring layers.
         (VGG19, ["conv2_2", "relu2_2", "conv4_2"], ["conv1_1", "conv1_2", "relu1_2", "conv4_2"]),
         (ODD, ["conv2_2", "relu2_2", "conv4_2"], ["conv1_1", "conv1_2", "relu1_2", "conv3_1"]),
         (ODD, ["pool1"], ["relu1_1", "pool1"]),
         (ODD, ["pool3"], ["relu1_1", "pool3"]),
-        (VGG19, ["relu4_2"], ["relu2_1"]),  # pass one walks less of the network
+        (VGG19, ["relu4_2"], ["relu2_1"]),  # the first pass ends at relu2_1
         (VGG19, [], ["relu1_1", "relu5_1"]),
         (VGG19, ["relu4_2"], []),
-        (VGG19, ["conv1_2"], ["relu1_1"]),  # no pool at all
+        (VGG19, ["conv1_2"], ["relu1_1"]),  # no pool
     ],
 )
 def test_layers(widths, contents, styles):
@@ -100,7 +100,7 @@ def test_gradients_add_up_or_leave_the_picture_alone_and_in_bfloat16_point_the_s
 
 
 def test_tiles_read_little_more_than_the_deepest_layer_sees():
-    # 156 pixels across for one position of relu5_1.
+    # One position of relu5_1 sees 156 x 156 pixels.
     network = tiny_network(VGG19)
     windows = [tile.window[1] for tile in grid(network.layers, (256, 32), 16)]
     assert slice(112 - 70, 112 + 16 + 70) in windows
@@ -115,7 +115,7 @@ def test_what_cannot_be_in_tiles_is_refused():
     check_error("tile=15 must be at least 16", made, tile=15)
     for mode in ("fake_backward", "loss_attribute"):
         check_error("loss_mode=autograd_function", made, get_loss_mode(mode))
-    made(get_loss_mode("tensor_hook"))  # its gradient has a closed form too
+    made(get_loss_mode("tensor_hook"))  # tensor_hook has a closed-form gradient, too
     check_error("too small for relu5_1", made, style=picture(2, 15, 40))
 
 
