@@ -12,7 +12,7 @@ from styletransfer.optimize.descent import Descent
 from styletransfer.settings import OptimizerConfig
 
 OPTIMIZERS = ["lbfgs", "adam"]
-# After so many steps the losses are looked at, from the first on; and so many fresh starts.
+# Steps between two checks of the losses, the first after one step; the number of restarts.
 CHECKS, RESTARTS = 10, 3
 
 
@@ -23,7 +23,7 @@ def settings(name, averaging=0.0):
 @pytest.mark.parametrize("protected", [0.0, 0.3], ids=["free", "grey"])
 @pytest.mark.parametrize("preconditioner", [0.0, 1.0])
 def test_the_closures_gradient_is_its_slope(preconditioner, protected, network, content, style):
-    """A plain function of the point, also out of range, and where the content shines through."""
+    """The loss depends on the point alone, also out of range and in partly protected pixels."""
     objective = make_objective("loss_attribute", network, content, style)
     start, direction, h = 1.5 * picture(seed=3) - 0.25, picture(seed=4) - 0.5, 1e-6
     config = OptimizerConfig(preconditioner=preconditioner)
@@ -36,7 +36,7 @@ def test_the_closures_gradient_is_its_slope(preconditioner, protected, network, 
         before = descent.point()
         values = [descent.closure().item() for _ in range(2)]
         assert values[0] == values[1]
-        assert torch.equal(descent.point(), before)  # it moves nothing
+        assert torch.equal(descent.point(), before)  # the closure does not change the point
         return values[0], descent.shift.grad
 
     slope = (at(0)[1] * direction).sum().item()
@@ -46,7 +46,7 @@ def test_the_closures_gradient_is_its_slope(preconditioner, protected, network, 
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_pixels_stay_in_range_and_steps_end_at_the_lowest_point(name):
-    """Each of them is one evaluation; a target out of range is met at its border."""
+    """A step is one evaluation; for a target out of range the lowest point is on the border."""
     target = 1.6 * picture(seed=5) - 0.3
     bowl, start = Bowl(target), picture(seed=3)
     descent = Descent(bowl, start, settings(name))
@@ -62,7 +62,7 @@ def test_pixels_stay_in_range_and_steps_end_at_the_lowest_point(name):
 
 
 class Told(Bowl):
-    """A bowl that says its losses are others."""
+    """A `Bowl` that returns given losses in place of its own."""
 
     def __init__(self, losses):
         super().__init__(picture(seed=5))
@@ -74,18 +74,18 @@ class Told(Bowl):
 
 
 def test_what_a_plateau_is(caplog):
-    """Looks after 1, 11, 21 and 31 steps compare the best losses."""
+    """The best losses are compared after 1, 11, 21 and 31 steps."""
     caplog.set_level("INFO")
     for losses, made in (
         ([1.0] * 40, 11),
-        # Where a step has gone too far it is left time to find back.
+        # After a step that raises the loss, the descent has time to lower it again.
         ([1.0] * 10 + [1.5] + [1.0] * 29, 21),
-        # The best loss is what counts.
+        # The best losses are compared, not the last.
         ([1.0] * 11 + [0.5] * 29, 11),
         ([1.0] * 10 + [0.5] * 30, 21),
-        # A thousandth is no plateau.
+        # A decrease by more than a thousandth is no plateau.
         ([1.0] * 10 + [0.9985] * 30, 21),
-        # A fresh start is none either.
+        # A restart is no plateau.
         ([1.0] * 10 + [math.nan] + [1.0] * 29, 31),
     ):
         assert len(list(Descent(Told(losses), picture(seed=3), OptimizerConfig()).run(40))) == made
@@ -95,7 +95,7 @@ def test_what_a_plateau_is(caplog):
 
 
 def mean_of(images, averaging, first=0):
-    """The running mean of images from step `first` on: late ones weigh (1 - decay) decay^age."""
+    """Return the running mean from step `first` on; late images weigh (1 - decay) decay^age."""
     mean = images[0]
     for step, image in enumerate(images[1:], first + 1):
         mean = torch.lerp(image, mean, min(averaging, step / (step + 1)))
@@ -110,12 +110,12 @@ def test_the_average_is_the_running_mean():
         image, losses = descent.finish()
         torch.testing.assert_close(image, mean_of(bowl.points[:12], averaging))
         assert losses.total == (image - bowl.target).square().mean()
-    # The first steps weigh as in a plain mean.
+    # The first steps have equal weights.
     torch.testing.assert_close(image, torch.cat(bowl.points[:12]).mean(dim=0, keepdim=True))
 
 
 def test_adam_keeps_its_moments_at_the_next_scale():
-    """At an unchanged size, three steps and three more are six."""
+    """Three steps and three more at an equal size give the same image as six steps."""
     config, target = settings("adam"), picture(seed=5)
     whole, first = (Descent(Bowl(target), 0.3 + 0.4 * picture(seed=3), config) for _ in range(2))
     list(whole.run(6)), list(first.run(3))
@@ -130,7 +130,7 @@ def test_adam_keeps_its_moments_at_the_next_scale():
     assert resized["exp_avg"].shape == resized["exp_avg_sq"].shape == (1, 3, 23, 28)
     assert (resized["exp_avg_sq"] >= 0).all()
     assert resized["exp_avg"].mean() == pytest.approx(moments["exp_avg"].mean().item(), rel=0.2)
-    assert resized["step"] == 3  # what was handed over has not moved
+    assert resized["step"] == 3  # the moments passed on are unchanged
     lbfgs = Descent(Bowl(target), picture(seed=3), settings("lbfgs"))
     list(lbfgs.run(3))
     assert lbfgs.momentum() is None
@@ -144,7 +144,7 @@ def test_nan_for_good_ends_with_the_best_picture(name, averaging, first, caplog)
     bowl = Bowl(picture(seed=5), broken=range(first, 1000))
     descent = Descent(bowl, start, settings(name, averaging))
     made = len(list(descent.run(100)))
-    # Found at the next look, and then at the look after each of the fresh starts.
+    # The next check finds the NaN, and so does the check after each restart.
     found = 1 + -(-(first - 1) // CHECKS) * CHECKS
     assert made == len(bowl.points) == found + RESTARTS * CHECKS
     assert descent.problem.startswith(f"the loss was not finite {RESTARTS + 1} times; lower opt")
@@ -159,7 +159,7 @@ def test_nan_for_good_ends_with_the_best_picture(name, averaging, first, caplog)
 
 @pytest.mark.parametrize("name", OPTIMIZERS)
 def test_a_restart_begins_at_the_best_picture(name):
-    """The eleventh look finds that the loss is not finite; the next step is as if it were new."""
+    """The check at step 11 finds a NaN; the next step begins anew from the best image."""
     bowl = Bowl(picture(seed=5), broken=[11])
     descent = Descent(bowl, picture(seed=3), settings(name, 0.9))
     seen = [image for _, image in descent.run(14)]
@@ -169,4 +169,4 @@ def test_a_restart_begins_at_the_best_picture(name):
     list(Descent(fresh, best, settings(name)).run(3))
     assert torch.equal(bowl.points[12], fresh.points[1])
     assert torch.equal(bowl.points[13], fresh.points[2])
-    assert torch.equal(descent.best.mean, mean_of(seen[11:], 0.9, first=11))  # begun anew, too
+    assert torch.equal(descent.best.mean, mean_of(seen[11:], 0.9, first=11))  # a new mean as well

@@ -1,4 +1,4 @@
-"""L-BFGS: torch's path with one evaluation a step, and what it does where there is none."""
+"""L-BFGS: the same path as torch's with one evaluation per step; cases where torch's differs."""
 
 import pytest
 import torch
@@ -8,7 +8,7 @@ from styletransfer.optimize.optimizers import LBFGS, Preconditioner
 
 
 def curved(point):
-    """Return a bowl, curved 1 to 6 times and no parabola."""
+    """Return a convex loss, 0 at 1, whose quadratic terms have factors from 1 to 6."""
     weights = torch.linspace(1, 6, point.numel(), dtype=point.dtype).view_as(point)
     return (weights * (point - 1).square() + 0.1 * (point - 1) ** 4).sum()
 
@@ -47,7 +47,7 @@ def test_it_goes_torchs_way(history, rate):
 
 @pytest.mark.parametrize("scale", [2.0**-100, 2.0**100])
 def test_the_unit_of_the_loss_does_not_matter(scale):
-    """torch's absolute tolerances would end the first or take the second for flat."""
+    """torch's absolute tolerances would fail at either scale."""
     one, other = start(), start()
     wanted = descend(LBFGS(one, history=5, rate=1.0, first=0.25), one, curved, 8)
     scaled = LBFGS(other, history=5, rate=1.0, first=0.25)
@@ -63,7 +63,7 @@ def test_a_flat_place_is_not_left():
 
 
 def test_a_curvature_below_rounding_teaches_nothing():
-    """Gradients that change across the step, and by their last digit along it."""
+    """The gradient changes across the step, and along the step only in the last digit."""
     point = torch.zeros(1, 2, dtype=torch.float64).requires_grad_()
     optimizer = LBFGS(point, history=5, rate=1.0, first=0.25)
     for gradient in ([1.0, 0.0], [1.0 - 2.0**-53, 1.0]):
@@ -77,7 +77,7 @@ def test_a_curvature_below_rounding_teaches_nothing():
 
 
 def test_the_preconditioner_is_its_own_transpose():
-    """<A x, y> = <x, A y>: what the chain rule needs."""
+    """<A x, y> = <x, A y>; the gradient by the chain rule relies on this."""
     for size in ((16, 20), (15, 21), (1, 7), (8, 1)):
         x, y = picture(1, *size), picture(2, *size)
         gain = Preconditioner(x, 1.0)
@@ -87,18 +87,18 @@ def test_the_preconditioner_is_its_own_transpose():
 
 
 def gain(preconditioner, colour, frequency):
-    """Return by how much a wave along the columns, of this colour, is amplified."""
+    """Return the factor by which a wave of this colour along the columns is amplified."""
     columns = torch.arange(16, dtype=torch.float64)
     wave = torch.cos(2 * torch.pi * frequency * columns).expand(1, 3, 16, 16)
     wave = wave * torch.tensor(colour, dtype=torch.float64).view(3, 1, 1)
     gains = preconditioner.apply(wave) / wave
-    assert gains[wave.abs() > 1e-9].std() < 1e-9  # a wave stays a wave
+    assert gains[wave.abs() > 1e-9].std() < 1e-9  # only the amplitude changes
     return gains[0, 0, 0, 0].item()
 
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0])
 def test_the_gain_of_a_wave_is_the_formula(exponent):
-    """1 / (0.02 + its frequency), which counts as 0.2 at most, or 0.1 in colours."""
+    """(0.02 + frequency)^-exponent over its RMS; frequency counts at most 0.2, in colour 0.1."""
     preconditioner = Preconditioner(picture(0, 16, 16), exponent)
     along = torch.fft.fftfreq(16, dtype=torch.float64)
     frequencies = torch.hypot(along[:, None], along[None, :9].abs())

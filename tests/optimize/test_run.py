@@ -1,4 +1,4 @@
-"""Runs: scales, starts, what is protected, and every way in which one can end."""
+"""Runs: scales, starts, protected pixels, and every way in which a run can end."""
 
 import re
 from dataclasses import replace
@@ -41,7 +41,7 @@ CONTENT = 0.3 + 0.4 * picture(1)
 
 
 def run(config, content, style, network=None, mode=MODE, **options):
-    """Return the result and the iterates."""
+    """Run a job; return the result and the iterates."""
     iterates = []
     job = Job(config, network or tiny_network(), mode, pair(content, style), **options)
     return complete_run(job, [iterates.append]), iterates
@@ -59,7 +59,7 @@ def test_scales_follow_one_another(size, content, style):
     assert [tuple(i.image.shape[2:]) for i in iterates] == [shapes[i.scale - 1] for i in iterates]
     assert result.image.shape == (1, 3, *scaled_size((16, 20), size))
     assert (result.image.dtype, result.image.device.type) == (torch.float32, "cpu")
-    # The caller's pictures stay as they are.
+    # The caller's images are unchanged.
     assert torch.equal(content, before[0])
     assert torch.equal(style, before[1])
 
@@ -89,10 +89,10 @@ def test_starts(content, style):
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 @pytest.mark.parametrize("mode", MODES)
 def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
-    """Fixed seeds, float64, five steps."""
+    """The seeds are fixed; a run has five steps in float64."""
     result, iterates = run(run_settings(optimizer), content, style, mode=get_loss_mode(mode))
     assert [float(i.losses.total) for i in iterates] == pytest.approx(CURVES[optimizer], rel=1e-6)
-    # And the result's are those of the result.
+    # The result's losses are those at the result's image.
     objective = make_objective(mode, tiny_network(), content, resize(style, (20, 16)))
     again = objective.evaluate(result.image.double().requires_grad_()).as_floats()
     assert result.losses == pytest.approx(again, rel=1e-4)
@@ -101,7 +101,7 @@ def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, style, monkeypatch):
-    """The gradient of a mixture holds the factor of what is free: its slope is as any other's."""
+    """A partly protected pixel is a mixture; its gradient is multiplied by the free share."""
     protected = torch.linspace(0, 1, 20, dtype=torch.float64).expand(1, 1, 16, 20)
     pictures = replace(pair(content, style), protected=protected)
     bowl = with_bowl(monkeypatch, Bowl(1 - content))
@@ -110,7 +110,7 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     for point in (*bowl.points, result.image, Run(job).result().image):
         assert torch.equal(point[..., -1], content[..., -1].to(point))
         assert ((point - content).abs() <= (1 - protected) + 1e-6).all()
-    # The clear half has gone most of its way.
+    # Pixels with little protection are near the target.
     assert (result.image - bowl.target)[..., :5].abs().mean() < 0.2
 
 
@@ -121,7 +121,7 @@ def test_ctrl_c_in_a_callback(content, style):
         result = complete_run(job, [interrupt])
         assert (result.interrupted, result.problem, result.losses) == (True, None, {})
         assert result.steps == step
-        assert result.image.shape == (1, 3, 16, 20)  # of full size, even from a coarse scale
+        assert result.image.shape == (1, 3, 16, 20)  # full size, also from a coarse scale
         assert result.image.isfinite().all()
     with pytest.raises(KeyboardInterrupt):
         result.finished("a run")
@@ -141,7 +141,7 @@ def test_ctrl_c_in_an_evaluation(monkeypatch, content, style):
 
 
 def test_ctrl_c_between_two_scales(monkeypatch, content, style):
-    """While the next scale's targets are computed."""
+    """Ctrl-C comes while the targets of the second scale are computed."""
     real, made = run_module.make_objective, []
 
     def second_is_interrupted(*args):
@@ -155,11 +155,11 @@ def test_ctrl_c_between_two_scales(monkeypatch, content, style):
     assert result.interrupted
     assert result.steps == len(iterates) == 4
     assert result.image.shape == (1, 3, 16, 20)
-    assert (result.image - content).abs().max() > 1e-3  # not the start: what the first scale made
+    assert (result.image - content).abs().max() > 1e-3  # the first scale's image
 
 
 def test_a_nan_before_a_scale_ends_or_ctrl_c_leaves_a_picture(monkeypatch, content, style):
-    """After a fresh start Adam has no moments to carry on; and nothing has checked a mean yet."""
+    """After a restart Adam has no moments for the next scale, and the mean is not checked yet."""
     bowls = [Bowl(resize(picture(seed=5), (8, 10)), broken=[3]), Bowl(picture(seed=5))]
     monkeypatch.setattr(run_module, "make_objective", lambda *args: bowls.pop(0))
     result, _ = run(run_settings("adam", steps=6, scales=2), content, style)
@@ -181,7 +181,7 @@ def test_a_run_on_a_gpu(optimizer, content, style):
     assert torch.allclose(actual.image, expected.image, atol=1e-4)
 
 
-# `color=`: whose colours a pastiche has, in every loss mode.
+# Tests of `color=`, which chooses the colours of the pastiche, in every loss mode.
 def job_of(mode="autograd_function", strength=1.0, **settings):
     settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
     pictures = pair(CONTENT, picture(2, 18, 14))
@@ -192,7 +192,7 @@ def test_the_contents_colors_under_the_pastiches_lightness():
     for mode, strength in zip(MODES, (0.0, 0.5, 1.0, 0.25), strict=True):
         plain = complete_run(job_of(mode))
         colored = complete_run(job_of(mode, strength, color="content_luminance"))
-        # What is optimised stays, and so do its losses.
+        # `color=` changes neither the optimised image nor its losses.
         assert torch.equal(colored.image, plain.image)
         assert colored.losses == plain.losses
         assert torch.equal(plain.picture, plain.image)

@@ -1,4 +1,4 @@
-"""A run can be left and gone on with at every step, to the very bits."""
+"""A run can be stopped and resumed after every step, with bit-identical results."""
 
 import copy
 import io
@@ -35,28 +35,28 @@ def job_of(optimizer, mode="autograd_function", **settings):
 
 
 def stored(state):
-    """What comes back from a file."""
+    """Return a state as it is after saving and loading."""
     torch.save(state, file := io.BytesIO())
     file.seek(0)
     return torch.load(file, weights_only=True)
 
 
 def left(job, steps):
-    """A run of which some steps were made."""
+    """Return a run of the job after `steps` steps."""
     run = Run(job)
     assert len(list(islice(run, steps))) == steps
     return run
 
 
 def resumed(job, state):
-    """A run that goes on from a state as it comes back from a file."""
+    """Return a run of the job that resumes from a saved and loaded state."""
     run = Run(job)
     run.load_state_dict(stored(state))
     return run
 
 
 def leave_everywhere(job):
-    """Leave a run at every step, go on from there, and compare."""
+    """Resume a run from the state after every step, compare results, and return the result."""
     losses, run = [], Run(job)
     states = [copy.deepcopy(run.state_dict())]
     for iterate in run:
@@ -89,7 +89,7 @@ def test_every_optimizer_and_every_mode():
 
 
 def test_what_was_matched_is_matched_again():
-    """From the pastiche that a scale begins with."""
+    """A resumed scale matches from the image with which the scale began."""
     network = tiny_network(((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5)))
     objective = layers(match_weight=1.0, content_weight=0.0)
     config = run_settings(OPTIMIZERS["lbfgs"], size=40, steps=6, scales=2, objective=objective)
@@ -101,7 +101,7 @@ def test_what_was_matched_is_matched_again():
 
 
 def test_on_a_plateau_and_in_another_job():
-    """A scale that ends early ends early again; a state is of one job."""
+    """A resumed scale also ends early on a plateau; a state of another job is refused."""
     job = job_of("lbfgs", steps=26, scales=2)
     job = replace(job, config=replace(job.config, optimizer=OptimizerConfig(plateau=0.99)))
     expected = Run(job).complete()
@@ -117,7 +117,7 @@ def test_on_a_plateau_and_in_another_job():
 @pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam averaged"])
 @pytest.mark.parametrize("broken", [[4], [1, 2], range(3, 100)])
 def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
-    """Evaluations are counted from the beginning, so the bowl has to be told what was done."""
+    """A `Bowl` counts evaluations from 1, so a resumed run needs lower numbers of broken ones."""
     job = job_of(optimizer, steps=24, scales=1)
 
     def told(done):
@@ -137,7 +137,7 @@ def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])
 @pytest.mark.parametrize("evaluation", [1, 3, 4, 5])
 def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation, monkeypatch):
-    """Wherever the signal comes in two scales of 3 + 1."""
+    """Each of the two scales has three steps and one evaluation of its result."""
     job = job_of(optimizer)
     expected, counted = Run(job).complete(), []
     evaluate = Objective.evaluate
@@ -160,7 +160,7 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
 
 
 def test_a_smaller_tile_goes_on_smaller(monkeypatch):
-    """The tile of a scale is not chosen anew: it depends on the memory that is free."""
+    """A resumed scale keeps its tile, because a new choice would depend on the free memory."""
     real, tiles = run_module.make_objective, []
 
     def scarce(job, pictures, tile):
@@ -175,4 +175,4 @@ def test_a_smaller_tile_goes_on_smaller(monkeypatch):
     state = stored(run.state_dict())
     expected = run.complete().image
     assert torch.equal(resumed(job, state).complete().image, expected)
-    assert tiles == [None, 5, 5, 5, 5]  # the next scale takes what the first has found out
+    assert tiles == [None, 5, 5, 5, 5]  # the second scale begins with the first's tile

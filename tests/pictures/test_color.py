@@ -1,4 +1,4 @@
-"""OKLab, the gamut, two pictures mixed, and a style in the content's palette."""
+"""OKLab, the gamut, mixtures of two pictures, and a style in the content's palette."""
 
 import numpy as np
 import pytest
@@ -24,7 +24,7 @@ def lab_of(image):
 
 
 def unclipped(lab):
-    """Linear sRGB (3, N), by the inverse matrices of Ottosson's code."""
+    """Return OKLab (3, N) as linear sRGB (3, N), by the inverse matrices of Ottosson's code."""
     m2 = [[1, 0.3963377774, 0.2158037573], [1, -0.1055613458, -0.0638541728]]
     m2 += [[1, -0.0894841775, -1.2914855480]]
     m1 = [[4.0767416621, -3.3077115913, 0.2309699292], [-1.2684380046, 2.6097574011, -0.3413193965]]
@@ -33,7 +33,7 @@ def unclipped(lab):
 
 
 def test_known_colors():
-    """CSS Color Module Level 4 gives these for its named colours."""
+    """The values are those of CSS Color Module Level 4 for named colours."""
     known = {
         (1.0, 1.0, 1.0): (1.0, 0.0, 0.0),
         (0.0, 0.0, 0.0): (0.0, 0.0, 0.0),
@@ -57,7 +57,7 @@ def test_there_and_back(dtype, error):
     assert (back - colors).abs().max() < error
     assert torch.equal((back * 255).round(), (colors * 255).round())
     assert to_oklab(colors).dtype == back.dtype == dtype
-    # A resampled picture may hold a little less than black, whose power would be NaN.
+    # A resampled image may have values a little below 0, whose power would be NaN.
     dark = (0.04 * picture()[0].flatten(1)).to(dtype)
     assert torch.allclose(to_oklab(-dark), -to_oklab(dark))
 
@@ -73,11 +73,11 @@ def test_what_srgb_cannot_show_keeps_lightness_and_hue():
     assert 100 < outside.sum() < 500
     assert (found - lab)[:, ~outside].abs().max() < 1e-6
     assert (found - lab)[0].abs().max() < 2e-3
-    # The hue: a and b point where they did, and are shorter.
+    # The hue is kept: (a, b) has the same direction and is shorter.
     share = found[1:].norm(dim=0) / lab[1:].norm(dim=0)
     assert (found[1:] - share * lab[1:]).abs().max() < 5e-3
     assert (share[outside] < 1).all()
-    # As long as can be: half a hundredth more chroma could not be shown.
+    # The chroma is the largest possible: with a share 0.01 larger, sRGB cannot show the colour.
     linear = unclipped(torch.cat([lab[:1], lab[1:] * (share + 0.01)])[:, outside])
     assert ((linear < 0) | (linear > 1)).any(axis=0).all()
     beyond = torch.tensor([[1.2, -0.2], [0.1, 0.1], [0.0, 0.0]], dtype=torch.float64)
@@ -116,14 +116,14 @@ def test_pictures_larger_than_a_strip_and_laid_out_otherwise(monkeypatch):
 
 
 def muted(seed, stretch=0.3, **size):
-    """Noise in colours that no map leads out of the gamut."""
+    """Return noise in colours that stay in the gamut when mapped to another palette."""
     noise = picture(seed, **size).double()
     mixture = torch.tensor([[1.0, 0.2, 0.1], [0.0, 0.8, 0.3], [0.4, 0.1, 0.5]]).double()
     return Picture(0.3 + stretch * torch.einsum("ij,njhw->nihw", mixture, noise) / 1.5)
 
 
 def moments(image):
-    """Mean and covariance in OKLab."""
+    """Return the mean (3,) and covariance (3, 3) of an image's colours in OKLab."""
     lab = lab_of(image.rgb)
     return lab.mean(dim=1), torch.cov(lab, correction=0)
 
@@ -132,13 +132,13 @@ def test_mean_and_covariance_are_the_contents_by_the_monge_map():
     style, content = muted(1), muted(2, stretch=0.4, height=30, width=17)
     found = recolored(style, content, 1.0)
     torch.testing.assert_close(moments(found), moments(content), rtol=0, atol=1e-5)
-    # Of all maps that match both, only the Monge map is symmetric and positive.
+    # Among all linear maps that match both moments, only the Monge map is symmetric and positive.
     before, after = (lab_of(image.rgb) for image in (style, found))
     centred = [lab - lab.mean(dim=1, keepdim=True) for lab in (before, after)]
     matrix = torch.linalg.lstsq(centred[0].T, centred[1].T).solution
     assert (matrix - matrix.T).abs().max() < 1e-4
     assert (torch.linalg.eigvalsh(matrix) > 0).all()
-    # Strengths lie on the line between.
+    # A strength between 0 and 1 interpolates linearly.
     assert recolored(style, content, 0.0) is style
     assert (lab_of(recolored(style, content, 0.5).rgb) - (before + after) / 2).abs().max() < 1e-6
     assert (recolored(style, style, 1.0).rgb - style.rgb).abs().max() < 1e-6
@@ -157,7 +157,7 @@ def test_pictures_of_one_color_and_in_grey():
     assert (towards_teal - lab_of(teal.rgb)[:, :1]).norm(dim=0).max() < 0.02
     found = moments(recolored(grey, content, 1.0))
     assert (found[0] - mean).abs().max() < 1e-4
-    assert torch.linalg.matrix_rank(found[1], atol=1e-8) == 1  # all on one line, as greys are
+    assert torch.linalg.matrix_rank(found[1], atol=1e-8) == 1  # the colours lie on one line
 
 
 def test_only_visible_pixels_count():
@@ -180,12 +180,12 @@ def test_only_visible_pixels_count():
 
 
 def test_grey_keeps_luminance_and_is_told_from_colour():
-    """The luminance of sRGB red is 0.2126, which is the sRGB grey 0.4984."""
+    """The luminance of sRGB red is 0.2126; sRGB grey of this luminance is 0.4984."""
     red, grey = (
         torch.tensor(x).view(1, 3, 1, 1).expand(1, 3, 4, 5) for x in ((1.0, 0, 0), (0.3,) * 3)
     )
     assert (to_grey(red) - 0.4984).abs().max() < 1e-4
     assert (to_grey(grey) - grey).abs().max() < 1e-6
-    assert torch.equal(*to_grey(red)[:, :2].unbind(1))  # channels are alike
+    assert torch.equal(*to_grey(red)[:, :2].unbind(1))  # all channels are equal
     assert is_grey([grey, grey + torch.tensor([0, 2 / 255, 0]).view(1, 3, 1, 1)])
     assert not is_grey([grey, red])

@@ -1,4 +1,4 @@
-"""File names: which files of a folder are pictures, and which are passed over by name."""
+"""File names: the files of a folder that are pictures, and those that are ignored."""
 
 from pathlib import Path
 

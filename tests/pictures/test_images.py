@@ -1,4 +1,4 @@
-"""Pictures written, resized, and rid of their transparency."""
+"""Writing and resizing pictures, and filling their transparent pixels."""
 
 import errno
 import io
@@ -19,7 +19,7 @@ from styletransfer.pictures.convert import small_picture
 
 
 def samples(channels=3, bits=8, height=9, width=13):
-    """Noise (1, C, H, W) in steps of so many bits."""
+    """Return noise (1, C, H, W) in [0, 1], with values of `bits` bits."""
     levels = np.random.default_rng(0).integers(0, 2**bits, (1, channels, height, width))
     return torch.from_numpy(levels).float() / (2**bits - 1)
 
@@ -29,7 +29,7 @@ KINDS = [(".png", 8), (".png", 16), (".jpg", 8), (".webp", 8), (".tif", 16), (".
 
 @pytest.mark.parametrize(("extension", "bits"), KINDS)
 def test_files_return_every_sample_in_srgb_and_equal_bytes(tmp_path, extension, bits):
-    pixels = samples(4, bits, 70)  # more than a strip of a TIFF
+    pixels = samples(4, bits, 70)  # more rows than a TIFF's strip
     path, again = tmp_path / f"a{extension}", tmp_path / f"b{extension}"
     for alpha in (None, pixels[:, 3:]) if extension != ".jpg" else (None,):
         for copy in (path, again):
@@ -44,7 +44,7 @@ def test_files_return_every_sample_in_srgb_and_equal_bytes(tmp_path, extension, 
     described = ImageCms.getProfileDescription(ImageCms.ImageCmsProfile(io.BytesIO(profile)))
     assert described.startswith("sRGB")
     assert struct.unpack(">6H", profile[24:36]) == (2000, 1, 1, 0, 0, 0)  # not today's date
-    images.write(path, samples(3, 16))  # by default 16 bits in TIFF alone
+    images.write(path, samples(3, 16))  # only TIFF has 16 bits by default
     error = (images.read(path).rgb - samples(3, 16)).abs().max()
     assert (error < 1e-6) == (extension in (".tif", ".TIFF"))
 
@@ -60,7 +60,7 @@ def test_jpeg_keeps_chroma_and_lies_on_white(tmp_path):
     images.write(tmp_path / "a.jpg", black.rgb, black.alpha)
     assert images.read(tmp_path / "a.jpg").alpha is None
     assert torch.allclose(images.read(tmp_path / "a.jpg").rgb, torch.tensor(0.8), atol=0.01)
-    small = small_picture(black, 8)  # as do small pictures of all kinds
+    small = small_picture(black, 8)  # small pictures have no alpha either
     assert (small.size, small.mode) == ((8, 4), "RGB")
     assert np.unique(np.asarray(small)).tolist() == [204]
     assert small_picture(black, 99).size == (16, 8)
@@ -75,7 +75,7 @@ def test_values_are_clamped_and_rounded_whatever_their_type(tmp_path):
     images.write(tmp_path / "a.png", rgb, alpha)
     picture = images.read(tmp_path / "a.png")
     assert torch.allclose(picture.rgb, torch.tensor(0.5), atol=1 / 255)
-    assert torch.equal(picture.alpha, alpha)  # its precision is its own, not that of the colours
+    assert torch.equal(picture.alpha, alpha)  # alpha keeps its precision
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
@@ -89,7 +89,7 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         "folder.png": r"folder\.png: (it is a folder|Is a directory)",
         "pipe.png": r"pipe\.png: it is a device or pipe; name a file",
     }
-    images.check_writable(tmp_path / "new" / "folder" / "a.png")  # which is not made yet
+    images.check_writable(tmp_path / "new" / "folder" / "a.png")  # a folder that does not exist yet
     for check in (
         images.check_writable,
         lambda path, **kw: images.write(path, torch.zeros(1, 3, 2, 2), **kw),
@@ -165,7 +165,7 @@ def test_filling_keeps_opaque_pixels_and_continues_them_without_hidden_colours()
     assert torch.equal(filled[opaque], rgb[opaque])
     assert filled[..., 14:18, 5:7].max() < 0.3
     assert filled[..., 14:18, 25:27].min() > 0.7
-    assert ((filled[..., 2, 20] > 0.35) & (filled[..., 2, 20] < 0.55)).all()  # half laid over it
+    assert ((filled[..., 2, 20] > 0.35) & (filled[..., 2, 20] < 0.55)).all()  # half transparent
     assert images.fill_transparent(images.Picture(rgb)) is rgb
     for size in ((1, 1), (1, 9), (7, 5), (16, 16)):
         alpha = torch.rand(1, 1, *size).round()

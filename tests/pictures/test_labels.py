@@ -1,4 +1,4 @@
-"""Label pictures and masks: what is read from them, and which pictures are refused."""
+"""Reading label pictures and masks, and the pictures that are refused."""
 
 import io
 
@@ -18,7 +18,7 @@ RAMP = np.tile(np.linspace(0, 1, 16, dtype=np.float32), (10, 1))
 
 
 def drawn(scale=1):
-    """A background with a disc in each of the other colours, drawn `scale` times as large."""
+    """Return an image (128, 192) times `scale`: a disc of each other colour on a white ground."""
     image = Image.new("RGB", (192 * scale, 128 * scale), WHITE)
     draw, step = ImageDraw.Draw(image), 48 * scale
     for place, color in enumerate(COLORS[1:], start=1):
@@ -28,7 +28,7 @@ def drawn(scale=1):
 
 
 def disagreement(regions, truth):
-    """The share of pixels that are in another region than `truth` paints them in."""
+    """Return the share of pixels whose region differs from the colour in `truth`."""
     pixels = np.asarray(truth)
     wrong = np.zeros(pixels.shape[:2], bool)
     for color in COLORS:
@@ -45,7 +45,7 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
     image, path = drawn(), tmp_path / "labels.png"
     image.save(path)
     regions = read_regions(str(path), "content_regions")
-    assert regions.names == ("white", "red", "green", "blue")  # the largest first
+    assert regions.names == ("white", "red", "green", "blue")  # largest first
     assert (regions.source, regions.size) == (str(path), (128, 192))
     assert regions.shares == [(regions.labels == n).double().mean().item() for n in range(4)]
     assert sum(regions.shares) == 1
@@ -114,7 +114,7 @@ def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_ab
 
 
 def saved(path, grey):
-    """Write floats (H, W) in [0, 1] as a grey picture; return its path."""
+    """Write floats (H, W) in [0, 1] as a grey picture; return the path."""
     images.write(path, torch.as_tensor(grey, dtype=torch.float32).expand(1, 3, *grey.shape))
     return path
 

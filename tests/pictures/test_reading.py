@@ -1,4 +1,4 @@
-"""Reading what others wrote: formats, depths, profiles, orientations, and what is no picture."""
+"""Reading files of other programs: formats, depths, profiles, orientations, and bad files."""
 
 import io
 import json
@@ -40,13 +40,13 @@ def noise(channels, bits=8, height=9, width=13):
 
 
 def tensor(samples):
-    """(H, W, C) integer samples as (1, C, H, W) in [0, 1]."""
+    """Return integer samples (H, W, C) as a tensor (1, C, H, W) in [0, 1]."""
     unit = samples.astype(np.float32) / np.iinfo(samples.dtype).max
     return torch.from_numpy(unit.transpose(2, 0, 1).copy())[None]
 
 
 def save(path, samples, mode=None, **options):
-    """Write 8-bit samples with Pillow."""
+    """Write 8-bit samples with Pillow; return the path."""
     options |= LOSSLESS if path.suffix == ".webp" else {}
     image = Image.fromarray(samples.squeeze())
     (image.convert(mode) if mode else image).save(path, **options)
@@ -54,14 +54,14 @@ def save(path, samples, mode=None, **options):
 
 
 def with_chunk(png, name, data):
-    """Insert a chunk behind the header of a PNG file."""
+    """Return the bytes of a PNG file with a chunk inserted after the header."""
     chunk = name + data
     framed = struct.pack(">I", len(data)) + chunk + struct.pack(">I", zlib.crc32(chunk))
     return png[:33] + framed + png[33:]
 
 
 def refused(path, message):
-    """Reading names the file and the reason, in one line."""
+    """Check that reading raises a UserError of one line that names the file and the reason."""
     with pytest.raises(UserError, match=message) as caught:
         read(path)
     assert str(path) in str(caught.value)
@@ -158,7 +158,7 @@ def test_orientation(tmp_path, name):
 
 
 def red_cyan_profile():
-    """A CMYK profile in which cyan ink prints sRGB red, black ink black, the others nothing."""
+    """Return a CMYK profile: cyan ink prints sRGB red, black prints black, others print nothing."""
     white, red, black = (255, 128, 128), (138, 209, 198), (0, 128, 128)  # L*, a*, b* in 8 bits
     nodes = [black if k else red if c else white for c, m, y, k in np.ndindex(2, 2, 2, 2)]
     identity = struct.pack(">9i", *(65536 if i % 4 == 0 else 0 for i in range(9)))
@@ -200,7 +200,7 @@ def test_profiles_are_converted_to_srgb(tmp_path):
         assert (read(path).rgb - expected).abs().max() < 2e-4, path.name
     ramp = np.arange(30000, 30064, dtype=np.uint16).reshape(1, 64, 1).repeat(3, axis=2)
     (tmp_path / "ramp.tif").write_bytes(tiff(ramp, iccprofile=LINEAR))
-    assert (read(tmp_path / "ramp.tif").rgb.diff(dim=3) > 0).all()  # 16 bits stay apart
+    assert (read(tmp_path / "ramp.tif").rgb.diff(dim=3) > 0).all()  # 16-bit values stay different
     grey = imagecodecs.cms_profile("gray", gamma=1.0)
     for channels, profile in ((1, grey), (2, grey), (1, LINEAR)):
         picture = read(save(tmp_path / "a.png", noise(channels), icc_profile=profile))
@@ -212,7 +212,7 @@ def test_profiles_are_converted_to_srgb(tmp_path):
 def test_unusable_metadata_costs_no_picture(tmp_path):
     save(tmp_path / "broken.png", noise(3), icc_profile=b"garbage" * 40)
     save(tmp_path / "grey.png", noise(3), icc_profile=imagecodecs.cms_profile("gray", gamma=2.2))
-    tag = (34675, 3, 3, (1, 2, 3), True)  # numbers
+    tag = (34675, 3, 3, (1, 2, 3), True)  # an ICC profile tag of numbers
     (tmp_path / "numbers.tif").write_bytes(tiff(noise(3, 16), extratags=[tag]))
     for path in tmp_path.iterdir():
         with pytest.warns(UserWarning, match=f"{path.name}: its colour profile is unusable"):
@@ -268,7 +268,7 @@ def test_max_pixels_is_the_limit(tmp_path, monkeypatch):
 
 
 def retagged(data, *, count=None, **values):
-    """Change tags, named as tifffile does, of the first page of a TIFF."""
+    """Return TIFF bytes with tags of the first page changed; tag names are tifffile's."""
     with tifffile.TiffFile(io.BytesIO(data)) as pages:
         entries = {tag.name: tag.offset for tag in pages.pages[0].tags}
     for name, value in values.items():
@@ -279,7 +279,7 @@ def retagged(data, *, count=None, **values):
 
 
 def with_tag(code, value):
-    """A TIFF with a tag that tifffile would not write."""
+    """Return the bytes of a TIFF with a tag that tifffile refuses to write."""
     data = tiff(noise(3, 16), extratags=[(65000, 4, 1, value, True)])
     return data.replace(struct.pack("<HHI", 65000, 4, 1), struct.pack("<HHI", code, 4, 1))
 
@@ -334,7 +334,7 @@ def test_avif_is_read(tmp_path):
 
 
 def test_what_libraries_remark_on_damage_is_not_shown(tmp_path, capfd, caplog):
-    """libtiff would write to the process's standard error."""
+    """Without special care, libtiff writes to the standard error of the process."""
     save(tmp_path / "a.tif", noise(3), compression="tiff_lzw")
     with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as file:
         file.pages[0].tags["StripByteCounts"].overwrite(20)

@@ -1,4 +1,4 @@
-"""Regions: their weights at other sizes, names, pairs and styles; and how they turn."""
+"""Regions: weights at other sizes, names, pairs, styles, and rotation."""
 
 import math
 from contextlib import nullcontext
@@ -25,24 +25,24 @@ PALETTE = (RED, BLUE, GREEN, (255, 255, 0), (0, 255, 255), (255, 0, 255))
 
 
 def stripes(*colors, name="labels"):
-    """Upright stripes of equal widths."""
+    """Return regions that are vertical stripes of equal width, one per colour."""
     row = np.repeat(np.array(colors, np.uint8), 6, axis=0)
     return read_regions(np.tile(row, (9, 1, 1)), name)
 
 
 def painted(numbers):
-    """Regions whose labels are `numbers`, from 0 to 5, in the colours of PALETTE."""
+    """Return regions whose labels are `numbers`, from 0 to 5, with the colours of PALETTE."""
     colors = PALETTE[: numbers.max() + 1]
     return Regions(torch.as_tensor(numbers), colors, "labels")
 
 
 def test_weights_are_averages_over_the_area_of_a_pixel():
-    # Every fourth row is in the region: at a quarter of the height each pixel is a quarter.
+    # Every fourth row is in the region, so at a quarter of the height each weight is 1/4.
     numbers = np.tile(np.array([[0], [1], [1], [1]]), (10, 8))
     weights = painted(numbers).weights(0, (10, 4))
     assert (weights[..., 2:-2, :] - 0.25).abs().max() < 0.02
 
-    # Those of all regions sum to one at every size.
+    # The weights of all regions sum to 1 at every size.
     regions = painted(np.random.default_rng(0).integers(0, 3, (13, 17)))
     for size in ((1, 1), (5, 40), (13, 17), (33, 29)):
         weights = torch.cat([regions.weights(n, size) for n in range(len(regions.names))])
@@ -52,7 +52,7 @@ def test_weights_are_averages_over_the_area_of_a_pixel():
 
 
 def test_a_cut_keeps_what_lies_in_the_box():
-    """Of a label picture half as large as its picture."""
+    """The label picture is half as large as the picture that is cut."""
     numbers = np.zeros((10, 20), int)
     numbers[2:6, 5:] = 1
     numbers[4, 7] = 2
@@ -127,7 +127,7 @@ def test_regions_get_their_styles_by_a_mapping_that_fits():
 
 
 def test_a_missing_mapping_is_asked_for_with_the_very_argument():
-    """What the message says can be typed, and does what it says."""
+    """The argument in the error message is valid and gives each region a style."""
     regions = stripes(RED, BLUE, (0x1E, 0x10, 0xA0))
     with pytest.raises(UserError, match="there are 2 styles; say which takes which") as caught:
         assign(regions, {}, 2)
@@ -139,7 +139,7 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
 
 def test_quarters_only_move_pixels():
     image, alpha = picture(0, 20, 30), picture(1, 20, 30)[:, :1]
-    numbers = np.arange(6).reshape(2, 3)  # smaller than what other angles must leave
+    numbers = np.arange(6).reshape(2, 3)  # too small for other angles
     for degrees, quarters in ((0, 0), (90, 1), (-90, 3), (180, 2), (630, 3)):
         turned = rotated(Picture(image, alpha), degrees)
         assert torch.equal(turned.rgb, torch.rot90(image, quarters, (2, 3)))
@@ -150,7 +150,7 @@ def test_quarters_only_move_pixels():
 
 
 def test_values_between_pixels_are_those_of_the_plane_turned_counterclockwise():
-    """Bicubic resampling keeps a linear shade, so every value is known."""
+    """Bicubic resampling keeps a linear gradient, so every value is known."""
     y, x = torch.meshgrid(torch.arange(40) - 19.5, torch.arange(60) - 29.5, indexing="ij")
     plane = Picture((0.5 + x / 200 + y / 300).expand(1, 3, 40, 60))
     for degrees in (20, -75, 135, 200.5):
@@ -165,7 +165,7 @@ def test_values_between_pixels_are_those_of_the_plane_turned_counterclockwise():
 
 
 def test_the_cut_rectangle_is_the_largest_inside_the_turned_picture():
-    """Whatever its aspect ratio, one of the area plus what rounding took sticks out."""
+    """A rectangle with a slightly larger area does not fit inside at any aspect ratio."""
 
     def fits(inner, outer, degrees):
         (height, width), angle = inner, math.radians(degrees)
@@ -207,7 +207,7 @@ def test_what_cannot_be_turned_is_refused():
 
 
 def test_regions_turn_with_their_picture():
-    """The labels are single columns: averaged, none would have more than a half."""
+    """Regions are one pixel wide; if labels were averaged, none would have more than half."""
     rows = np.arange(60)[:, None] * 2 // 60
     numbers = rows * 3 + np.arange(80) % 3
     numbers[:, 0] = -1
