@@ -1,4 +1,4 @@
-"""Nobody but the person's own page gets in, whatever they try."""
+"""Access to the studio: only a page with the token, from this address, gets an answer."""
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
@@ -9,7 +9,7 @@ EVERYWHERE = {"/": "GET", "/api/form": "GET", "/static/index.html": "GET", "/api
 
 @pytest.fixture
 def stranger(client):
-    """The same browser without its cookie."""
+    """Yield the test client without its cookie; restore the cookie afterwards."""
     cookie = client.cookies.get(f"studio_{PORT}")
     client.cookies.clear()
     yield client
@@ -48,7 +48,7 @@ def test_without_the_token_nothing(stranger):
 
 
 def test_a_name_that_was_bound_to_this_machine(client):
-    """DNS rebinding: a page of evil.example, which now means 127.0.0.1."""
+    """Simulate DNS rebinding: a page of evil.example whose name resolves to 127.0.0.1."""
     names = ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "localhost:1", ""]
     for host in (*names, f"0.0.0.0:{PORT}"):
         headers = {"host": host, "origin": f"http://{host}"}
