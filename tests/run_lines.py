@@ -1,8 +1,8 @@
 """Run random command lines and judge how each ends: `python tests/run_lines.py FOLDER COUNT`.
 
-A line is a tiny job that would succeed, with one to three words added that may break it. Its
-process, with little time and memory, must succeed and leave the file that it names last, or fail in
-one line and leave no file of its own; the script prints every line that does neither.
+A line is a tiny job that would succeed, plus one to three words that may break the job. Within a
+limit of time and memory, the process must succeed and leave the file that it prints last, or fail
+with one line and leave no new file. The script prints each line that does neither.
 """
 
 import json
