@@ -154,7 +154,7 @@ def test_all_modes_agree():
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 
-def test_large_pictures_are_searched_small_and_keep_what_stands_together(monkeypatch):
+def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):
     """Two halves of 1040 pixels: each looks within the half that is like it, by fewer axes too."""
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network = tiny_network(VGG19)

@@ -226,7 +226,7 @@ def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch,
     assert images.read("run/pastiche.png").size == (24, 32)
 
 
-def test_a_picture_that_cannot_be_written_goes_into_the_run_folder(desk, monkeypatch, capsys):
+def test_an_unwritable_picture_goes_into_the_run_folder(desk, monkeypatch, capsys):
     real = images.write
 
     def full(path, *args, **options):

@@ -22,7 +22,7 @@ def refuses_socket(client, **headers):
         pass
 
 
-def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has(stranger):
+def test_the_token_becomes_a_cookie_hidden_from_scripts(stranger):
     answer = stranger.get(f"/?token={TOKEN}", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
@@ -91,7 +91,7 @@ def test_what_every_answer_says_to_the_browser(client):
         assert headers["referrer-policy"] == "same-origin"
 
 
-def test_whoever_is_near_gets_in_only_where_it_is_shared_and_only_with_the_token(tmp_path):
+def test_access_needs_share_and_the_token(tmp_path):
     near = "192.168.7.5"
     with opened(tmp_path, near=[near]) as client:
         headers = {"host": f"{near}:{PORT}", "origin": f"http://{near}:{PORT}"}

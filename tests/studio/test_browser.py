@@ -65,7 +65,7 @@ def test_first_look_shows_six_controls_and_fits(width, address, visited):
         assert page.complaints == []
 
 
-def test_a_chosen_style_is_seen_at_once_and_compared_with_the_photograph(page):
+def test_a_chosen_style_is_seen_at_once(page):
     """Check that the page shows a preview by the network for any style before a run starts."""
     with page.expect_response(lambda answer: "style=style-woodcut" in answer.url) as looked:
         page.click("[data-picker=style] .tile[title=woodcut]")
@@ -115,7 +115,7 @@ def test_a_look_is_chosen_by_one_tap(page):
     page.expect("#command pre").not_to_contain_text("wasserstein")
 
 
-def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
+def test_each_region_has_its_own_share_of_styles(page):
     page.click("[data-picker=style] .check")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
@@ -134,7 +134,7 @@ def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
     page.expect("#command pre").not_to_contain_text("style_weights")
 
 
-def test_pasted_picture_is_the_photograph_unless_a_picker_has_the_focus(page):
+def test_a_pasted_picture_goes_to_the_picker_with_the_focus(page):
     paste = """() => {
       const clipboard = new DataTransfer();
       clipboard.items.add(new File(["no picture"], "clip.png", { type: "image/png" }));
@@ -149,7 +149,7 @@ def test_pasted_picture_is_the_photograph_unless_a_picker_has_the_focus(page):
     page.complaints.clear()  # the browser logs the refused uploads
 
 
-def test_a_picture_that_is_waited_for_is_shown_as_busy_and_the_newest_comes_first(page):
+def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
     page.route("**/api/look?*", slow)
     page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
@@ -194,9 +194,7 @@ def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
         page.expect("#divider").to_have_attribute("aria-valuenow", share)
 
 
-def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_new_address(
-    tmp_path, visited
-):
+def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     with served(tmp_path) as address:
         opened = visited(address)
         page = opened.__enter__()
@@ -281,7 +279,7 @@ def test_story(width, tmp_path, visited):
         assert page.complaints == []
 
 
-def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
+def test_an_older_result_has_its_own_status(fresh):
     fresh.enter("size", "96")
     fresh.unfold("steps", "look")
     fresh.enter("steps", "1")

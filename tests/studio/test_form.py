@@ -85,7 +85,7 @@ def test_the_command_line_is_the_very_settings(client):
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
-def test_settings_that_no_run_could_have_are_told_beside_their_controls(client, monkeypatch):
+def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch):
     monkeypatch.setattr(load, "free_bytes", lambda device: 2.0**33)
     for key, value, said in (
         ("size", -5, "must be 1 or more"),

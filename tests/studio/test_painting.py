@@ -144,7 +144,7 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
 
 
 @pytest.mark.slow
-def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path, monkeypatch):
+def test_the_run_of_a_killed_painter_is_shown_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     studio = opened(tmp_path, painter.main, processes=True)
     with studio as client, client.websocket_connect(LIVE) as socket:

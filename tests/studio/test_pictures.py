@@ -72,7 +72,7 @@ def test_the_servers_own_names(client, folder):
     assert all(set(path.split(".")[0]) <= set("0123456789abcdef") for path in left(folder))
 
 
-def test_what_is_no_picture_is_refused_in_the_words_of_the_command_line(client, folder):
+def test_an_unreadable_upload_is_refused_as_on_the_command_line(client, folder):
     before = left(folder)
     for data, said in {
         b"This is text.\n" * 9: "in none of the formats JPEG, PNG",

@@ -75,7 +75,7 @@ def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
         act(client, "2026-01-01_00-00-00", action, 409, settings={})
 
 
-def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp_path):
+def test_an_error_names_the_picture_beside_its_control(tmp_path):
     def blind(pipe):
         orders = Orders(pipe)
         while (order := orders.next_run()) is not None:
@@ -121,7 +121,7 @@ def test_the_folder_may_vanish(client, socket, tmp_path):
     assert client.get("/api/runs").json() == []
 
 
-def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done():
+def test_only_the_last_of_several_steerings_is_done():
     """Check that a later run's orders wait, and that the last steering replaces earlier ones."""
     near, far = multiprocessing.Pipe()
     for word in ("a steer", "c steer", "a steer", "a pause", "b paint", "b pause"):

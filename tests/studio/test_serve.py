@@ -121,7 +121,7 @@ def test_it_is_shared_in_private_networks_alone(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_shared_studio_listens_there_too_and_says_what_that_means(start):
+def test_a_shared_studio_tells_who_may_come_in(start):
     try:
         near = serve._private_addresses()
     except UserError:

@@ -147,7 +147,7 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_are_kept_and_json_has_no_word_for_what_is_not_finite(tmp_path):
+def test_lines_are_kept_and_json_has_no_infinite_numbers(tmp_path):
     path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
     path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
     files.keep_lines(path, lambda line: line["step"] == 1)

@@ -62,7 +62,7 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
             pytest.fail("not reached")
 
 
-def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
+def test_handlers_are_restored_and_ignored_signals_stay():
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     before = [signal.getsignal(number) for number in STOPPING]
