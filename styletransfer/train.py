@@ -92,7 +92,8 @@ def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> Fini
             remove_stale(folder)
             start = time.perf_counter()
             with RecordedRun(config, job, folder, picture, guide) as record:
-                outcome = record.complete()
+                outcome = record.run.complete(record.callbacks)
+                record.finish(outcome)
             seconds, stopped = time.perf_counter() - start, stop.asked
     return FinishedRun(
         record.written,

@@ -1,9 +1,9 @@
-"""Clips of a moment with known motion: a plain scene that is panned or zoomed."""
+"""Short clips with known motion: a smooth scene that is panned or zoomed."""
 
 import torch
 
 PAN = (1.5, -0.5)
-"""In pixels a frame, to the right and down."""
+"""Camera motion in pixels per frame, to the right and down."""
 ZOOM = 1.01
 
 
@@ -23,22 +23,22 @@ def grid(height=24, width=32):
 
 
 def pan(time):
-    """A camera that moves over the scene."""
+    """Return the frame (1, 3, 24, 32) at `time`, in frames, of a camera that moves by PAN."""
     x, y = grid()
     return scene(x + PAN[0] * time, y + PAN[1] * time)
 
 
 def pan_flow():
-    """The flow from a frame of `pan` to the one before."""
+    """Return the flow (1, 2, 24, 32) from a frame of `pan` to the frame before."""
     return torch.tensor(PAN).double().view(1, 2, 1, 1).expand(1, 2, 24, 32)
 
 
 def zoom(time):
-    """A camera that comes nearer to the scene's point (0, 0)."""
+    """Return the frame (1, 3, 24, 32) at `time` of a camera that zooms in at point (0, 0)."""
     x, y = grid()
     return scene(x / ZOOM**time, y / ZOOM**time)
 
 
 def zoom_flow():
-    """The flow from a frame of `zoom` to the one before."""
+    """Return the flow (1, 2, 24, 32) from a frame of `zoom` to the frame before."""
     return torch.stack(grid())[None] * (1 / ZOOM - 1)

@@ -1,4 +1,4 @@
-"""What the tests of hand-written Functions share: tensors in every layout, and comparisons."""
+"""Helpers for tests of hand-written autograd Functions: tensors and comparisons."""
 
 import importlib
 import pkgutil
@@ -15,7 +15,7 @@ LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
 def written_functions():
-    """Every torch.autograd.Function that the package defines, by name."""
+    """Return every torch.autograd.Function subclass of the package, by name."""
     for room in (features, lessons, losses, objective):
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
@@ -28,7 +28,7 @@ def leaf(*shape, device="cpu", dtype=torch.float64):
 
 
 def images(layout, *shape, device="cpu"):
-    """A leaf (N, C, H, W) in the given memory layout."""
+    """Return a random tensor (N, C, H, W) that requires grad, in the given memory layout."""
     x = torch.randn(*shape, device=device, dtype=torch.float64)
     if layout == "channels_last":
         x = x.contiguous(memory_format=torch.channels_last)
@@ -39,7 +39,7 @@ def images(layout, *shape, device="cpu"):
 
 
 def assert_same(ours, theirs, leaves):
-    """Equal values, and equal gradients after one random direction."""
+    """Assert equal values, and equal gradients for one random upstream gradient."""
     near = {"rtol": 1e-12, "atol": 1e-14}
     torch.testing.assert_close(ours, theirs, **near)
     direction = torch.randn_like(theirs)
@@ -48,7 +48,7 @@ def assert_same(ours, theirs, leaves):
 
 
 def check_torch_func(ours, theirs, shape):
-    """Both agree under vmap, jacrev and grad, and twice over."""
+    """Assert that two functions agree under vmap, jacrev and grad, and to second order."""
     batch = torch.randn(5, *shape, dtype=torch.float64)
     torch.testing.assert_close(vmap(ours)(batch), torch.stack([theirs(x) for x in batch]))
     torch.testing.assert_close(jacrev(ours)(batch[0]), jacrev(theirs)(batch[0]))
@@ -60,14 +60,14 @@ def check_torch_func(ours, theirs, shape):
 
 
 def check_bad_input(function, arguments, error, words):
-    """The error is of this kind, and its message holds every word."""
+    """Assert that a call raises `error`, and that the message contains every word."""
     with pytest.raises(error) as caught:
         function(*arguments)
     assert [word for word in words if word not in str(caught.value)] == []
 
 
 def case_of(slope, name="square"):
-    """x^2 at three places, whose backward returns `slope(grad_output, x)`."""
+    """Return a Case of x^2 at three values; its backward returns `slope(grad_output, x)`."""
 
     class Square(Function):
         @staticmethod

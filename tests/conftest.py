@@ -1,4 +1,4 @@
-"""Tiny seeded networks and pictures: every test takes a moment and every number is known."""
+"""Fixtures with tiny seeded networks and pictures: fast, and equal in each session."""
 
 import logging
 import signal
@@ -10,14 +10,14 @@ from helpers import picture, tiny_network, write_pictures
 from styletransfer.features import vgg
 from styletransfer.system.signals import STOPPING
 
-# Tiny tensors gain nothing from threads, and the last bits depend on their number.
+# Threads do not speed up tiny tensors, and the last bits depend on the number of threads.
 torch.set_num_threads(1)
 
 PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
 
 
 def pytest_addoption(parser):
-    """`--all` runs slow tests too; `--kills=100` and the like break more than on every day."""
+    """Add `--all`, which also runs slow tests, and the sizes of the random tests."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
     parser.addoption("--lines", type=int, default=40, help="command lines to run")
@@ -26,7 +26,7 @@ def pytest_addoption(parser):
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
 def device(request):
-    """The CPU, and a GPU where there is one."""
+    """Return "cpu", then "cuda" where a GPU is available."""
     return str(request.param)
 
 
@@ -37,7 +37,7 @@ def seeded():
 
 @pytest.fixture
 def network():
-    """Two blocks in float64: conv1_1 to relu2_2."""
+    """Return a feature extractor of two blocks in float64, conv1_1 to relu2_2."""
     return tiny_network()
 
 
@@ -53,28 +53,28 @@ def style():
 
 @pytest.fixture
 def tiny_vgg(monkeypatch):
-    """Let VGG-19 have a few channels only: same names, same layout, made in no time."""
+    """Reduce VGG-19 to 4 channels per layer, with the same names, so that it is fast."""
     widths = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])
     monkeypatch.setitem(vgg.WIDTHS, "vgg19", widths)  # type: ignore[arg-type]
 
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """An empty folder, to work in."""
+    """Change into an empty folder, and return the folder."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
 
 @pytest.fixture
 def desk(here):
-    """The folder to work in, with two pictures."""
+    """Write content.png and style.png into the current folder; return the folder."""
     write_pictures("content.png", "style.png")
     return here
 
 
 @pytest.fixture
 def photos(desk):
-    """Their paths: a content and a style picture."""
+    """Return the paths of a content image and a style image."""
     return str(desk / "content.png"), str(desk / "style.png")
 
 
@@ -82,8 +82,8 @@ def photos(desk):
 def _close_log_files():
     """Close each run's log file when Hydra takes it from the logger for the next run.
 
-    It closes it before, but whoever still writes, as the studio's runs that are threads here, opens
-    it again; left to the collector, it failed whichever test that met.
+    Hydra closes the file itself, but a studio run in a thread may write once more and reopen it;
+    an unclosed file makes an unrelated test fail when Python collects it.
     """
     remove = logging.Logger.removeHandler
 
@@ -99,7 +99,7 @@ def _close_log_files():
 
 @pytest.fixture(autouse=True)
 def _log_as_before(_close_log_files):
-    """Leave no handler of a run behind."""
+    """Restore the root logger's handlers and level after each test."""
     root = logging.getLogger()
     before = [handler for handler in root.handlers if type(handler) is not logging.FileHandler]
     level = root.level
@@ -112,7 +112,7 @@ def _log_as_before(_close_log_files):
 
 @pytest.fixture(scope="session", autouse=True)
 def heard():
-    """Let signals end processes even where the tests were started to ignore them, as by nohup."""
+    """Undo ignored signals, as nohup sets them, so that signals can end processes."""
     for number, handler in PLAIN.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -120,7 +120,7 @@ def heard():
 
 @pytest.fixture
 def signals():
-    """Handlers as a program begins with, for a test that has its own; put back afterwards."""
+    """Set the default signal handlers during a test; restore the old ones afterwards."""
     before = {number: signal.signal(number, handler) for number, handler in PLAIN.items()}
     yield
     for number, handler in before.items():
@@ -128,7 +128,7 @@ def signals():
 
 
 def pytest_collection_modifyitems(config, items):
-    """Leave slow tests out unless asked; skip what needs a GPU where there is none."""
+    """Deselect slow tests without `--all`; skip GPU tests where CUDA is not available."""
     if not config.option.all:
         slow = [item for item in items if item.get_closest_marker("slow")]
         config.hook.pytest_deselected(items=slow)
@@ -139,7 +139,7 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Say which tests were left out, and how they come."""
+    """Print that slow tests were left out, and the option that runs them."""
     if not config.option.all:
         slow = "attacks, trainings, several processes, browsers"
         terminalreporter.write_line(f"slow tests ({slow}) were left out; they run with --all")

@@ -1,4 +1,4 @@
-"""Tiny films, made with PyAV alone."""
+"""Write and read tiny films for tests, with PyAV."""
 
 from fractions import Fraction
 
@@ -11,7 +11,7 @@ av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[v
 
 TICK = Fraction(1, 9000)
 BT601, BT709, UNSAID = 5, 1, 2
-"""H.273's numbers of colour matrices, and that of none."""
+"""Numbers of colour matrices in ITU-T H.273; UNSAID is "unspecified"."""
 
 
 def make(
@@ -29,10 +29,11 @@ def make(
     start=0.0,
     **options,
 ):
-    """Write images (1, 3, H, W) of even sides as a film of ten frames a second, or at other times.
+    """Write images (1, 3, H, W) with even sides as a film; return its path.
 
-    Of `sound` are tones by these codecs. `rotation` is in degrees anticlockwise, then mirrored from
-    left to right, from top to bottom. The film names the matrix `said`; all is `start` s later.
+    Frames come at `times` in seconds, or 10 per second. `sound` lists codecs, one track each.
+    `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The colour
+    matrix is `matrix`; the file declares `said`. All times are shifted by `start` seconds.
     """
     with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
@@ -62,7 +63,7 @@ def make(
 
 
 def tone(stream, seconds):
-    """Return packets of 440 Hz."""
+    """Return encoded packets of a 440 Hz tone of `seconds`."""
     size, packets = 960, []
     shape = av.AudioResampler(stream.codec_context.format, "mono", 48000)
     for start in range(0, round(seconds * 48000), size):

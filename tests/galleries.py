@@ -1,4 +1,4 @@
-"""Run folders made by hand, as `train` leaves them, and pages read, for tests of the gallery."""
+"""Helpers for tests of the gallery: fake folders of runs, and a parser of HTML pages."""
 
 import json
 from html.parser import HTMLParser
@@ -10,7 +10,7 @@ from styletransfer.pictures import images
 
 
 class Tags(HTMLParser):
-    """The tags of a page, in their order, and its text."""
+    """Parse a page: `seen` holds its tags in order, `text` its text."""
 
     def __init__(self, page):
         super().__init__()
@@ -29,12 +29,12 @@ class Tags(HTMLParser):
         return [attributes for name, attributes in self.seen if name == tag]
 
     def values(self, name):
-        """Return an attribute of each tag that has it."""
+        """Return the values of attribute `name` of all tags that have the attribute."""
         return [attributes[name] for _, attributes in self.seen if name in attributes]
 
 
 def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", choices=None):
-    """Leave a run with three steps that ends with a total loss, and with its pastiche."""
+    """Write the folder of a run of three steps whose last total loss is `total`."""
     (folder / ".hydra").mkdir(parents=True)
     images.write(folder / "pastiche.png", picture(seed=len(settings)))
     record = {"status": status, "picture": str(folder / "pastiche.png"), "seconds": seconds}
@@ -52,7 +52,7 @@ def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", cho
 
 
 def make_sweep(folder):
-    """Leave a sweep of two styles and three weights, of which one run is without an end."""
+    """Write a sweep of six finished runs: two styles times three content weights."""
     swept = product(("/a/oil.jpg", "/a/ink.jpg"), (10.0, 0.5, 2.0))
     for number, (style, weight) in enumerate(swept):
         settings = {"style": style, "objective.content_weight": weight, "steps": 3}

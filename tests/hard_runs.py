@@ -1,8 +1,8 @@
 """Kill and stop runs until they end: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
 
-Each run, of `train` or of `train_network`, is sent SIGKILL, SIGTERM or SIGINT at a random moment,
-and the same command is given again until the run has come to its end. It has then made the bytes of
-a run that was left alone, and no other file.
+Each run of `train` or `train_network` receives SIGKILL, SIGTERM or SIGINT at a random moment, and
+the same command is started again until the run finishes. Its files must then have the same bytes as
+those of an uninterrupted run, with no other file.
 """
 
 import gc
@@ -30,7 +30,7 @@ PAIR = f"content=../0.png style=../1.png {' '.join(LAYERS)} checkpoint_every=1e-
 TRAIN = f"train experiment=tiny {PAIR} size=48 steps=60 scales=2 tile=off resume=auto"
 TRAINING = f"style=../1.png pictures=null steps=12 batch=1 crop=16 style_size=40 {' '.join(LAYERS)}"
 TIMED = {".json", ".log", ".pt"}
-# Both optimisers, whole and in tiles, and a style network.
+# Command lines: both optimisers, with and without tiles, and the training of a network.
 JOBS = [
     f"{TRAIN} optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
     f"{TRAIN} optimizer=adam optimizer.averaging=0.9 tile=16 color=content_luminance scales=3",
@@ -83,7 +83,7 @@ def end_of(process, patience=300, then=signal.SIGKILL):
 
 
 def warm_up():
-    """Import and make once what each run needs."""
+    """Import modules and create objects once, so that each forked run starts fast."""
     sys.modules["triton"] = None  # its exit handler would print about frozen objects
     torch.set_num_threads(1)
     importlib.import_module("torch.utils.flop_counter")  # it warns once that triton is missing
@@ -95,13 +95,13 @@ def warm_up():
 
 
 def contents(folder):
-    """Return name -> bytes of the files in a folder but those that hold times."""
+    """Return name -> bytes of the files in a folder, except files that contain times."""
     files = (path for path in folder.iterdir() if path.is_file())
     return {path.name: path.read_bytes() for path in files if path.suffix not in TIMED}
 
 
 def faults(desk, number, chance):
-    """End a run at random moments until it is complete; return what is wrong with it."""
+    """Stop and resume a run at random moments until it is complete; return the faults."""
     line, whole, folder = JOBS[number % len(JOBS)], desk / f"whole {number}", desk / f"{number}"
     began = time.monotonic()
     assert end_of(start(whole, line)) == 0, Path(f"{whole}.err").read_text()
@@ -112,7 +112,7 @@ def faults(desk, number, chance):
         sent = chance.choice((signal.SIGKILL, signal.SIGKILL, signal.SIGTERM, signal.SIGINT))
         os.kill(process, sent)
         status = end_of(process)
-        errors = Path(f"{folder}.err").read_text(errors="replace")  # a kill may cut a letter
+        errors = Path(f"{folder}.err").read_text(errors="replace")  # a kill may split a letter
         if status not in (0, 128 + sent) or "Traceback" in errors:
             return [status, errors]
     ours, expected = contents(folder), contents(whole)
@@ -120,7 +120,7 @@ def faults(desk, number, chance):
 
 
 def main(desk, runs, seed=0):
-    """Make so many runs, of each kind in turn; fail where one has a fault."""
+    """Test `runs` runs, of the kinds in JOBS in turn; exit with status 1 after any fault."""
     warm_up()
     checkpoint.REST = 0  # a checkpoint follows each step
     for number, light in enumerate((1.0, 0.2)):

@@ -1,4 +1,4 @@
-"""What several test files share."""
+"""Helpers that several test files share."""
 
 import json
 import os
@@ -53,7 +53,7 @@ def picture(seed=0, height=16, width=20):
 
 
 def write_pictures(*paths, height=24, width=32):
-    """Write a picture of noise at each path, by seeds from 0 on."""
+    """Write a picture of noise to each path, with seeds 0, 1, 2, ..."""
     for seed, path in enumerate(paths):
         images.write(path, picture(seed, height, width))
 
@@ -86,13 +86,13 @@ def process(*command, **options):
 
 
 def begun(*command, env, stderr=subprocess.PIPE, **options):
-    """Begin a command in a group of processes of its own; what it prints comes through pipes."""
+    """Start a command in a new process group; return the Popen, with pipes for its output."""
     options |= {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
     return subprocess.Popen(command, env=env, start_new_session=True, **options)
 
 
 def until(is_so, patience=300):
-    """Wait until something is so; even a busy machine does anything in that time."""
+    """Wait until `is_so()` is true, for at most `patience` seconds."""
     end = time.monotonic() + patience
     while not is_so():
         assert time.monotonic() < end
@@ -100,13 +100,13 @@ def until(is_so, patience=300):
 
 
 def lines_of(stderr):
-    """Return the lines on standard error but for a progress bar."""
+    """Return the lines of `stderr` without those of a progress bar."""
     lines = re.split(r"\r +\r|[\r\n]+", stderr)
     return [line for line in lines if line and not re.search(r"step/s|s/step", line)]
 
 
 def refusal(capsys, *words, run=main):
-    """Run what fails; return its only line on standard error but for a progress bar."""
+    """Run a command that must fail; return its only line of error, without progress bars."""
     capsys.readouterr()
     status, printed = call(capsys, *words, run=run)
     lines = lines_of(printed.err)
@@ -117,7 +117,7 @@ def refusal(capsys, *words, run=main):
 
 @contextmanager
 def largest_file(size):
-    """Let no file of this process become larger than so many bytes."""
+    """Limit files that this process writes to `size` bytes."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -133,7 +133,7 @@ def press(number=signal.SIGTERM):
 
 
 def stop_after(step, monkeypatch, number=signal.SIGTERM):
-    """Send a signal while a callback of a run works."""
+    """Make runs send a signal to this process during the callback of `step`."""
     real = Metrics.__call__
 
     def pressed(self, iterate):
@@ -152,7 +152,7 @@ def ended_early(monkeypatch, training, train):
         if self.step == 1:
             press()
         if self.step == 3:
-            raise SystemExit(9)  # killed: nothing is written any more
+            raise SystemExit(9)  # like a kill: no file is written afterwards
         return advance(self)
 
     with monkeypatch.context() as patch:
@@ -169,12 +169,12 @@ def metrics_of(folder):
 
 
 def record_of(folder):
-    """Return what run.json says of a run."""
+    """Return the content of run.json in a run's folder."""
     return json.loads(Path(folder, "run.json").read_text())
 
 
 def files_in(folder):
-    """Return what each file below a folder holds, by its path from there."""
+    """Return relative path -> bytes of each file below a folder."""
     files = (path for path in Path(folder).rglob("*") if path.is_file())
     return {str(path.relative_to(folder)): path.read_bytes() for path in files}
 
@@ -184,7 +184,7 @@ def relative_error(actual, expected):
 
 
 def layers(**settings):
-    """Return an objective on the layers that a tiny network has."""
+    """Return an ObjectiveConfig on layers that a tiny network has."""
     defaults = {"content_layers": ["relu2_1"], "style_layers": ["relu1_1", "relu2_1"]}
     defaults |= {"content_weight": 0.5, "style_weight": 2.0}
     return ObjectiveConfig(**(defaults | settings))
@@ -212,17 +212,17 @@ def run_settings(optimizer="lbfgs", **settings):
 
 
 def with_bowl(monkeypatch, bowl):
-    """Let runs minimise `bowl`."""
+    """Make runs minimise `bowl` in place of their objective; return `bowl`."""
     monkeypatch.setattr(run, "make_objective", lambda job, pictures, tile: bowl)
     return bowl
 
 
 @dataclass
 class Bowl:
-    """An objective whose lowest point is known: mean((image - target)^2), NaN when told so.
+    """An objective with a known minimum: mean((image - target)^2), or NaN on request.
 
     Attributes:
-        target: where the loss is 0.
+        target: the picture (1, 3, H, W) with loss 0.
         broken: numbers of the evaluations, from 1, that give NaN for the loss and its gradient.
         raises: number of the evaluation that is interrupted by Ctrl-C, or 0.
         points: every picture that was evaluated.
@@ -265,13 +265,13 @@ def style_encoder(network):
 
 
 def check_error(words, make, /, *given, **named):
-    """`make` refuses what it is given in one line, which holds these words (an expression)."""
+    """Assert that `make(...)` raises a one-line UserError that matches the pattern `words`."""
     with pytest.raises(UserError, match=words) as refused:
         make(*given, **named)
     assert "\n" not in str(refused.value)
 
 
 def check_refused(make, cases):
-    """Each case, `make`'s arguments by name, is refused in one line with the words beside it."""
+    """Assert that each case (keyword arguments of `make`, words) is refused with these words."""
     for given, words in cases:
         check_error(re.escape(words), make, **given)

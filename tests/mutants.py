@@ -1,7 +1,7 @@
-"""Broken pictures: seeded mutations of tiny files, read in a process of their own.
+"""Broken pictures: seeded mutations of tiny files, read in a separate process.
 
-`python tests/mutants.py COUNT SEED` prints how many were read or refused in one line. Anything else
-(another exception, a hang, a value out of range, too much memory) ends it with the mutant's bytes.
+`python tests/mutants.py COUNT SEED` prints in one line how many were read or refused. Any other
+result (an exception, a hang, a value out of range, too much memory) prints the mutant and fails.
 """
 
 import collections
@@ -26,7 +26,7 @@ from styletransfer.pictures import decode
 from styletransfer.pictures.images import read
 
 MAX_PIXELS, SECONDS = 2**20, 20
-MEGABYTES = 256  # growth of the process that a picture of MAX_PIXELS may cause, and some more
+MEGABYTES = 256  # allowed growth: a picture of MAX_PIXELS needs less
 STANDARD_ERROR = os.dup(2)
 EXTREMES = (0, 1, 2, 3, 7, 8, 15, 16, 127, 255, 256, 1000, *(2**n - 1 for n in (16, 31, 32)))
 

@@ -1,6 +1,6 @@
-"""Processes of torchrun, of which the second ends early: `process_runs.py HOW COMMAND WORD...`.
+"""Run a command under torchrun and end it early: `process_runs.py HOW COMMAND WORD...`.
 
-HOW is `killed`, or `stopped` by a signal to torchrun, in the second process's fourth step.
+In the fourth step, the second process kills itself (`killed`) or signals torchrun (`stopped`).
 """
 
 import os
@@ -14,11 +14,11 @@ from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.system.signals import HERE
 
-MADE = 3  # steps made before the fourth
+MADE = 3  # steps before the end
 
 
 def torchrun(count, *words):
-    """Start `count` processes of a script with its words, or of this one."""
+    """Run `count` processes of the script in `words`, else of this file; return the result."""
     if not words[0].endswith(".py"):
         words = (__file__, *words)
     run = (sys.executable, "-m", "torch.distributed.run", "--standalone")
@@ -33,7 +33,7 @@ def main(how, command, *words):
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.step == MADE:
             os.kill(os.getppid(), signal.SIGTERM)
-            while HERE.asked is None:  # torchrun sends it on
+            while HERE.asked is None:  # torchrun forwards the signal
                 time.sleep(0.01)
         return advance(self)
 

@@ -1,8 +1,8 @@
 """Run random command lines and judge how each ends: `python tests/run_lines.py FOLDER COUNT`.
 
-A line is a tiny job that would succeed, with one to three words added that may break it. Its
-process, with little time and memory, must succeed and leave the file that it names last, or fail in
-one line and leave no file of its own; the script prints every line that does neither.
+A line is a tiny job that would succeed, plus one to three words that may break the job. Within a
+limit of time and memory, the process must succeed and leave the file that it prints last, or fail
+with one line and leave no new file. The script prints each line that does neither.
 """
 
 import json
@@ -30,7 +30,7 @@ from styletransfer.settings.schemas import keys
 
 RUN = ["experiment=tiny", "content=content.png", "style=style.png", "steps=2", "scales=1"]
 CROPS = ["pictures=null", "steps=2", "batch=1", "crop=16", "style_size=40", "device=cpu"]
-# Command -> words that let it finish in a moment.
+# Command -> arguments of a very short run.
 TINY = {
     "train": RUN,
     "compare": [*RUN, "rounds=1"],
@@ -47,7 +47,7 @@ POOLS: dict[str, list[str]] = {
     kind: [{"x*300": "x" * 300, "9*5000": "9" * 5000}.get(word, word) for word in pool]
     for kind, pool in json.loads((ROOT / "tests/command_lines.json").read_text("utf-8")).items()
 }
-MEMORY = 3 * 2**30  # bytes that a line may take above the process that it starts from
+MEMORY = 3 * 2**30  # bytes of address space that a line may add
 PROGRESS = re.compile(r"(step|frame)/s|s/(step|frame)|\d+/\d+ \[")
 # Files that Hydra writes, and logs.
 RECORD = re.compile(r"(^|/)(\.hydra/[a-z]+\.yaml|multirun\.yaml|[a-z_]+\.log)$")
@@ -55,7 +55,7 @@ SWEEP = {"-m", "--multirun", "hydra.mode=MULTIRUN"}
 
 
 def command_line(seed, index):
-    """Return one command line, without the program's name; nothing is broken in the first one."""
+    """Return one command line without the program's name; line 0 has no broken word."""
     chance = random.Random(f"{seed} {index}")
     command = chance.choice(["train"] * 8 + list(TINY)) if index else "train"
     words = [command, *TINY[command]]
@@ -67,7 +67,7 @@ def command_line(seed, index):
 
 
 def _word(schema, chance):
-    """Return a word: mostly a key with a value that is likely to be of its type, or of none."""
+    """Return a word: mostly KEY=VALUE, with a value of the key's type or an invalid one."""
 
     def of(*kinds):
         return chance.choice(POOLS[chance.choice(kinds)])
@@ -84,7 +84,7 @@ def _word(schema, chance):
 
 
 def furnish(desk):
-    """Make the good and bad files that command lines name."""
+    """Write the valid and invalid files that command lines name."""
     names = ("content.png", "style.png", "été (1)=[a,b].png")
     write_pictures(*(desk / name for name in names), height=40, width=48)
     (desk / "truncated.png").write_bytes((desk / "content.png").read_bytes()[:500])

@@ -1,4 +1,4 @@
-"""The studio's page in a real browser, and its server as a process, as a person starts it."""
+"""The studio's page in a real browser, with its server as a separate process."""
 
 import base64
 import re
@@ -19,7 +19,7 @@ axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=WHY)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
-# Milliseconds: a slow machine that does other things, too.
+# Timeout in milliseconds, long enough for a slow and busy machine.
 PATIENCE = 120_000
 
 DROP = """([query, files]) => {
@@ -46,7 +46,7 @@ def png(width, height, color):
 
 @contextmanager
 def served(folder, *words):
-    """Start the studio in a folder; its address comes back."""
+    """Start the studio in a folder; yield its address; end it afterwards."""
     studio = Process(folder, "open=false", *words)
     try:
         yield studio.address
@@ -58,11 +58,11 @@ def served(folder, *words):
 
 @dataclass
 class Visit:
-    """One page, with what it complained of.
+    """One page and its errors.
 
     Attributes:
-        page: Playwright's.
-        complaints: errors on the console, of scripts and of requests.
+        page: the page of Playwright.
+        complaints: errors of the console, of scripts and of requests.
     """
 
     page: Any
@@ -72,22 +72,22 @@ class Visit:
         return getattr(self.page, name)
 
     def expect(self, query):
-        """Return Playwright's patient assertions about what a selector finds."""
+        """Return Playwright's assertions, which retry, on the elements of a selector."""
         return playwright.expect(self.page.locator(query))
 
     def drop(self, query, **files):
-        """Drop files, by their names, on what a selector finds."""
+        """Drop PNG files, given as name=bytes, on the element of a selector."""
         texts = [[f"{name}.png", base64.b64encode(data).decode()] for name, data in files.items()]
         self.page.evaluate(DROP, [query, texts])
 
     def enter(self, key, text):
-        """Type into the field of a key."""
+        """Type `text` and Enter into the field of the setting `key`."""
         field = self.page.locator(f'[id="control-{key}"]')
         field.fill(text)
         field.press("Enter")
 
     def unfold(self, *groups):
-        """Unfold groups of controls, all of them if none is named."""
+        """Unfold the named groups of controls, or all groups."""
         if not self.page.locator("#more[open]").count():
             self.page.click("#more > summary")
         for query in [f"[data-group={group}]" for group in groups] or [".group"]:
@@ -95,12 +95,12 @@ class Visit:
                 summary.click()
 
     def ask_for_tiny(self):
-        """Ask for a run whose steps take no time, and which does not end by itself meanwhile."""
+        """Choose settings of a run with short steps that lasts for minutes."""
         self.unfold("steps", "look")
         self.last_long()
 
     def last_long(self):
-        """Choose settings under which the loss falls for minutes (a run ends when it settles)."""
+        """Enter the settings LONG: the loss falls for minutes (a run ends when it settles)."""
         for key, value in LONG.items():
             if key == "objective.style_loss":
                 self.page.select_option(f'[id="control-{key}"]', value)
@@ -108,19 +108,19 @@ class Visit:
                 self.enter(key, str(value))
 
     def paint(self):
-        """Begin the run, and wait for its first step."""
+        """Start the run, and wait for its first step."""
         self.page.click("#go")
         self.expect("#status").to_contain_text(re.compile(r"step \d"))
 
     def paint_tiny(self):
-        """Begin a run that lasts, of steps that take no time."""
+        """Start a run with short steps that lasts for minutes."""
         self.ask_for_tiny()
         self.paint()
 
 
 @contextmanager
 def browsing():
-    """Start a browser; it comes back as what opens a page: `visited` below."""
+    """Start a browser; yield a function that opens a page: `_visited` with this browser."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
         patient = {"args": ["--no-sandbox"], "timeout": PATIENCE}
@@ -131,7 +131,7 @@ def browsing():
 
 @contextmanager
 def _visited(browser, address, width=1280, scheme="light", height=844):
-    """Open the page as somebody new; narrow ones are phones, with a finger."""
+    """Open the page in a new profile; below 500 pixels of width, as a phone with touch."""
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
@@ -143,13 +143,13 @@ def _visited(browser, address, width=1280, scheme="light", height=844):
 
 
 def _note_failure(note, request):
-    """Note a request that failed; a picture that another has replaced is only not waited for."""
+    """Note a failed request, unless the page cancelled it, as for a replaced picture."""
     if request.failure != "net::ERR_ABORTED":
         note(f"{request.url}: {request.failure}")
 
 
 def visit(context, address):
-    """Open the page in another tab of a browser."""
+    """Open the page in a new tab of a browser; return its Visit."""
     page = context.new_page()
     opened = Visit(page)
     note = opened.complaints.append
@@ -163,7 +163,7 @@ def visit(context, address):
 
 
 def violations(visit):
-    """Return what axe-core holds for serious or critical, with the elements."""
+    """Return the serious and critical violations that axe-core finds, with their elements."""
     return [
         f"{one['id']}: {node['html']}"
         for one in axe.Axe().run(visit.page).response["violations"]

@@ -1,4 +1,4 @@
-"""A studio for tests: its server in this process, and its processes as threads, unless asked."""
+"""Studios for tests: in this process, with threads for its processes; or as a process."""
 
 import json
 import multiprocessing
@@ -33,42 +33,42 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
 PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
-# Seconds in which even a busy machine does anything.
+# Timeout in seconds, long enough for a busy machine.
 PATIENCE = 120
-# A run that lasts for minutes: the Wasserstein loss falls slowly, and its steps take longest.
+# Settings of a run of minutes: the Wasserstein loss falls slowly, and its steps are slow.
 LONG = {"size": 96, "steps": 50000, "objective.style_loss": "wasserstein"}
 LONG |= {"objective.match_weight": 0, "objective.style_weight": 100}
 
 
 class Thread(threading.Thread):
-    """What the server takes for a process."""
+    """A thread with the interface of a process, for the server."""
 
     exitcode, pid = 0, None
 
     def __init__(self, target, args, daemon):
         super().__init__(daemon=daemon)
         self.target = target
-        self.pipe = Connection(os.dup(args[0].fileno()))  # a process has an end of its own, too
+        self.pipe = Connection(os.dup(args[0].fileno()))  # as a process has its own copy
 
     def run(self):
         try:
             self.target(self.pipe)
-        finally:  # whoever still reads from it learns that, too
+        finally:  # tells a waiting reader of the end
             with socket.socket(fileno=os.dup(self.pipe.fileno())) as end:
                 end.shutdown(socket.SHUT_RDWR)
             self.pipe.close()
 
     def kill(self):
-        """Wait for the end, which comes by itself."""
+        """Do nothing: the thread ends by itself."""
 
 
 THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
 def pretend(pipe):
-    """A painter that begins a run, shows a picture, and then only does what it is told.
+    """Act as a painter: begin each run, send one picture, then only obey orders.
 
-    pause: pauses; resume: finishes; stop: stops; steer: is refused.
+    The order `pause` pauses, `resume` finishes, `stop` stops, and `steer` is refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -104,9 +104,9 @@ def opened(
     client=("127.0.0.1", 1),
     status=200,
 ):
-    """Open a studio, and yield a browser that has been let in, or got another `status`."""
+    """Open a studio; yield a client whose first request, with the token, got `status`."""
     with pytest.MonkeyPatch.context() as patch:
-        # Another studio that is open may have threads.
+        # Set in both cases: another open studio may have set threads.
         patch.setattr(worker, "_SPAWN", PROCESSES if processes else THREADS)
         if not processes:
             patch.setattr(painter, "_warm_up", lambda: None)
@@ -122,20 +122,20 @@ def opened(
 
 
 def submit(client, **settings):
-    """Ask for a run, and return its id."""
+    """Add a run to the queue; return its id."""
     answer = client.post("/api/queue", json={"settings": settings})
     assert answer.status_code == 202, answer.text
     return str(answer.json()["id"])
 
 
 def act(client, id, action, wanted=202, **body):
-    """Ask for something to be done to a run of the queue; the answer has the status `wanted`."""
+    """Post an action on a run of the queue; assert that the answer has the status `wanted`."""
     answer = client.post(f"/api/queue/{id}/{action}", json=body)
     assert answer.status_code == wanted, answer.text
 
 
 def watch(socket, until):
-    """Return the messages of a live socket up to one that is waited for; pictures as bytes."""
+    """Return the messages of a socket up to the first with `until(message)`; pictures as bytes."""
     seen: list[dict[str, Any]] = []
     before = signal.signal(signal.SIGALRM, _in_vain)
     signal.alarm(PATIENCE)
@@ -158,7 +158,7 @@ def _in_vain(*_):
 
 
 def status(*wanted, id=None):
-    """Return what tells the message in which the run, perhaps that of an id, has a status."""
+    """Return a predicate: a state message whose run has a `wanted` status and, if given, `id`."""
 
     def is_wanted(message):
         if message["type"] != "state" or message["current"] is None:
@@ -170,7 +170,7 @@ def status(*wanted, id=None):
 
 
 class Process:
-    """A studio in a process of its own, and a browser that has been let in."""
+    """A studio in a separate process, and an HTTP client with its cookie."""
 
     def __init__(self, folder, *words, **environment):
         command = (sys.executable, str(ROOT / "scripts" / "studio.py"), *words)
@@ -192,13 +192,13 @@ class Process:
             return False
 
     def paint(self):
-        """Begin a long run, and return once it has made a picture."""
+        """Start a long run; return its id when the first picture exists."""
         id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
         until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
         return id
 
     def end(self, number):
-        """Send a signal; return the exit status and what is left on both streams."""
+        """Send a signal; return the exit status and the rest of both output streams."""
         family = psutil.Process(self.process.pid).children(recursive=True)
         assert family
         self.process.send_signal(number)
@@ -208,7 +208,7 @@ class Process:
         return self.process.returncode, out, err
 
     def close(self):
-        """End it in any case."""
+        """Kill the process and close the client."""
         self.process.kill()
         self.process.communicate()
         self.client.close()

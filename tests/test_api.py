@@ -1,4 +1,4 @@
-"""The Python API: what goes in, what comes out, and what stays as it was."""
+"""The Python API: inputs, results, and the caller's state, which stays unchanged."""
 
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -63,7 +63,7 @@ def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
     ]
     pictures = [as_picture(form, "content") for form in forms]
     for form, one in zip(forms, pictures, strict=True):
-        # A float32's rounding of n / 255.
+        # The tolerance is the float32 rounding of n / 255.
         torch.testing.assert_close(one.rgb.double(), pictures[0].rgb.double(), rtol=0, atol=1e-6)
         assert one.alpha is None or one.alpha.min() == 1, type(form)
     turned = Image.fromarray(samples)
@@ -98,7 +98,7 @@ def test_bad_pictures():
 
 
 def test_bad_keys():
-    """Of those that only Python can get wrong; the others are in test_bad_input.py."""
+    """Check errors that only Python calls can have; test_bad_input.py has the others."""
     for settings, message in (
         ({"features": 3}, "unknown features 3; there are bundled"),
         ({"output": "a.png"}, "output is a key of the command line; see Res"),
@@ -110,7 +110,7 @@ def test_bad_keys():
 
 
 def test_a_result_is_saved_and_shown(here, capfd):
-    """And nothing is printed, and no other file written."""
+    """Check the saved picture; `stylize` itself prints nothing and writes no file."""
     result = tiny()
     assert (capfd.readouterr(), [*here.iterdir()]) == (("", ""), [])
     assert result.steps == 6
@@ -124,7 +124,7 @@ def test_a_result_is_saved_and_shown(here, capfd):
 
 
 def test_a_callback_sees_every_step_and_a_bar_shows_them(capsys):
-    """And a start in memory is the content's by its word."""
+    """Check also that init=CONTENT, as a tensor, equals init="content"."""
     seen = []
     result = tiny(init=CONTENT, callback=seen.append, progress=True)
     assert [step.step for step in seen] == [1, 2, 3, 4, 5, 6]
@@ -145,7 +145,7 @@ def test_a_run_is_iterated_over_and_paused():
 
 
 def matched():
-    """Two steps with matched features, a painted start and a style loss."""
+    """Run two steps with matched features, a painted start and a style loss."""
     layers = {"objective.match_weight": 0.5, "objective.match_layers": ["relu3_1"]}
     words = {"features.name": "bundled", "features.weights": "pretrained", "precision": "float32"}
     return tiny(size=64, steps=2, **words, **layers)
@@ -158,7 +158,7 @@ def test_a_run_is_steered():
         seen.append(step.losses.as_floats())
         if len(seen) == 2:
             run.steer(objective={"tv_weight": 1.0}, style=[picture(5), picture(6)])
-    assert seen[2]["total_variation"] > 50 * seen[1]["total_variation"]  # the preset's is 0.01
+    assert seen[2]["total_variation"] > 50 * seen[1]["total_variation"]  # the preset has 0.01
     assert not torch.equal(run.result().image, tiny().image)
     run.steer(size=24)
     assert [step.image.shape[3] for step in run] == [24] * 3
@@ -171,7 +171,7 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     try:
         with hydra.initialize_config_dir(str(tmp_path), version_base="1.2"):
             before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
-            tiny(experiment="faithful", size=32, steps=1)  # not composed before
+            tiny(experiment="faithful", size=32, steps=1)  # no earlier test has composed this
             assert GlobalHydra.instance().hydra is before
             assert VersionBase.instance().getbase() == base
             assert hydra.compose("mine").size == 7

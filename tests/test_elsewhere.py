@@ -1,4 +1,4 @@
-"""What other systems lack is not needed: a slice of the product without it, in a process each."""
+"""Runs without the modules and functions that Windows or macOS lack, in new processes."""
 
 import os
 import sys
@@ -7,7 +7,7 @@ import pytest
 from helpers import ROOT, process, write_pictures
 from PIL import Image
 
-# Libraries have chosen by then what they do here; ours is to choose as on Windows, or macOS.
+# Libraries are imported first, for this system; the package then sees Windows or macOS.
 LACKING = """
 import importlib, os, signal, sys
 for name in ("asyncio", "hydra.main", "matplotlib.pyplot", "multiprocessing.shared_memory",
@@ -25,7 +25,7 @@ for module, names in gone.items():
     for name in names:
         delattr(module, name)
 """
-# Every module is imported, and one run made.
+# Import every module, then run one command.
 CODE = """
 from pathlib import Path
 import styletransfer
@@ -45,7 +45,7 @@ main(sys.argv[1:])
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="it is elsewhere already")
 @pytest.mark.parametrize("system", ["windows", "macos"])
 def test_it_is_imported_and_paints_without_what_others_lack(system, tmp_path):
-    """A console of code page 1252 shows other letters as numbers; files keep their names."""
+    """Check also that a code page 1252 console escapes other letters; files keep their names."""
     pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
     write_pictures(tmp_path / "фото.png", tmp_path / "b.png")
     words = ["train", "experiment=tiny", "steps=2", "size=24", "features.weights=random"]

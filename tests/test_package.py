@@ -1,4 +1,4 @@
-"""The source archive, the wheel made of it, and that one installed where no checkout is near."""
+"""The source archive, the wheel built from it, and the wheel installed away from the checkout."""
 
 import os
 import re
@@ -19,7 +19,7 @@ pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
-    """The unpacked source archive."""
+    """Build and unpack the source archive; return its folder."""
     pytest.importorskip("hatchling", reason="install the dev extra: pip install -e '.[dev]'")
     folder = tmp_path_factory.mktemp("source")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
@@ -31,9 +31,9 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def installed(source, tmp_path_factory):
-    """The scripts folder of a new environment that holds the wheel made of it.
+    """Install the wheel into a new virtual environment; return its folder of programs.
 
-    It borrows the dependencies of this one: by a plain path, so that no editable install follows.
+    The dependencies come from this environment by path, which activates no editable install.
     """
     folder = tmp_path_factory.mktemp("wheel")
     pip = [sys.executable, "-m", "pip", "--disable-pip-version-check"]
@@ -53,7 +53,7 @@ def installed(source, tmp_path_factory):
 
 @pytest.fixture
 def run(installed, tmp_path):
-    """Run a program of that environment in an empty folder; return what it printed."""
+    """Return a function that runs an installed program in an empty folder, for its output."""
 
     def run(program, *arguments, cwd=tmp_path):
         command = [str(installed / program), *arguments]
@@ -65,13 +65,13 @@ def run(installed, tmp_path):
 
 
 def environment():
-    """This process's environment, but for the paths that could lead back to the checkout."""
+    """Return this process's environment variables without PYTHON*, which may name the checkout."""
     kept = {name: value for name, value in os.environ.items() if not name.startswith("PYTHON")}
     return kept | {"OMP_NUM_THREADS": "1"}
 
 
 def test_it_paints_in_an_empty_folder(run, tmp_path):
-    """With the bundled network and the bundled pictures; type checkers are told of the types."""
+    """Check a run with the bundled network and pictures, and the file py.typed."""
     module = Path(run("python", "-c", "import styletransfer as s; print(s.__file__)").strip())
     assert "site-packages" in module.parts
     assert module.with_name("py.typed").is_file()
@@ -91,7 +91,7 @@ def test_python_m_and_every_other_command_finds_its_files(run, tmp_path):
 
 
 def test_the_source_archive_holds_what_its_tests_need(run, source):
-    """All of them are collected there, and some run: those that look at files beside the code."""
+    """Check that all tests can be collected, and that four tests of other files pass."""
     named = "links_lead or map_is_the_one or pages_name or one_name_of"
     said = run("python", "-m", "pytest", "-q", "-p", "no:xdist", "-k", named, cwd=source)
     assert "\n4 passed, " in said

@@ -21,7 +21,6 @@ from styletransfer.pictures.color import recolored
 from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
-from styletransfer.pictures.rotate import rotated, rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
 from styletransfer.system.devices import choose_device
@@ -240,8 +239,13 @@ def _read_styles(config: StyleTransferConfig, given: Given) -> list[Style]:
         if parts is not None:
             _check_regions(parts, picture)
             parts = parts.cut(images.visible_box(picture), picture.size)
-            parts = rotated_regions(parts, degrees)
-        styles.append(Style(rotated(images.crop_transparent(picture), degrees), parts))
+        image = images.crop_transparent(picture)
+        if degrees:
+            from styletransfer.pictures.rotate import rotated, rotated_regions
+
+            image = rotated(image, degrees)
+            parts = parts if parts is None else rotated_regions(parts, degrees)
+        styles.append(Style(image, parts))
     if config.style_detail is not None or "style_detail" in given:
         detail = read_one("style_detail", config.style_detail, given)
         styles.append(Style(images.crop_transparent(detail)))

@@ -87,20 +87,18 @@ class RecordedRun:
             pictures = StepPictures(self.folder / "snapshots", self.config.snapshot_every)
             self.callbacks: list[Callback] = [bar, self.metrics, pictures, self._after_step]
             self._open = stack.pop_all()
+        write_record(self.folder, self.recipe, "running", self.picture)
         return self
 
     def __exit__(self, *raised: object) -> None:
         self._open.close()
 
-    def complete(self) -> Outcome:
-        """Make the remaining steps, write the outcome, and return it."""
-        write_record(self.folder, self.recipe, "running", self.picture)
-        outcome = self.run.complete(self.callbacks)
+    def finish(self, outcome: Outcome) -> None:
+        """Write the outcome of the run, and call the guide at the end of a whole run."""
         self.written, self.problem = self._leave(outcome)  # before the guide, which may fail
         if self.guide is not None and outcome.is_whole:
             with suppress(KeyboardInterrupt):
                 self.guide.end(self)
-        return outcome
 
     def steer(self, values: dict[str, Any]) -> None:
         """Continue from the best picture so far with other settings, and record them.

@@ -1,4 +1,4 @@
-"""Painting with style networks: any picture, folders, blends, and bad input in one line."""
+"""The command `apply`: single pictures, folders, blends of styles, and one-line errors."""
 
 from dataclasses import replace
 from functools import partial
@@ -33,14 +33,14 @@ SLIM = Architecture((3, 4, 5), 1)
 
 @pytest.fixture(autouse=True)
 def desk(desk):
-    """A folder with a network of two styles that differ, and a picture."""
+    """Write a network of two different styles and a picture; return their folder."""
     file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
     images.write("photo.png", picture(0, 13, 22))
     return desk
 
 
 def settings(**changed):
-    """One picture, on the CPU and in float32 wherever the tests run."""
+    """Return an ApplyConfig for one picture, on the CPU and in float32 on every machine."""
     config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
     return replace(config, precision="float32", **changed)
 
@@ -55,12 +55,12 @@ def painted(**changed):
 
 
 def close(ours, theirs):
-    """Tell whether two pictures are the same but for rounding to 8 bits, of both."""
+    """Return whether two pictures are equal up to the rounding of both to 8 bits."""
     return bool((ours - theirs).abs().max() < 1.1 / 255)
 
 
 def test_a_picture_is_what_the_network_makes_of_it(capsys):
-    """By weights, of which only the ratios matter, by the style's name, or in equal parts."""
+    """Check blends by weights (only ratios matter), by a style's name, and in equal parts."""
     network, shown = file.read(Path("net.safetensors")).network, images.read("photo.png").rgb
     for changed, blend in (
         ({"style_weights": [0.0, 2.0]}, [0.0, 1.0]),
@@ -93,7 +93,7 @@ def test_a_pastiche_is_named_after_picture_and_network(capsys):
 
 @torch.no_grad()
 def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
-    """The estimate is no less than what painting takes."""
+    """Check that the memory estimate is at least the measured peak."""
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
     needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
@@ -128,7 +128,7 @@ def test_a_pastiche_may_keep_the_pictures_size_and_colors():
 
 @pytest.fixture
 def album(desk):
-    """A folder of folders, with files of several kinds."""
+    """Return a folder with nested folders and files of several kinds."""
     names = ("a.png", "trip/b.JPG", "trip/far/c.tiff", "a.webp")
     write_pictures(*(desk / "album" / name for name in names), height=12, width=16)
     Image.new("RGB", (16, 12), "teal").save(desk / "album" / "d.gif")
@@ -138,7 +138,7 @@ def album(desk):
 
 
 def times(folder):
-    """Return when each file below a folder was written, in nanoseconds."""
+    """Return the modification time in nanoseconds of each file below `folder`, by path."""
     files = (path for path in folder.rglob("[!.]*") if path.is_file())
     return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in files}
 
@@ -195,7 +195,7 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, monkey
 
 
 def any_network():
-    """Write a network that knows any style, and return it."""
+    """Write a network that paints in any style to any.safetensors; return the network."""
     network = style_network(SLIM, 0)
     network.encoder = style_encoder(network)
     file.write(Path("any.safetensors"), network, [])
@@ -204,7 +204,7 @@ def any_network():
 
 @torch.no_grad()
 def test_a_picture_is_painted_in_the_style_of_any_other():
-    """In that of several, by weights; less of it as `strength` falls; half in its palette."""
+    """Check one style, two weighted styles, and `strength`; half of the palette is the style's."""
     network, shown = any_network(), images.read("photo.png").rgb
     write_pictures("a.png", "b.png", height=24, width=40)
     eye = style_features(torch.device("cpu"), torch.float32)

@@ -1,4 +1,4 @@
-"""Films through style networks: frame by frame, alone and in folders."""
+"""The command `apply` on films: frame by frame, single films and folders."""
 
 import re
 from dataclasses import replace
@@ -23,14 +23,14 @@ UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 
 @pytest.fixture(autouse=True)
 def desk(desk):
-    """A folder with a network, and a film of five frames and a tone."""
+    """Write a network and a film of five frames with sound into a folder; return the folder."""
     file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
     make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
     return desk
 
 
 def shades():
-    """Return five gentle images: a codec keeps them nearly as they are."""
+    """Return five smooth (1, 3, 26, 34) images, which a codec changes little."""
     row = torch.linspace(0, 1, 34).expand(1, 3, 26, 34)
     return [(row * (0.2 + 0.15 * n)).float() for n in range(5)]
 
@@ -43,7 +43,7 @@ def apply(**changed):
 
 @pytest.fixture
 def written(monkeypatch):
-    """The frames that are encoded, as they were before."""
+    """Return the list of painted frames, each copied before its encoding."""
     write, seen = FilmWriter.write, []
 
     def watched(writer, image, *when):
@@ -71,7 +71,7 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     painted = frames(Path("out.mp4"))
     assert [frame.time for frame in painted] == UNEVEN
     for frame, image in zip(painted, written, strict=True):
-        assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # but for the codec
+        assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # the codec's error
     assert sounds(Path("out.mp4"))[0][:2] == sounds(Path("in.mp4"))[0][:2]
     written.clear()
     apply(output="small.webm", size=25)
@@ -108,7 +108,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     part = desk / "done" / "in.styletransfer-partial.mp4"
     assert files_in(desk / "done").keys() == {"a.png", part.name}
     assert len(frames(part)) == 3
-    assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: it ends where they do
+    assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: the sound ends with the third frame
     assert re.search(rf"the film up to here is in .*{part.name}", caplog.text)
     (desk / "album" / "broken.mkv").write_bytes(b"no film")
     check_error("1 of 4 files could not be painted", apply, input="album", output="done")

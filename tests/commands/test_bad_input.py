@@ -1,7 +1,7 @@
-"""Bad input: one clear line on standard error, a non-zero exit, nothing half-written.
+"""Bad input: one clear line on standard error, a non-zero exit, no incomplete files.
 
-What any face of the package refuses is asked of the Python API, which says the same words without
-composing anew; what only a command line can get wrong is asked of `styletransfer train`.
+Errors that every interface shares are tested by the Python API, which is faster and gives the same
+messages; errors that only a command line can have are tested by `styletransfer train`.
 """
 
 import re
@@ -21,7 +21,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def train(capsys, *words):
-    """Run `train` on the tiny preset; return its status, what it printed, and its one error."""
+    """Run `train` on the tiny preset; return its exit status, its output, and its one error."""
     keys = {word.split("=")[0] for word in words}
     pictures = [f"{key}={key}.png" for key in ("content", "style") if key not in keys]
     status, printed = call(capsys, "train", "experiment=tiny", *pictures, *words)
@@ -107,7 +107,7 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
         monkeypatch.setattr(paint_module, "prepare", failing)
         ended, _, said = train(capsys)
         assert (ended, bool(re.fullmatch(line, said))) == (status, True), said
-    # A mistake of ours keeps its traceback.
+    # A bug of the package itself keeps its traceback.
     monkeypatch.setattr(paint_module, "prepare", lambda config, **given: 1 / 0)
     status, printed = call(capsys, "train", "content=content.png", "style=style.png")
     assert (status, printed.err.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")

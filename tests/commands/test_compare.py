@@ -1,4 +1,4 @@
-"""The command `compare` and what it measures with, on tiny pictures and a random network."""
+"""The command `compare` and its measurements, on tiny pictures and a random network."""
 
 import json
 import math
@@ -30,7 +30,7 @@ FILES = {"comparison.json", "comparison.png", *PICTURES}
 
 @pytest.fixture(scope="module")
 def tiny(tmp_path_factory):
-    """The command line of a tiny job on two pictures of different shapes."""
+    """Return the command line of a tiny run on two pictures of different shapes."""
     folder = tmp_path_factory.mktemp("pictures")
     for seed, size in enumerate(((40, 60), (50, 30))):
         images.write(folder / f"{seed}.png", noise(seed, *size))
@@ -87,7 +87,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     errors = gradient_errors(job, "fake_backward", points)
     assert errors["fake_backward"] == 0
     assert errors["loss_attribute"] <= 1e-10
-    # A gradient tripled or broken at one of the points.
+    # Triple the gradient, or make the gradient NaN, at the second point.
     for factor, expected in ((3.0, 2.0), (math.nan, math.nan)):
         calls = iter([1.0, factor])
 

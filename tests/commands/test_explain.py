@@ -1,4 +1,4 @@
-"""The command `explain`: its page, its maps, and its study of an evaluation."""
+"""The command `explain`: its page, its maps, and its record of one evaluation."""
 
 import re
 import xml.etree.ElementTree as ElementTree
@@ -24,7 +24,7 @@ SMALL = [*LAYERS, "features=vgg19", "features.weights=random", "size=24", "devic
 SMALL += ["precision=float32"]
 
 
-# In the order of the network: content before style at one layer.
+# Names of the losses in the network's order; at one layer, content comes before style.
 TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]
 
 
@@ -32,7 +32,7 @@ def objective(mode, pooling="max", winograd=False, **settings):
     network = tiny_network(pooling=pooling)
     if winograd:
         conv = WinogradConv2d(network.layers["conv1_2"])
-        conv.forward = lambda x: winograd_conv(x, conv.kernels, conv.bias)  # small as x is
+        conv.forward = lambda x: winograd_conv(x, conv.kernels, conv.bias)  # even for small x
         network = FeatureExtractor(network.preprocess, {**network.layers, "conv1_2": conv})
     content, style = picture(seed=1, height=12, width=10), picture(seed=2, height=12, width=10)
     return make_objective(mode, network, content, style, **settings)
@@ -127,7 +127,7 @@ def group_of(seen, name):
 def test_fake_backward_walks_the_first_block_once_per_loss():
     seen = studied("fake_backward")
     block, image = group_of(seen, "block 1"), group_of(seen, "image")
-    # The pass from relu1_1 enters conv1_1 and relu1_1; the deeper ones all of block 1.
+    # The pass from relu1_1 enters conv1_1 and relu1_1; deeper passes enter all of block 1.
     assert [block.entered(number) for number in range(3)] == [2, *[len(block.nodes)] * 2]
     assert [image.entered(number) for number in range(3)] == [1, 1, 1]
     entered = [group.entered(number) for group in seen.groups for number in range(3)]
@@ -186,7 +186,7 @@ def test_a_closed_form_needs_fewer_nodes():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_trunks_own_backwards_are_entered_in_every_mode(mode):
-    # Both losses at relu2_1 have a pass of their own under fake_backward.
+    # Under fake_backward, each of the two losses at relu2_1 has its own pass.
     entered = 2 if mode == "fake_backward" else 1
     assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
     replaced = studied(mode, pooling="average", winograd=True)
@@ -199,7 +199,7 @@ def test_a_method_that_autograd_does_enter_is_counted(monkeypatch):
     for kind in {type(term.module) for term in watched.terms}:
         monkeypatch.setattr(kind, "backward", lambda self, retain_graph=True: self.loss)
     for term in watched.terms:
-        # A hook on the loss calls the method, which does nothing now.
+        # A hook on the loss calls the method, which the test has replaced by one without effect.
         term.module.register_forward_hook(
             lambda module, *_: (
                 module.loss.register_hook(lambda grad: module.backward() and None) and None

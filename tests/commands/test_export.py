@@ -1,4 +1,4 @@
-"""Style networks as ONNX files: they paint as torch does, and need none of our code."""
+"""Style networks as ONNX files: equal to the torch result, and usable without this package."""
 
 import importlib.util
 import json
@@ -24,7 +24,7 @@ SLIM = Architecture((3, 4, 5), 1)
 
 @pytest.fixture(scope="module")
 def desk(tmp_path_factory):
-    """A folder with networks of one and of two styles, and both as ONNX."""
+    """Return a folder with networks of one and of two styles, and both as ONNX."""
     for name in ("onnx", "onnxscript", "onnxruntime"):
         pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
     folder = tmp_path_factory.mktemp("desk")
@@ -35,7 +35,7 @@ def desk(tmp_path_factory):
     return folder
 
 
-@pytest.mark.slow  # the exporter takes its time
+@pytest.mark.slow  # the exporter is slow
 @pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
 def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
     import onnxruntime
@@ -64,7 +64,7 @@ def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
 @pytest.mark.slow
 @torch.no_grad()
 def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
-    """The first makes of a painting what the second takes as its style; styles can be mixed."""
+    """Check that the first file's output is the second file's style input; styles can be mixed."""
     onnxruntime = pytest.importorskip("onnxruntime")
     network = style_network(SLIM, 0)
     network.encoder = style_encoder(network)

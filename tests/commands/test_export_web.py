@@ -1,4 +1,4 @@
-"""A style network as a folder that any static host serves; tests/docs sees its page at work."""
+"""A style network as a folder for any static web host; tests/docs runs its page in a browser."""
 
 import gzip
 import json
@@ -15,7 +15,7 @@ from styletransfer.settings import ExportConfig
 
 @pytest.fixture
 def given(here, monkeypatch):
-    """A network of two styles, something in place of the runtime, and an exporter without work."""
+    """Return an ExportConfig of a network of two styles; fake the runtime and the exporter."""
     pytest.importorskip("onnxruntime", reason="install the extra: pip install -e '.[onnx]'")
     file.write(
         Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 2), ["oil", "<été>"]

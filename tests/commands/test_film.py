@@ -1,4 +1,4 @@
-"""`film` from command line to file: a film that goes on where it stopped."""
+"""The command `film` from command line to file: a film that resumes where it stopped."""
 
 import json
 from dataclasses import replace
@@ -33,7 +33,7 @@ def source(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def settings(source):
-    """Those of a film but for its style; composed once, which takes longer than painting."""
+    """Return a film's settings without its style; composed once, as composing is slow."""
     words = [f"content={source}", "style=none", "experiment=tiny", "steps=4", "frame_steps=2"]
     return composed("film", *words)
 
@@ -45,7 +45,7 @@ def config(settings, photos):
 
 @pytest.fixture
 def painting(monkeypatch):
-    """What each frame went on from, and whom to call before one is painted."""
+    """Return two lists: the earlier frames given to each frame, and hooks called before each."""
     paint, seen, hooks = FilmPainter.paint, [], []
 
     def watched(painter, content):
@@ -66,8 +66,8 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
     assert made[0].image.shape == (1, 3, 24, 32)
     for number, frame in enumerate(made):
         painted = images.read(tmp_path / "run" / "frames" / f"{number:06d}.png").rgb
-        assert (frame.image - painted).abs().mean() < 0.1  # but for the codec
-        assert (255 * painted).frac().max() > 0.1  # in 16 bits
+        assert (frame.image - painted).abs().mean() < 0.1  # the codec's error
+        assert (255 * painted).frac().max() > 0.1  # the file has 16 bits per sample
     contents = [frame.image for frame in frames_of(source)]
     first, *others = painting[0]
     assert first is None

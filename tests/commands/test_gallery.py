@@ -1,4 +1,4 @@
-"""A gallery of runs: which are found, what the page says of each, and bad input."""
+"""The command `gallery`: the runs found, the page's text on each run, and bad input."""
 
 import re
 from pathlib import Path
@@ -23,7 +23,7 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     runs, unreadable = find_runs([tmp_path])
     assert [each.name for each in runs] == ["9", "10", "deep/inside/2"]
     assert unreadable == []
-    # A run's own folder, and one that is named twice.
+    # A run's own folder may be given; a run that is named twice counts once.
     runs, _ = find_runs([tmp_path / "9", tmp_path])
     assert len(runs) == 3
 

@@ -1,4 +1,4 @@
-"""`mix`: how much of a finished pastiche there shall be, after the fact."""
+"""The command `mix`: blends of a content image and its finished pastiche."""
 
 import json
 from pathlib import Path
@@ -23,7 +23,7 @@ def record(folder, **changes):
 
 @pytest.fixture
 def desk(here):
-    """A folder with the folder `run` of a finished run in it, as `train` leaves it."""
+    """Return a folder that contains `run`, the folder of a finished run of `train`."""
     images.write("photo.png", picture(3, 40, 50))
     images.write("run/content_resized.png", picture(1, 24, 32))
     images.write("run/pastiche.png", picture(2, 24, 32))
@@ -86,7 +86,7 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     ours = images.resize_picture(images.read("content.png"), 24)
     assert (content.alpha - ours.alpha).abs().max() < 0.003
     assert (content.rgb - images.fill_transparent(ours)).abs().max() < 0.003
-    assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits, as of the TIFF
+    assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits per sample, as in the TIFF
     capsys.readouterr()
     assert call(capsys, "mix", "run", "strength=1", "output=y.tiff")[0] == 0
     again, made = images.read("y.tiff"), images.read("new folder/x.tiff")

@@ -1,4 +1,4 @@
-"""One guard for every output of every command: what is read is never written over."""
+"""Outputs of every command: a command never overwrites a file that it reads."""
 
 import os
 from itertools import product
@@ -16,7 +16,7 @@ TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16",
 FILM = ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"]
 MASKS = ["init=start.png", "protect=mask.png", "content_regions=left.png"]
 GIVEN = ["photo.png", "painting.png", "start.png", "mask.png", "left.png"]
-# Command -> its words without output=, what it reads, and how the name of its output ends.
+# Command -> its arguments without output=, the files it reads, and its output's extension.
 CASES = {
     "train": ([*TINY, *MASKS], GIVEN, ".png"),
     "compare": ([*TINY, "rounds=1"], ["photo.png", "painting.png"], ".png"),
@@ -31,7 +31,7 @@ CASES = {
 
 @pytest.fixture
 def desk(here):
-    """A folder with everything that a command reads."""
+    """Return a folder with every file that the commands read."""
     file.write(Path("net.onnx"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
     kept = ("run/pastiche.png", "run/content_resized.png")
     write_pictures(*GIVEN, *kept, height=12, width=16)
@@ -42,7 +42,7 @@ def desk(here):
 
 @pytest.mark.parametrize("case", CASES)
 def test_no_command_writes_over_what_it_reads(case, desk, capsys):
-    """By its own name, through a link, another folder's link, or a second name of the file."""
+    """Check the file's own name, a symbolic link, a path through a linked folder, a hard link."""
     words, read, ending = CASES[case]
     if any(name.endswith(".mp4") for name in read):
         make(desk / "film.mp4", [picture(seed, 36, 48).float() for seed in range(2)])

@@ -17,7 +17,7 @@ TWO = ("style=[a.png,b.png]", "content_regions=labels.png", "region_styles={red:
 
 @pytest.fixture(autouse=True)
 def desk(desk):
-    """A folder with a content image, two styles, labels and a mask of their left halves."""
+    """Write a content image, two styles, labels and a mask of the left half into a folder."""
     write_pictures("content.png", "a.png", "b.png")
     left = np.zeros((24, 32), np.uint8)
     left[:, :16] = 255
@@ -27,7 +27,7 @@ def desk(desk):
 
 @pytest.fixture
 def train(capsys):
-    """Run `train` in this process; return its exit status and what it printed."""
+    """Return a function that runs `train` here and returns its exit status and output."""
     return partial(call, capsys, *TRAIN)
 
 
@@ -39,7 +39,7 @@ def test_a_protected_run_resumes_only_with_its_own_mask(train, monkeypatch):
     settings = (*TWO, "protect=left.png")
     assert train(*settings, "hydra.run.dir=whole")[0] == 0
     made, content = pixels("whole/pastiche.png"), pixels("content.png")
-    assert np.array_equal(made[:, :16], content[:, :16])  # protected, to the byte
+    assert np.array_equal(made[:, :16], content[:, :16])  # exactly the content image
     assert not np.array_equal(made[:, 16:], content[:, 16:])
     with monkeypatch.context() as patch:
         stop_after(4, patch)

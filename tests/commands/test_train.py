@@ -1,4 +1,4 @@
-"""Whole runs: files in, a pastiche out, by the script and by the function that it calls."""
+"""Complete runs of `train`, by the script and by the function `paint`."""
 
 import os
 import re
@@ -18,7 +18,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 def configured(photos, *overrides):
-    """The tiny preset on two pictures."""
+    """Return the tiny preset's TrainConfig for two pictures."""
     content, style = photos
     words = ["experiment=tiny", "snapshot_every=3", f"content={content}", f"style={style}"]
     return composed("train", *words, *overrides)

@@ -1,4 +1,4 @@
-"""Sweeps of `train` by real launchers, in processes of their own: killed, and failed."""
+"""Sweeps of `train` by real launchers in separate processes: killed sweeps and failed jobs."""
 
 import os
 import re
@@ -18,7 +18,7 @@ WORDS = [
     *("experiment=tiny", "content=content.png", "style=style.png", "scales=1"),
     *("optimizer.plateau=0", "checkpoint_every=0.1"),
 ]
-# Every Python that is started runs this first: a run waits after ten steps for the file `go`.
+# Code that each new Python process runs first: a run waits after step 10 for the file `go`.
 WAIT = """
 import os, sys, time
 
@@ -34,7 +34,7 @@ ONE_THREAD = os.environ | {"OMP_NUM_THREADS": "1"}
 
 
 def begin(launcher, *words, environment=ONE_THREAD):
-    """Start a sweep into the folder `sweep`, in a process group of its own."""
+    """Start a sweep with the folder `sweep`, in a new process group; return the process."""
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     swept = ["--multirun", f"hydra/launcher={launcher}", "hydra.sweep.dir=sweep", "resume=auto"]
     command = (*SCRIPT, *WORDS, *words, *swept)
@@ -43,7 +43,7 @@ def begin(launcher, *words, environment=ONE_THREAD):
 
 @pytest.fixture
 def waiting(desk):
-    """An environment in which a run waits after ten steps for the file `go`."""
+    """Return an environment in which a run waits after ten steps for the file `go`."""
     (desk / "start").mkdir()
     (desk / "start/sitecustomize.py").write_text(f"GO = {str(desk / 'go')!r}\n{WAIT}")
     paths = [str(desk / "start"), *filter(None, [os.environ.get("PYTHONPATH")])]
@@ -51,13 +51,13 @@ def waiting(desk):
 
 
 def end(process):
-    """Return its exit status and what it printed."""
+    """Wait for `process` to end; return its exit status and output."""
     printed, _ = process.communicate(timeout=300)
     return process.returncode, printed
 
 
 def wait_for(*names):
-    """Wait until these files are there."""
+    """Wait until the files `names` exist."""
     until(lambda: all(Path(name).exists() for name in names))
 
 
@@ -66,7 +66,7 @@ def status(job):
 
 
 def alone(*words):
-    """The picture of a single run."""
+    """Return the bytes of the pastiche of a single run."""
     subprocess.run([*SCRIPT, *WORDS, *words, "hydra.run.dir=alone"], env=ONE_THREAD, check=True)
     return Path("alone/pastiche.png").read_bytes()
 

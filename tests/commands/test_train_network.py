@@ -1,4 +1,4 @@
-"""Training style networks: the gradient is the objective's, and resumed is uninterrupted."""
+"""The command `train_network`: correct gradients, and resumed runs equal to uninterrupted ones."""
 
 import copy
 from dataclasses import replace
@@ -39,7 +39,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 @pytest.fixture
 def config(here):
-    """A training of a moment, of two styles."""
+    """Return the config of a short training with two styles."""
     write_pictures("oil.png", "wash.png", "photos/a.png", "preview.png", height=32, width=40)
     return TrainNetworkConfig(
         style=["oil.png", "wash.png"],
@@ -65,7 +65,7 @@ def weights_of(network):
 
 @pytest.mark.parametrize("mode", MODES)
 def test_the_gradient_is_that_of_the_same_losses_by_autograd(config, mode):
-    """Gram matrices and features relative to their targets, of each picture in its own style."""
+    """Check the losses, relative to their targets, of each picture in its own style."""
     exact = replace(config, precision="float64", loss_mode=LossModeConfig(mode))
     run = NetworkTraining(prepare(exact))
     contents = torch.cat([picture(seed, 16, 16) for seed in (7, 8, 9)])
@@ -92,7 +92,7 @@ def test_the_gradient_is_that_of_the_same_losses_by_autograd(config, mode):
 
 
 def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
-    """Of the pictures and styles that follow from the seed and the step; the result is the mean."""
+    """Check two steps on the pictures and styles of seed and step; the result is a running mean."""
     strong = layers(style_weight=20.0)
     exact = replace(config, precision="float64", objective=strong, averaging=0.75)
     run = NetworkTraining(prepare(exact))
@@ -136,16 +136,16 @@ def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, 
     assert saved.styles == ["oil", "wash"]
     both = torch.cat([saved.network(shown, torch.eye(2)[n : n + 1]) for n in range(2)], 3)
     preview = images.read(tmp_path / "whole" / "previews" / "step_00004.png").rgb
-    assert (both - preview).abs().max() < 0.005  # half an 8-bit step, and rounding
+    assert (both - preview).abs().max() < 0.005  # half an 8-bit level, and rounding
 
 
 def test_a_training_goes_on_only_with_its_own_recipe(config, tmp_path):
-    """It begins with that network's kernels, and as the blend of all its styles."""
+    """Check that a training with `start` begins as the equal blend of that network's styles."""
     once = replace(config, steps=1)
     trained = train_network(replace(once, learning_rate=0.1), tmp_path / "first")
     with pytest.raises(UserError, match="another layout than network=small"):
         prepare(replace(config, network="small", start=str(trained)))
-    assert prepare(replace(config, start="auto")).start is None  # no tiny one ships
+    assert prepare(replace(config, start="auto")).start is None  # the package has no tiny network
     third = replace(once, style=config.style[0], start=str(trained))
     run = NetworkTraining(prepare(third))
     shown = picture(5, 16, 16).float()

@@ -1,4 +1,4 @@
-"""Several processes, started by torchrun, share one training, and refuse one picture."""
+"""Processes of torchrun share one training of a network; `train` refuses torchrun."""
 
 import os
 from pathlib import Path
@@ -12,7 +12,7 @@ from styletransfer.cli import main as console
 from styletransfer.system.checkpoint import Checkpoint
 
 pytestmark = pytest.mark.slow
-# Three pictures for two processes: one has twice the work of the other.
+# Batches of three pictures for two processes: one process has twice the other's work.
 NETWORK = [
     *("style=[oil.png,wash.png]", "pictures=photos", "preview=preview.png", "style_size=32"),
     *("network=tiny", "steps=10", "batch=3", "crop=16", "precision=float64", "device=cpu"),
@@ -31,13 +31,13 @@ def test_one_picture_is_painted_by_one_process(desk):
     done = torchrun(2, str(ROOT / "scripts" / "train.py"))
     assert done.returncode != 0
     told = "error: train works in one process; start it without torchrun"
-    assert told in done.stderr  # by every process that torchrun did not stop before
+    assert told in done.stderr  # by each process that torchrun has not stopped earlier
     assert {*os.listdir()} == {"content.png", "style.png"}
 
 
 @pytest.fixture
 def alone(desk, capsys):
-    """Two styles, photographs of which one is broken, and what one process makes of them."""
+    """Return the folder of a training by one process, with one broken photograph."""
     names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
     write_pictures(*names, height=32, width=40)
     Path("photos/broken.png").write_text("no picture")
@@ -47,7 +47,7 @@ def alone(desk, capsys):
 
 
 def state_of(folder):
-    """Return the weights, their running mean and Adam's moments, and the number of steps."""
+    """Return the weights, their running mean and Adam's state as one vector, and the step."""
     state = Checkpoint(folder / "checkpoint.pt").load()
     moments = [slot[key] for slot in state["optimizer"]["state"].values() for key in slot]
     tensors = [*state["network"].values(), *state["average"].values(), *moments]
@@ -73,7 +73,7 @@ def test_two_processes_make_the_steps_of_one(alone):
 
 
 def test_stopped_then_killed_then_finished_by_one(alone, capsys):
-    """A signal reaches all at one step; of a dead process the other one tells, at once."""
+    """Check that all processes stop at one step, and that a process reports the other's death."""
     stopped = torchrun(2, "stopped", "train_network", *NETWORK, "hydra.run.dir=both")
     assert stopped.returncode != 0
     assert stopped.stderr.count("error: ") == 1

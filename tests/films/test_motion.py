@@ -1,4 +1,4 @@
-"""Motion: it is found, frames fall on each other where it leads, and only there it counts."""
+"""Motion between frames: optical flow, warping, and the reliability of the flow."""
 
 import itertools
 import sys
@@ -18,7 +18,7 @@ needs_opencv = pytest.mark.skipif(not find_spec("cv2"), reason="needs OpenCV, of
 
 
 def even(across, down):
-    """Return the flow of a camera that moves, in the size of `picture`."""
+    """Return a constant flow (1, 2, 16, 20) in pixels, of the size of `picture`."""
     return torch.tensor([across, down]).double().view(1, 2, 1, 1).expand(1, 2, 16, 20)
 
 
@@ -26,7 +26,7 @@ def test_warping_by_half_a_pixel_is_a_mean():
     image = picture(1)
     moved = warp(image, even(3, -2))
     assert torch.allclose(moved[..., 2:, :-3], image[..., :-2, 3:], atol=1e-12)
-    assert torch.allclose(moved[..., 0, 0], image[..., 0, 3], atol=1e-12)  # as the border
+    assert torch.allclose(moved[..., 0, 0], image[..., 0, 3], atol=1e-12)  # repeats the border
     mean = (image[..., :-1] + image[..., 1:]) / 2
     assert torch.allclose(warp(image, even(0.5, 0))[..., :-1], mean, atol=1e-12)
 
@@ -47,8 +47,8 @@ def root(a, b, c):
 
 @pytest.mark.parametrize("length", [1.0, 20.0])
 def test_hidden_points_and_edges_have_the_papers_bounds(length):
-    """|w + w'|^2 >= 0.01 (|w|^2 + |w'|^2) + 0.5 and |grad w|^2 > 0.01 |w|^2 + 0.002."""
-    error = root(0.99, 0.02 * length, 0.02 * length**2 + 0.5)  # the way back is so much too short
+    """Check |w + w'|^2 >= 0.01 (|w|^2 + |w'|^2) + 0.5 and |grad w|^2 > 0.01 |w|^2 + 0.002."""
+    error = root(0.99, 0.02 * length, 0.02 * length**2 + 0.5)  # backward flow's shortfall
     slope = root(0.99, -0.02 * length, 0.01 * length**2 + 0.002)  # from row 0 to row 1
     for factor, relied in ((0.97, 1.0), (1.03, 0.0)):
         flow = torch.zeros(1, 2, 3, 100, dtype=torch.float64)
@@ -82,7 +82,7 @@ def test_opencv_finds_the_motion(clip, flow):
 
 @needs_opencv
 def test_motion_is_that_of_what_the_eye_sees():
-    """Of two textures, the one in the colour of the larger luma: green before red before blue."""
+    """Check that the texture in the channel of larger luma decides: green, then red, then blue."""
     texture = interpolate(picture(5, 12, 16)[:, :1], (48, 64), mode="bicubic").clamp(0, 1)
     for strong, weak in ((1, 0), (0, 2)):
         image = torch.zeros(1, 3, 48, 64)

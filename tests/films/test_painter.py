@@ -1,4 +1,4 @@
-"""Frames of a film: each goes on from the one before; and how painted films are measured."""
+"""Frames of a film: each starts from the frame before; and measures of flicker and style."""
 
 from dataclasses import replace
 from functools import partial
@@ -29,7 +29,7 @@ def job(content, style):
 
 
 def moving(reliability, across=2):
-    """Motion by whole pixels to the right, believed as far as it is said."""
+    """Return a fake motion_between: a flow of `across` pixels with the given reliability."""
 
     def motion(image, other):
         flow = torch.zeros_like(image[:, :2])
@@ -59,7 +59,7 @@ def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
     assert painter.job_of(picture(10)).styles is following.styles is not None
-    # Nor is the style looked at again.
+    # The style features are kept too: the style image is not read again.
     blind = replace(following.pictures, styles=(torch.zeros(1, 3, 18, 14).double(),))
     known, anew = replace(following, pictures=blind), replace(following, styles=None)
     assert torch.equal(Run(known).complete().image, Run(anew).complete().image)
@@ -73,13 +73,13 @@ def test_after_a_cut_all_begins_anew(job, monkeypatch):
     steady = flicker.Steady(0.9)
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))
-    move(monkeypatch, moving(ALL, 0))  # and goes on from there
+    move(monkeypatch, moving(ALL, 0))  # the next frame is mixed with this one
     expected = flicker.with_contrast_of(0.9 * picture(3) + 0.1 * picture(4), picture(4))
     assert torch.allclose(steady.mixed(picture(2), picture(4)), expected, atol=1e-12)
 
 
 def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
-    """Of the mixture, where motion can be relied on; and no colour leaves [0, 1]."""
+    """Check the mixture, weighted by reliability, and that colours stay in [0, 1]."""
     move(monkeypatch, moving(SOME))
     steady = flicker.Steady(0.6)
     assert torch.equal(steady.mixed(picture(1), picture(2)), picture(2))
@@ -104,7 +104,7 @@ def test_a_share_of_the_frame_before_moved_along_is_kept(monkeypatch):
 
 @pytest.mark.parametrize(("share", "left"), [(0.7, 1.0), (0.2, 0.4), (1.5, 1.5)])
 def test_a_mixture_gets_the_contrast_of_the_frame_by_itself(share, left):
-    """Around its own blur, where it has less; it is doubled at most."""
+    """Check that lower contrast, relative to the blurred mixture, at most doubles."""
     frame = 0.3 + 0.4 * picture(7)
     faded = 0.5 + share * (frame - 0.5)
     blur = partial(blurred, deviation=flicker.NEAR)
@@ -122,7 +122,7 @@ def test_a_pan_stays_sharp(monkeypatch):
 
 
 def still(image, other, share=1.0):
-    """The motion of a camera that stands, relied on so far everywhere."""
+    """Return zero motion with the reliability `share` everywhere."""
     return Motion(torch.zeros_like(image[:, :2]), torch.full_like(image[:, :1], share))
 
 
@@ -131,7 +131,7 @@ def ramp(step, count=7):
 
 
 def test_flicker_and_style_of_each_film(monkeypatch):
-    """Over one frame and over five; of the input no style."""
+    """Check flicker over one and over five frames; the input has no style loss."""
     move(monkeypatch, still)
     films = {"input": ramp(0.0), "painted": ramp(0.1)}
     measured = measuring.measure(films, lambda frame: float(frame.mean()))

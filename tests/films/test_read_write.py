@@ -1,4 +1,4 @@
-"""Films in and out: sizes, times, colours, sound and orientation are kept; trouble is told."""
+"""Reading and writing films: sizes, times, colours, sound, orientation, and errors."""
 
 import re
 import sys
@@ -47,7 +47,7 @@ def difference(first, second):
 
 @pytest.mark.parametrize("extension", CODECS)
 def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
-    """And it names its colours; the source's matrix is another one."""
+    """Check frames, times and colour tags; the source has another colour matrix."""
     colors = 2 * flat((200, 30, 40), (30, 160, 60), (128, 128, 128), (0, 0, 0), (255, 255, 255))
     source = make(tmp_path / "in.mp4", colors, UNEVEN, matrix=BT601)
     with Film(source) as film:
@@ -96,7 +96,7 @@ def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
 
 
 def test_frames_are_upright(tmp_path):
-    """In all eight orientations, twice: from top to bottom is from left to right, turned."""
+    """Check 16 combinations, two for each of the 8 orientations."""
     image = torch.zeros(1, 3, 24, 40)
     image[..., :12, :10], image[..., 12:, 30:] = 1.0, 0.5
     for degrees, across, down in product((0, 90, 180, 270), (False, True), (False, True)):
@@ -141,7 +141,7 @@ def test_all_sound_is_copied_that_the_container_can_hold(tmp_path, caplog):
     ):
         made = make(tmp_path / source, greys(), sound=codecs)
         copies = sounds(rewritten(made, tmp_path / target))
-        shift = float(frames(tmp_path / target)[0].time)  # Matroska shows nothing before 0
+        shift = float(frames(tmp_path / target)[0].time)  # Matroska has no times below 0
         for (name, packets, times), (copied, new, moved) in zip(sounds(made), copies, strict=True):
             assert (copied, new) == (name, packets)
             assert moved == pytest.approx([time + shift for time in times], abs=rounding)
@@ -177,13 +177,13 @@ def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
     assert len(read) == 8
     assert all(frame.image.shape == (1, 3, 26, 34) for frame in read)
     assert all(a.time < b.time for a, b in pairwise(read))
-    film = make(tmp_path / "in.h264", greys(), bf="0")  # which holds no times
+    film = make(tmp_path / "in.h264", greys(), bf="0")  # raw H.264 has no times
     with Film(film) as film:
         assert [frame.time for frame in film.frames()] == [n / film.rate for n in range(10)]
 
 
 def test_what_is_no_film_is_told_in_one_line(tmp_path):
-    with av.open(str(tmp_path / "song.mp3"), "w") as song:  # with its cover
+    with av.open(str(tmp_path / "song.mp3"), "w") as song:  # a song with a cover picture
         track, cover = song.add_stream("libmp3lame", rate=48000), song.add_stream("mjpeg", rate=1)
         cover.width, cover.height, cover.pix_fmt = 16, 16, "yuvj420p"
         cover.disposition = av.stream.Disposition.attached_pic
@@ -206,7 +206,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
 
 
 def test_a_film_without_its_end_is_read_as_far_as_it_goes(tmp_path, monkeypatch):
-    """Cut within its tables, an MP4 may call the frames' packets data in the midst of them."""
+    """Check MP4 files cut inside their tables, where FFmpeg may report packets as data."""
     whole = make(tmp_path / "in.mp4", noise(5), sound=["aac"]).read_bytes()
     for cut in range(1, 1400, 14):
         (tmp_path / "cut.mp4").write_bytes(whole[:-cut])
@@ -223,7 +223,7 @@ def test_a_film_without_its_end_is_read_as_far_as_it_goes(tmp_path, monkeypatch)
 def test_a_film_ends_where_it_is_damaged(tmp_path):
     made = bytearray(make(tmp_path / "in.mp4", noise(20), g="1").read_bytes())
     start, middle = made.index(b"mdat") + 4, len(made) // 2
-    made[start : start + 2000] = bytes(2000)  # as where a recording begins between key frames
+    made[start : start + 2000] = bytes(2000)  # no first key frame
     made[middle : middle + 9000] = bytes(9000)
     (tmp_path / "in.mp4").write_bytes(made)
     seen = []
@@ -279,7 +279,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
 
 @pytest.mark.slow
 def test_a_film_with_a_colour_profile_is_read(tmp_path):
-    """Collecting the frame's side data did."""
+    """Check in a new process, as freeing the frame's side data once crashed Python."""
     profile = ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes()
     Image.new("RGB", (20, 10), "red").save(tmp_path / "still.png", icc_profile=profile)
     code = (

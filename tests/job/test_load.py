@@ -67,7 +67,7 @@ def sources(region):
     return [(source.style, round(source.share, 3)) for source in region.sources]
 
 
-def test_several_styles_are_blended_by_their_weights_and_have_their_own_scales():
+def test_styles_are_blended_by_weight_at_their_own_scales():
     styles = {"style": ["a.png", "b.png", "c.png"], "style_weights": [1.0, 0.0, 3.0]}
     made = pictures(**styles, style_scale=[1.0, 0.5, 0.75])
     assert [tuple(style.shape[2:]) for style in made.styles] == [(24, 32), (12, 16), (18, 24)]
@@ -94,7 +94,7 @@ def test_numbers_that_do_not_fit_are_refused():
     refused("style has no effect: objective.detail_layers names all", style_detail="b.png")
 
 
-def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
+def test_each_style_is_rotated_by_its_own_angle():
     styles = {"style": ["a.png", "b.png"], "style_detail": "c.png"}
     styles["objective"] = layers(detail_layers=["relu1_1"])
     made, still = pictures(**styles, style_rotation=[90.0, 30.0]), pictures(**styles)
@@ -104,7 +104,7 @@ def test_each_style_is_turned_by_its_own_angle_and_the_detail_by_none():
     assert torch.equal(made.styles[2], still.styles[2])
 
 
-def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
+def test_style_regions_are_rotated_and_cut_with_the_style():
     def red(**settings):
         made = pictures(content_regions="labels.png", **settings)
         (region,) = (region for region in made.regions if region.name == "red")
@@ -123,7 +123,7 @@ def test_a_region_of_the_style_is_that_of_one_colour_turned_and_cut_with_it():
     assert float(weights.mean()) == pytest.approx(8 / 24, abs=0.01)
 
 
-def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all():
+def test_a_region_takes_the_styles_that_hold_it():
     made = pictures(content_regions="labels.png")
     assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2
     paint("only_red.png", RED)
@@ -133,7 +133,7 @@ def test_a_region_takes_the_styles_that_hold_it_and_an_undivided_one_is_for_all(
     assert found == {"red": [(0, 0.25), (1, 0.75)], "blue": [(0, 0.25)]}
 
 
-def test_without_their_own_regions_each_region_gets_the_style_that_is_said():
+def test_each_region_gets_the_style_that_is_named():
     detail = layers(detail_layers=["relu1_1"])
     made = pictures(
         **TWO, region_styles={"red": 2, "blue": 1}, style_detail="c.png", objective=detail
@@ -217,7 +217,7 @@ def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     assert caplog.messages == ["content.png: enlarged from 32 x 24 pixels"]
 
 
-def test_a_pyramid_doubles_up_to_the_size_and_its_scales_share_the_steps():
+def test_a_pyramid_doubles_and_its_scales_share_the_steps():
     """With scales=0 only a single scale is below 128; of many scales the finest has most steps."""
     for given, sides in (
         ((512, 1, 100), [512]),
@@ -271,7 +271,7 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
         prepare(replace(config, tile="64"))
 
 
-def test_a_seamless_run_from_a_rolled_picture_ends_in_the_rolled_one(tiny_vgg):
+def test_a_rolled_start_ends_in_the_rolled_picture(tiny_vgg):
     config = texture("content='1:1'", "size=64", "steps=4", "scales=2", "init=content")
     start, ends = picture(1, 64, 64), []
     for shift in (0, 32):

@@ -48,7 +48,7 @@ def test_the_tap_has_autograds_gradients(layout):
     assert torch.autograd.gradgradcheck(lambda x: cosine_tap(x, target), x)
 
 
-def test_a_position_without_features_counts_as_unlike_and_gets_no_gradient():
+def test_a_position_without_features_gets_no_gradient():
     x, target = features().detach(), features().detach()
     x[:, :, 1, 2], target[:, :, 3, 0] = 0, 0
     losses = 1 - cosine_similarity(x, target, dim=1)

@@ -154,7 +154,7 @@ def test_all_modes_agree():
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 
-def test_large_pictures_are_searched_small_and_keep_what_stands_together(monkeypatch):
+def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):
     """Each half of a 1040-pixel image matches the similar half of the style, with few axes too."""
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network = tiny_network(VGG19)

@@ -98,7 +98,7 @@ def test_detail_speaks_at_its_own_layers_only():
     assert found["style/relu1_1"] == detail["style/relu1_1"] != coarse["style/relu1_1"]
 
 
-def test_positions_weigh_by_the_share_of_the_region_in_their_pixels():
+def test_positions_weigh_by_the_regions_share_of_their_pixels():
     found = at_layers(tiny_network(), left(8, 9, 3), ["relu1_1", "relu2_1"])
     assert torch.equal(found["relu1_1"], left(8, 9, 3)[0, 0])
     row = torch.tensor([1.0, 0.5, 0.0, 0.0], dtype=torch.float64)  # the ninth column is left out

@@ -81,7 +81,7 @@ def test_layers(widths, contents, styles):
     check(tiny_network(widths, padding="replicate"), config, noise(61, 45), 16)
 
 
-def test_gradients_add_up_or_leave_the_picture_alone_and_in_bfloat16_point_the_same_way():
+def test_gradients_add_up_and_bfloat16_points_the_same_way():
     network = tiny_network(VGG19).to(memory_format=torch.channels_last)
     given = (network, MODE, Criterion.of(GATYS), noise(40, 35))
     whole, tiled = Objective(*given), TiledObjective(*given, 16)

@@ -63,7 +63,7 @@ def test_colours_within_32_levels_are_not_told_apart():
     assert len(read_regions(far, "labels").names) == 2
 
 
-def test_other_colours_take_the_nearest_and_transparent_pixels_are_in_no_region():
+def test_other_colours_take_the_nearest_region():
     pixels = stripes([WHITE, RED], 15)
     pixels[:, 15] = (255, 120, 120)  # nearer to red
     pixels[2, 2], pixels[3, 2], pixels[4, 2] = (255, 223, 255), (223, 223, 223), (222, 255, 255)
@@ -89,7 +89,7 @@ def test_names_do_not_depend_on_earlier_look_ups():
     assert _css_names()["#0000ff"] == "blue"
 
 
-def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
+def test_blurred_label_edges_take_the_nearest_colour():
     for quality in (50, 95):
         buffer = io.BytesIO()
         drawn(scale=4).resize((192, 128)).save(buffer, "JPEG", quality=quality)
@@ -102,7 +102,7 @@ def test_edges_of_resized_labels_and_of_jpeg_take_the_nearest_colour():
         assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
 
 
-def test_photographs_shades_noise_and_regions_that_are_nowhere_flat_are_asked_about():
+def test_label_pictures_that_are_nowhere_flat_are_refused():
     for name in ("coffee", "rocket", "astronaut", "chelsea"):
         photo = Image.open(ROOT / "assets" / "content" / f"{name}.jpg")
         photo.thumbnail((320, 320))

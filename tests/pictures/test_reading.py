@@ -68,7 +68,7 @@ def refused(path, message):
     assert "\n" not in str(caught.value)
 
 
-def test_eight_bits_are_taken_whatever_the_name_and_the_first_frame(tmp_path):
+def test_eight_bit_files_of_any_name_give_their_first_frame(tmp_path):
     save(tmp_path / "a.jpg", noise(3), format="BMP")
     assert torch.equal(read(tmp_path / "a.jpg").rgb, tensor(noise(3)))
     frames = [Image.new("RGB", (4, 3), colour) for colour in ("#ff0000", "#00ff00")]
@@ -115,7 +115,7 @@ def test_tiff_layouts(tmp_path, bits):
             assert torch.equal(read(path).rgb, tensor(samples)), layout
 
 
-def test_deep_tiff_white_is_zero_and_premultiplied_alpha_is_divided_out(tmp_path):
+def test_deep_tiff_with_white_zero_or_premultiplied_alpha(tmp_path):
     path, grey = tmp_path / "a.tif", noise(1, 16)
     path.write_bytes(tiff(grey[..., 0], photometric="miniswhite"))
     assert torch.equal(read(path).rgb, tensor(65535 - grey).expand(1, 3, -1, -1))

@@ -149,7 +149,7 @@ def test_quarters_only_move_pixels():
         assert np.array_equal(regions.labels, np.rot90(numbers, quarters))
 
 
-def test_values_between_pixels_are_those_of_the_plane_turned_counterclockwise():
+def test_a_plane_is_rotated_counterclockwise():
     """Bicubic resampling keeps a linear gradient, so every value is known."""
     y, x = torch.meshgrid(torch.arange(40) - 19.5, torch.arange(60) - 29.5, indexing="ij")
     plane = Picture((0.5 + x / 200 + y / 300).expand(1, 3, 40, 60))
@@ -164,7 +164,7 @@ def test_values_between_pixels_are_those_of_the_plane_turned_counterclockwise():
         assert (turned - expected)[2:-2, 2:-2].abs().max() < 2e-3
 
 
-def test_the_cut_rectangle_is_the_largest_inside_the_turned_picture():
+def test_the_largest_rectangle_inside_a_rotated_picture():
     """A rectangle with a slightly larger area does not fit inside at any aspect ratio."""
 
     def fits(inner, outer, degrees):

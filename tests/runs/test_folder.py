@@ -1,4 +1,4 @@
-"""What a run has left, read by whoever shows it; and what its result depends on."""
+"""The files of a recorded run: reading them, and the recipe that decides the result."""
 
 import json
 
@@ -94,7 +94,7 @@ def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):
 
 
 def test_a_word_is_no_path_whatever_lies_beside(desk):
-    """As in a folder that holds others called content and noise."""
+    """Check words such as init=noise in a folder that has subfolders of the same names."""
     for name in ("content", "style", "noise", "pretrained", "random", "auto"):
         images.write(f"{name}/picture.png", picture(0, 8, 8))
     for start in ("content", "style", "noise"):

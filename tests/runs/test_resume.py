@@ -1,4 +1,4 @@
-"""Nothing is lost: runs that are stopped, damaged or shared, and what goes on after them."""
+"""Resuming runs that were stopped, damaged, or are in use, without any loss."""
 
 import shutil
 import signal
@@ -19,7 +19,7 @@ pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 
 @pytest.fixture(scope="module")
 def first_desk(tmp_path_factory):
-    """A run of twelve steps, and one like it that was stopped after eight."""
+    """Return a folder with a run of 12 steps, `whole`, and one stopped after 8, `run`."""
     desk = tmp_path_factory.mktemp("first")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(desk)
@@ -38,7 +38,7 @@ def first_desk(tmp_path_factory):
 
 @pytest.fixture
 def begun(first_desk, monkeypatch):
-    """The same in a folder that each test finds as it was."""
+    """Restore the folder of `first_desk` for each test, and return the folder."""
     shutil.rmtree(first_desk)
     shutil.copytree(first_desk.with_name("copy"), first_desk)
     monkeypatch.chdir(first_desk)
@@ -77,7 +77,7 @@ def test_resume_takes_the_runs_settings_from_another_folder(begun, monkeypatch):
 
 
 def test_auto_goes_on_and_ends(begun, capsys):
-    write_pictures("content/new.png", height=8, width=8)  # init=content is no folder
+    write_pictures("content/new.png", height=8, width=8)  # not what init=content means
     words = arguments("resume=auto", "hydra.run.dir=run")
     assert call(*words) == 0
     assert_finished()
@@ -89,7 +89,7 @@ def test_auto_goes_on_and_ends(begun, capsys):
 
 
 def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
-    """The best picture so far, to the byte, and a checkpoint that leads to the whole run's."""
+    """Check that the pictures are equal, and that resuming gives the uninterrupted picture."""
     assert call(*arguments("hydra.run.dir=asked", "stop_after=8")) == 0
     assert f"go on with resume={begun / 'asked'}" in capsys.readouterr().out
     asked, stopped, whole = (Path(name) / "pastiche.png" for name in ("asked", "run", "whole"))
@@ -101,10 +101,10 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
 
 def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
     assert call(*arguments("hydra.run.dir=run", "checkpoint_every=0", "stop_after=1")) == 0
-    assert not list(Path("run").glob("checkpoint*"))  # that of the run before
+    assert not list(Path("run").glob("checkpoint*"))  # the earlier run's checkpoint is removed
     assert call(*arguments("hydra.run.dir=run")) == 0
     assert_finished()
-    Path("run/pastiche.png").unlink()  # finished, and lost
+    Path("run/pastiche.png").unlink()  # lose the picture of a finished run
     assert call("resume=run") == 0
     assert_finished()
 
@@ -122,7 +122,7 @@ def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
 
 
 def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
-    """Whole, but of another program, or made by hand; damaged; or in use."""
+    """Check a foreign checkpoint, an edited one, a damaged one, and a run in use."""
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
     whole = checkpoint.load()
     for wrong in ({"recipe": {}}, whole | {"run": whole["run"] | {"image": "x"}}):
@@ -167,7 +167,7 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
 
 
 def test_signals_while_files_are_written_wait(desk, monkeypatch):
-    """The picture and the checkpoint are whole, however often Ctrl-C is pressed meanwhile."""
+    """Check that picture and checkpoint are complete when signals come while they are written."""
     stop_after(5, monkeypatch, signal.SIGINT)
     write, save = images.write, Checkpoint.save
 
@@ -177,7 +177,7 @@ def test_signals_while_files_are_written_wait(desk, monkeypatch):
         press()
 
     def pressed_while_saving(self, state):
-        assert len(steps_of("run")) == state["run"]["steps"]  # no line is missing after a kill
+        assert len(steps_of("run")) == state["run"]["steps"]  # metrics are written first
         press(signal.SIGINT)
         save(self, state)
         press(signal.SIGINT)
@@ -197,7 +197,7 @@ def test_a_signal_that_comes_too_late_stops_nothing_but_is_told(desk, monkeypatc
 
 
 def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
-    """Loading is finished; then the run is stopped where it was."""
+    """Check that loading completes, and that the run then stops at the same step."""
     load = Checkpoint.load
 
     def pressed(self):
@@ -226,7 +226,7 @@ def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch,
     assert images.read("run/pastiche.png").size == (24, 32)
 
 
-def test_a_picture_that_cannot_be_written_goes_into_the_run_folder(desk, monkeypatch, capsys):
+def test_an_unwritable_picture_goes_into_the_run_folder(desk, monkeypatch, capsys):
     real = images.write
 
     def full(path, *args, **options):

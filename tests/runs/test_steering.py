@@ -1,4 +1,4 @@
-"""A run that is steered: other settings on the way."""
+"""Steering: changes of settings during a run."""
 
 from functools import cache
 from pathlib import Path
@@ -33,7 +33,7 @@ def desk(desk):
 
 
 class Hand:
-    """A guide that steers: step -> function of the recorded run."""
+    """A guide that calls `actions[step]` with the recorded run after that step."""
 
     def __init__(self, actions):
         self.actions, self.seen, self.is_over = dict(actions), [], False
@@ -65,7 +65,7 @@ def resume(folder):
 
 
 REGIONS = {"content_regions": "labels.png", "region_styles": {"red": 1, "blue": 2}}
-# Each part of a job that a change replaces, at each place on a run's way.
+# Name -> the first settings, and step -> change. Each part of a job is replaced once.
 STEERED = {
     "styles, losses, the network": (
         ADAM,

@@ -1,4 +1,4 @@
-"""What watches a run: metrics, snapshots, the progress bar; and what happens when it cannot."""
+"""Watchers of a run: metrics, snapshots and progress bar, also when writing fails."""
 
 import errno
 import sys
@@ -27,7 +27,7 @@ def written(path, steps, done=0):
 
 
 def test_metrics_schema(tmp_path):
-    """Strict JSON, also where a loss is not finite."""
+    """Check that the file is strict JSON, also where a loss is not finite."""
     with Metrics(tmp_path / "metrics.jsonl") as metrics:
         metrics(iterate(1))
         metrics(iterate(2, loss=float("nan")))
@@ -46,7 +46,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
             metrics.flush()
             assert len(metrics_of(tmp_path)) == 1
             metrics(iterate(2))
-            # Twenty pictures of 4096 pixels would be 3 GB.
+            # Waiting lines must not keep pictures: 20 of 4096 x 4096 pixels would take 4 GB.
             assert not any(isinstance(part, Iterate) for line in metrics.waiting for part in line)
             raise KeyboardInterrupt
 
@@ -56,7 +56,7 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
 
 
 def test_metrics_go_on_after_earlier_steps(tmp_path):
-    """What was written after them is written anew, and so is a line that was torn."""
+    """Check that later lines and an incomplete line are replaced."""
     path, made = tmp_path / "metrics.jsonl", METRICS_BATCH + 1
     for done in (0, 3, made, made + 4):
         path.unlink(missing_ok=True)
@@ -107,7 +107,7 @@ def test_the_progress_bar_shows_loss_scale_and_size(capsys):
 
 
 def full(writes):
-    """A standard error that takes so many writes, and nothing after them."""
+    """Return a standard error stream that fails after `writes` writes."""
     ends = chain(repeat(None, writes), repeat(OSError(errno.ENOSPC, "No space left on device")))
     return Mock(spec=["write", "flush"], encoding="utf-8", write=Mock(side_effect=ends))
 

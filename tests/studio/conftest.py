@@ -1,4 +1,4 @@
-"""A studio of a module's tests, with a painter that only pretends; and who watches its runs."""
+"""Fixtures: a studio for each test module, with a fake painter, and a socket that watches runs."""
 
 import pytest
 
@@ -10,7 +10,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    from studios import opened  # here, so that it skips where there is no [studio]
+    from studios import opened  # not at the top: the import skips without the extra [studio]
 
     with opened(folder) as client:
         yield client

@@ -1,4 +1,4 @@
-"""Nobody but the person's own page gets in, whatever they try."""
+"""Access to the studio: only a page with the token, from this address, gets an answer."""
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
@@ -9,7 +9,7 @@ EVERYWHERE = {"/": "GET", "/api/form": "GET", "/static/index.html": "GET", "/api
 
 @pytest.fixture
 def stranger(client):
-    """The same browser without its cookie."""
+    """Yield the test client without its cookie; restore the cookie afterwards."""
     cookie = client.cookies.get(f"studio_{PORT}")
     client.cookies.clear()
     yield client
@@ -22,7 +22,7 @@ def refuses_socket(client, **headers):
         pass
 
 
-def test_the_token_becomes_a_cookie_that_no_script_and_no_other_site_has(stranger):
+def test_the_token_becomes_a_cookie_hidden_from_scripts(stranger):
     answer = stranger.get(f"/?token={TOKEN}", follow_redirects=False)
     assert (answer.status_code, answer.headers["location"]) == (303, "/")
     cookie = answer.headers["set-cookie"].lower()
@@ -48,7 +48,7 @@ def test_without_the_token_nothing(stranger):
 
 
 def test_a_name_that_was_bound_to_this_machine(client):
-    """DNS rebinding: a page of evil.example, which now means 127.0.0.1."""
+    """Simulate DNS rebinding: a page of evil.example whose name resolves to 127.0.0.1."""
     names = ["evil.example", f"evil.example:{PORT}", "127.0.0.1", "localhost:1", ""]
     for host in (*names, f"0.0.0.0:{PORT}"):
         headers = {"host": host, "origin": f"http://{host}"}
@@ -91,7 +91,7 @@ def test_what_every_answer_says_to_the_browser(client):
         assert headers["referrer-policy"] == "same-origin"
 
 
-def test_whoever_is_near_gets_in_only_where_it_is_shared_and_only_with_the_token(tmp_path):
+def test_access_needs_share_and_the_token(tmp_path):
     near = "192.168.7.5"
     with opened(tmp_path, near=[near]) as client:
         headers = {"host": f"{near}:{PORT}", "origin": f"http://{near}:{PORT}"}

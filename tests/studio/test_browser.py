@@ -1,4 +1,4 @@
-"""The page in a real browser: its parts, the whole story on two widths, and for everybody."""
+"""The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
 import re
 from io import BytesIO
@@ -50,7 +50,7 @@ def page(address, visited):
 
 @pytest.fixture
 def fresh(tmp_path, visited):
-    """A page whose runs are its own."""
+    """Yield a page of a new studio, which has no runs of other tests."""
     with served(tmp_path) as address, visited(address) as opened:
         yield opened
 
@@ -65,8 +65,8 @@ def test_first_look_shows_six_controls_and_fits(width, address, visited):
         assert page.complaints == []
 
 
-def test_a_chosen_style_is_seen_at_once_and_compared_with_the_photograph(page):
-    """What the network for any style makes of it stands on the easel before anything is painted."""
+def test_a_chosen_style_is_seen_at_once(page):
+    """Check that the page shows a preview by the network for any style before a run starts."""
     with page.expect_response(lambda answer: "style=style-woodcut" in answer.url) as looked:
         page.click("[data-picker=style] .tile[title=woodcut]")
     page.wait_for_function(IS_SHOWN, arg=looked.value.url)
@@ -96,12 +96,12 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     answer = lambda route: (reply := route.fetch(), late(), route.fulfill(response=reply))  # noqa: E731
     late = lambda: fresh.wait_for_timeout(1000)  # noqa: E731
     fresh.route("**/steer", answer)
-    fresh.enter(WEIGHT, "-1")  # is put back, and it goes on painting
+    fresh.enter(WEIGHT, "-1")  # is refused: the old value returns and the run continues
     fresh.expect(error).to_be_visible()
     fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("0.25")
-    fresh.expect(error).to_be_visible()  # also once the answer has come
+    fresh.expect(error).to_be_visible()  # also after the server has answered
     fresh.expect("#go").to_have_text("Pause")
-    fresh.enter("style_scale", "2")  # a good change takes it away
+    fresh.enter("style_scale", "2")  # an accepted change hides the error
     fresh.expect(error).to_be_hidden()
 
 
@@ -115,7 +115,7 @@ def test_a_look_is_chosen_by_one_tap(page):
     page.expect("#command pre").not_to_contain_text("wasserstein")
 
 
-def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
+def test_each_region_has_its_own_share_of_styles(page):
     page.click("[data-picker=style] .check")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
@@ -134,7 +134,7 @@ def test_several_styles_are_shared_out_and_each_region_has_its_own(page):
     page.expect("#command pre").not_to_contain_text("style_weights")
 
 
-def test_pasted_picture_is_the_photograph_unless_a_picker_has_the_focus(page):
+def test_a_pasted_picture_goes_to_the_picker_with_the_focus(page):
     paste = """() => {
       const clipboard = new DataTransfer();
       clipboard.items.add(new File(["no picture"], "clip.png", { type: "image/png" }));
@@ -146,10 +146,10 @@ def test_pasted_picture_is_the_photograph_unless_a_picker_has_the_focus(page):
     page.locator("[data-picker=style] .add").focus()
     page.evaluate(paste)
     page.expect("[data-control=style] .error").to_contain_text("clip.png")
-    page.complaints.clear()  # of the refusals
+    page.complaints.clear()  # the browser logs the refused uploads
 
 
-def test_a_picture_that_is_waited_for_is_shown_as_busy_and_the_newest_comes_first(page):
+def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
     page.route("**/api/look?*", slow)
     page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
@@ -194,15 +194,13 @@ def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
         page.expect("#divider").to_have_attribute("aria-valuenow", share)
 
 
-def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_new_address(
-    tmp_path, visited
-):
+def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     with served(tmp_path) as address:
         opened = visited(address)
         page = opened.__enter__()
     page.expect("#messages").to_contain_text("does not answer")
     page.expect("#status").to_have_text("Not connected")
-    page.click("#go")  # says the same, once
+    page.click("#go")  # repeats the message; the page shows one copy
     page.expect("#go").not_to_have_attribute("aria-busy", "true")
     page.expect("#messages .message").to_have_count(1)
     with served(tmp_path) as again:
@@ -215,7 +213,7 @@ def test_page_says_when_the_server_is_gone_goes_on_with_the_next_and_tells_of_a_
 
 
 def dab(page):
-    """Set the brush down in the middle of the picture: a finger on a phone, a mouse elsewhere."""
+    """Touch the middle of the picture with the brush: by a tap on a phone, else by the mouse."""
     box = page.locator("#stage").bounding_box()
     x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
     if page.viewport_size["width"] < 500:
@@ -239,7 +237,7 @@ def test_story(width, tmp_path, visited):
         page.expect("#title").to_contain_text("harbour")
         page.expect("#status").to_contain_text("loss ")
         if width > 1000:
-            assert page.evaluate(BOXES) == before  # nothing moves while it is painted
+            assert page.evaluate(BOXES) == before  # no box moves while a run paints
         page.locator(f"[data-control='{WEIGHT}'] input[type=range]").focus()
         page.keyboard.press("ArrowRight")
         page.expect("#command pre").to_contain_text("content_weight=")
@@ -266,22 +264,22 @@ def test_story(width, tmp_path, visited):
         page.expect("#title").to_contain_text("harbour")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.evaluate("localStorage.clear()")  # another port knows as much
+        page.evaluate("localStorage.clear()")  # as on another port, which has no storage
         page.reload()
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(1)
         page.expect("[data-picker=style] .tile[title='harbour.png']").to_have_count(0)
         page.click("[data-picker=content] .tile[title='harbour.png']")
-        page.expect("#command pre").to_contain_text("content=")  # all that was asked is answered
+        page.expect("#command pre").to_contain_text("content=")  # every request is answered
         page.expect("#cost").not_to_have_text("")
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("[data-picker=content] button >> text=Remove")
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
         page.expect("[data-picker=content] .chosen").to_have_text("coffee")
-        page.expect("[data-control=content] :focus").to_have_count(1)  # and not the body
+        page.expect("[data-control=content] :focus").to_have_count(1)  # inside the control
         assert page.complaints == []
 
 
-def test_an_older_result_has_its_own_status_while_another_is_painted(fresh):
+def test_an_older_result_has_its_own_status(fresh):
     fresh.enter("size", "96")
     fresh.unfold("steps", "look")
     fresh.enter("steps", "1")
@@ -318,7 +316,7 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
     fresh.expect("[id=control-steps]").to_have_value("50000")
     fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
     fresh.expect("#status").to_contain_text("of 50000")
-    fresh.enter("style_scale", "2")  # steers, and leaves what is prepared
+    fresh.enter("style_scale", "2")  # steers this run; the next run's settings stay
     fresh.expect("#command pre").to_contain_text("style_scale=2")
     fresh.click("text=the next one")
     fresh.expect("[id=control-steps]").to_have_value("10")
@@ -348,9 +346,9 @@ def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
     held = []
     page.route("**/api/look?*", lambda route: held.append(route))
     slow = lambda route: (page.wait_for_timeout(700), route.continue_())  # noqa: E731
-    page.route("**/api/pictures/content-*side=2048", slow)  # the stage is drawn again meanwhile
+    page.route("**/api/pictures/content-*side=2048", slow)  # the stage is redrawn during the delay
     page.reload()
-    page.expect("#canvas").to_have_js_property("width", 600)  # of coffee
+    page.expect("#canvas").to_have_js_property("width", 600)  # the width of coffee
     held[-1].continue_()
 
 

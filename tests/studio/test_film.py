@@ -1,4 +1,4 @@
-"""Films on the page: kept, looked at, painted by the network, played."""
+"""Films in the studio: uploads, previews, painting by a style network, and playback."""
 
 import io
 import shlex
@@ -25,7 +25,7 @@ def client(folder):
 
 @pytest.fixture(scope="module")
 def film(client, tmp_path_factory):
-    """The id of a film of four frames with a tone."""
+    """Return the id of an uploaded film of four 32 x 48 frames with a sound track."""
     path = tmp_path_factory.mktemp("film") / "walk.mp4"
     make(path, [picture(seed, 32, 48) for seed in range(4)], sound=("aac",))
     sent = client.post(
@@ -41,27 +41,25 @@ def frames(data, path):
         return [frame.image for frame in film.frames()], len(container.streams.audio)
 
 
-def test_a_film_is_painted_shown_and_played_and_its_command_makes_the_same(
-    client, socket, film, tmp_path
-):
+def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     style = io.BytesIO()
     Image.radial_gradient("L").convert("RGB").save(style, "PNG")
     style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
     settings = {**TINY, "content": film, "style": [style]}
     told = client.post("/api/check", json={"settings": settings}).json()
-    assert "width" not in told  # what a network needs is not known
+    assert "width" not in told  # a style network has no cost estimate
     asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
     assert seen[-1]["current"]["status"] == "finished", seen[-1]["message"]
     steps = [one["step"] for one in seen if one["type"] == "progress" and one["id"] == id]
-    assert (steps, steps[-1]) == (sorted(steps), 4)  # a page gets the latest alone
+    assert (steps, steps[-1]) == (sorted(steps), 4)  # a page may miss older messages
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
-    for key in ("steps", "scales"):  # which the network does not know
+    for key in ("steps", "scales"):  # a style network has no such settings
         del settings[key]
     assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
     assert run["command"] == told["command"]
-    assert " input=/" in run["command"]  # a plain name has no quotes
+    assert " input=/" in run["command"]  # a path without special characters is not quoted
     answer = client.get(f"/api/runs/{id}/film", headers={"range": "bytes=0-99"})
     assert (answer.status_code, len(answer.content)) == (206, 100)
     painted, tracks = frames(client.get(f"/api/runs/{id}/film").content, tmp_path / "a.mp4")
@@ -99,14 +97,14 @@ def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     assert "is a playlist" in playlist.json()["error"]
 
 
-def test_a_film_that_is_killed_is_seen_as_stopped_and_can_be_removed(folder, client, film, socket):
+def test_a_killed_film_is_shown_as_stopped(folder, client, film, socket):
     id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
     act(client, id, "pause")
     watch(socket, status("paused", id=id))
     act(client, id, "steer", 409, settings=TINY)
     (killed := folder / "killed").mkdir()
     shutil.copytree(folder / id / ".hydra", killed / ".hydra")
-    shutil.copy(folder / id / "run.json", killed)  # as a killed one leaves it
+    shutil.copy(folder / id / "run.json", killed)  # the files that a killed run leaves
     run = next(run for run in client.get("/api/runs").json() if run["id"] == "killed")
     assert (run["status"], run["is_film"], run["width"]) == ("stopped", True, None)
     assert run["command"].startswith("styletransfer apply ")

@@ -1,4 +1,4 @@
-"""What the page asks for: the form, the command line that it comes to, and what is refused."""
+"""The form of the page: its controls, the command line for its settings, and its errors."""
 
 import shlex
 
@@ -14,7 +14,7 @@ from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 
-# Never the page's to choose: they name files, or folders.
+# Settings that the page must not offer: paths, style_regions, and the device.
 FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "device"]
 
 
@@ -25,7 +25,7 @@ def check(client, **settings):
 
 
 def typed(said):
-    """The settings that a command line comes to."""
+    """Return the TrainConfig of the command line in `said["command"]`."""
     words = shlex.split(said["command"])
     assert words[:2] == ["styletransfer", "train"]
     return composed("train", *parse(words[2:], TrainConfig).overrides)
@@ -85,7 +85,7 @@ def test_the_command_line_is_the_very_settings(client):
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
-def test_settings_that_no_run_could_have_are_told_beside_their_controls(client, monkeypatch):
+def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch):
     monkeypatch.setattr(load, "free_bytes", lambda device: 2.0**33)
     for key, value, said in (
         ("size", -5, "must be 1 or more"),
@@ -101,7 +101,7 @@ def test_settings_that_no_run_could_have_are_told_beside_their_controls(client, 
 
 
 def test_what_a_picture_costs_is_told_before_it_is_painted(client):
-    """Its pixels, its memory, and its time once a step has been timed; more where more is asked."""
+    """Check the told size, memory and time; the time is None until a step has been timed."""
     queue = client.app.state.studio.queue
     costs = []
     for size, queue.pace in ((256, None), (256, 1e-6), (2048, 1e-6)):

@@ -1,4 +1,4 @@
-"""Runs that are really painted: watched, steered, stopped, taken up again, and made once more."""
+"""Runs with the real painter: watched, steered, stopped, resumed, and repeated by command."""
 
 import io
 import os
@@ -27,7 +27,7 @@ def client(folder):
 
 @pytest.fixture(scope="module")
 def finished(client):
-    """The id of a run, and what was told while it was painted."""
+    """Return the id of a finished run and the messages that were sent during the run."""
     with client.websocket_connect(LIVE) as socket:
         id = submit(client, **TINY, color="content_luminance")
         return id, watch(socket, status("finished", id=id))
@@ -42,7 +42,7 @@ def shown(client, id):
 
 
 def made_by(command, folder):
-    """The bytes of the picture that a command line makes."""
+    """Run a command line in `folder`; return the bytes of the pastiche it writes."""
     words = shlex.split(command)[2:]
     script("train")([*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
     return (folder / "pastiche.png").read_bytes()
@@ -86,7 +86,7 @@ def test_downloads_are_as_good_as_the_run(client, finished, folder):
 @pytest.mark.slow
 def test_a_steered_run_keeps_its_last_settings(client, socket, folder):
     id = submit(client, **TINY)
-    act(client, id, "pause")  # before it can be over
+    act(client, id, "pause")  # before the run can finish
     watch(socket, status("paused"))
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
     act(client, id, "steer", settings={**changed, "objective.content_weight": 5})
@@ -122,7 +122,7 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
     act(client, id, "stop")
     watch(socket, status("stopped"))
-    script("train")([f"resume={folder / id}", "dry_run=true"])  # which reads its settings
+    script("train")([f"resume={folder / id}", "dry_run=true"])  # a dry run reads the run's settings
     assert "96 x 64" in capsys.readouterr().out
 
 
@@ -138,13 +138,13 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
         refused = client.post("/api/queue", json={"settings": TINY | wrong})
         assert (refused.status_code, refused.json()["key"]) == (422, key)
         assert refused.json()["error"].startswith(words)
-    submit(client, **TINY, protect="style-oil")  # as only reading it all tells
+    submit(client, **TINY, protect="style-oil")  # found only when the mask is read
     told = watch(socket, lambda m: m["type"] == "message")[-1]
     assert (told["key"], set(folder.iterdir())) == ("protect", before)
 
 
 @pytest.mark.slow
-def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path, monkeypatch):
+def test_the_run_of_a_killed_painter_is_shown_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
     studio = opened(tmp_path, painter.main, processes=True)
     with studio as client, client.websocket_connect(LIVE) as socket:
@@ -154,7 +154,7 @@ def test_a_painter_that_is_killed_leaves_a_run_that_is_shown_as_stopped(tmp_path
         os.kill(worker._process.pid, signal.SIGKILL)
         told = watch(socket, lambda m: m["type"] == "message")[-1]
         assert "was killed" in told["error"]
-        assert read_run(tmp_path / id).status == "running"  # no time to say otherwise
+        assert read_run(tmp_path / id).status == "running"  # no time for another status
         run = shown(client, id)
         assert (run["status"], run["width"], run["has_preview"]) == ("stopped", None, True)
         with Image.open(io.BytesIO(client.get(f"/api/runs/{id}/picture").content)) as preview:

@@ -1,4 +1,4 @@
-"""Uploads: what is kept, under which name, and what is refused before it costs anything."""
+"""Uploads: the files kept, their names, and the uploads that are refused early."""
 
 import io
 import json
@@ -27,7 +27,7 @@ def upload(client, data, name="photo.png", purpose="style"):
 
 
 def left(folder):
-    """The names of the files of uploads."""
+    """Return the sorted names of the files in the upload folder."""
     uploads = folder / "pictures"
     return sorted(path.name for path in uploads.iterdir()) if uploads.is_dir() else []
 
@@ -59,7 +59,7 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     with opened(folder) as restarted:
         assert first in restarted.get("/api/pictures").json()
         assert restarted.post(f"/api/pictures/{first['id']}/delete").status_code == 200
-    assert "immutable" in small.headers["cache-control"]  # the browser keeps it
+    assert "immutable" in small.headers["cache-control"]  # lets the browser cache the picture
 
 
 def test_the_servers_own_names(client, folder):
@@ -72,7 +72,7 @@ def test_the_servers_own_names(client, folder):
     assert all(set(path.split(".")[0]) <= set("0123456789abcdef") for path in left(folder))
 
 
-def test_what_is_no_picture_is_refused_in_the_words_of_the_command_line(client, folder):
+def test_an_unreadable_upload_is_refused_as_on_the_command_line(client, folder):
     before = left(folder)
     for data, said in {
         b"This is text.\n" * 9: "in none of the formats JPEG, PNG",
@@ -158,7 +158,7 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
     with opened(tmp_path, processes=True) as client:
         added = upload(client, photo(7)).json()
         client.portal.call(reader.kill, client.app.state.studio.reader._pool)
-        for _ in range(3):  # the one that died of it, and those after
+        for _ in range(3):  # the first request finds the dead reader
             answer = client.get(f"/api/pictures/{added['id']}?side=320")
             if answer.status_code == 200:
                 break
@@ -167,7 +167,7 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
 
 
 def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
-    """In several styles by their shares; what is no look is refused."""
+    """Check previews in one and several styles, by their shares, and the errors of bad requests."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
     content = upload(client, photo(90, 40, 600)).json()["id"]
     paths = [str(folder / "pictures" / id) for id in ids]
@@ -178,7 +178,7 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         painted = Painter(config).paint(small)
         made = client.get("/api/look", params={"content": content, "style": ids, "share": shares})
         with Image.open(io.BytesIO(made.content)) as image:
-            assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's
+            assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's error
     one = {"content": content, "style": ids[:1]}
     for wrong in ({"style": []}, {"share": [1, 2]}, {"share": [0]}, {"share": ["a"]}):
         refused = client.get("/api/look", params={**one, **wrong})

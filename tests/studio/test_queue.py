@@ -1,4 +1,4 @@
-"""Runs in the queue: one at a time, the others in their turn; a painter that dies; who watches."""
+"""The queue: one run paints at a time, the others wait; a dead painter; viewers of runs."""
 
 import asyncio
 import multiprocessing
@@ -43,7 +43,7 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     run = watch(socket, status("finished"))[-1]["current"]
     assert run["loss"] == 2.5
     act(client, id, "pause", 409)
-    assert not (tmp_path / id).exists()  # the painter wrote nothing into it
+    assert not (tmp_path / id).exists()  # an empty run folder is removed
 
 
 def test_runs_wait_for_their_turn(client, socket, tmp_path):
@@ -62,7 +62,7 @@ def test_runs_wait_for_their_turn(client, socket, tmp_path):
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))
-    for _ in range(2):  # the same refusal again is another one
+    for _ in range(2):  # each refusal sends its own message
         act(client, id, "steer", settings=SETTINGS | {"size": 3})
         told = watch(socket, lambda m: m["type"] == "message")[-1]
         assert (told["error"], told["key"]) == ("size=3 is too small", "size")
@@ -75,7 +75,7 @@ def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
         act(client, "2026-01-01_00-00-00", action, 409, settings={})
 
 
-def test_a_complaint_about_a_picture_calls_it_by_its_name_beside_its_control(tmp_path):
+def test_an_error_names_the_picture_beside_its_control(tmp_path):
     def blind(pipe):
         orders = Orders(pipe)
         while (order := orders.next_run()) is not None:
@@ -121,8 +121,8 @@ def test_the_folder_may_vanish(client, socket, tmp_path):
     assert client.get("/api/runs").json() == []
 
 
-def test_a_wish_waits_for_its_run_and_of_several_steerings_only_the_last_is_done():
-    """Also where the run before is only left because of it."""
+def test_only_the_last_of_several_steerings_is_done():
+    """Check that a later run's orders wait, and that the last steering replaces earlier ones."""
     near, far = multiprocessing.Pipe()
     for word in ("a steer", "c steer", "a steer", "a pause", "b paint", "b pause"):
         near.send(dict(zip(("id", "type"), word.split(), strict=True)))
@@ -147,7 +147,7 @@ def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
         iterate = SimpleNamespace(step=step, steps=8, scale=1)
         clock.step(run, iterate)
         left.append(clock.left(run, iterate))
-        now[0] += 100.0  # it is paused
+        now[0] += 100.0  # the run is paused
         clock.go_on()
     assert left == [9.0 * (3 * 4 + 4 * 16) / 4, 1.0 * (2 * 4 + 4 * 16) / 4]
     assert clock.seconds == 10.0

@@ -1,4 +1,4 @@
-"""The studio as a process: how it begins, how it ends, and what is left then."""
+"""The studio as a process: its start, its end, and the files it leaves."""
 
 import signal
 import socket
@@ -82,11 +82,11 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     head = f"POST /api/pictures?name=a HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
     head += f"Cookie: {cookie}\r\nContent-Length: 999"
     with socket.create_connection(("127.0.0.1", studio.port)) as wire:
-        wire.sendall(f"{head}\r\n\r\nhalf".encode())  # and goes
+        wire.sendall(f"{head}\r\n\r\nhalf".encode())  # and closes before the upload is complete
     assert studio.client.get("/api/pictures").status_code == 200
     _, out, err = studio.end(signal.SIGTERM)
     assert "open the address yourself" in out
-    assert err == "error: interrupted\n"  # no traceback of the upload
+    assert err == "error: interrupted\n"  # no traceback for the broken upload
 
 
 def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
@@ -121,7 +121,7 @@ def test_it_is_shared_in_private_networks_alone(monkeypatch, capsys):
 
 
 @pytest.mark.slow
-def test_a_shared_studio_listens_there_too_and_says_what_that_means(start):
+def test_a_shared_studio_tells_who_may_come_in(start):
     try:
         near = serve._private_addresses()
     except UserError:

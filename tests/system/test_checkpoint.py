@@ -1,4 +1,4 @@
-"""Checkpoints, files and folders: whole or not at all, verified, and of one run at a time."""
+"""Checkpoints, files and folders: complete writes, verified reads, one run per folder."""
 
 import json
 import math
@@ -22,7 +22,7 @@ REFUSED = "is damaged, or no checkpoint of this version; start afresh"
 
 @pytest.fixture
 def file(tmp_path):
-    """A checkpoint at step 3."""
+    """Return a saved checkpoint at step 3."""
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
     checkpoint.save(STATE)
     return checkpoint
@@ -87,7 +87,7 @@ def test_a_full_disk_costs_nothing_but_the_checkpoint(file, tmp_path, monkeypatc
 
 
 def test_when_a_save_is_due(tmp_path, monkeypatch):
-    """After `every` seconds, and never for more than one twentieth of the time."""
+    """Check that saves come every `every` seconds and take at most 1/20 of the time."""
     now, takes = [100.0], iter([1, 10, 0])
     monkeypatch.setattr(time, "monotonic", lambda: now[0])
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt", every=60)
@@ -128,7 +128,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     with files.atomic(link) as written:
         written.write_bytes(b"new")
     assert (target.read_bytes(), link.is_symlink()) == (b"new", True)
-    # What a killed writer has left is removed, and nothing else.
+    # Only the temporary file of a killed writer is removed.
     (tmp_path / "half").rename(temporary)
     names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
     for name in names:
@@ -147,7 +147,7 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_are_kept_and_json_has_no_word_for_what_is_not_finite(tmp_path):
+def test_lines_are_kept_and_json_has_no_infinite_numbers(tmp_path):
     path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
     path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
     files.keep_lines(path, lambda line: line["step"] == 1)

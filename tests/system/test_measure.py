@@ -1,4 +1,4 @@
-"""Time, memory and calls, measured; the table that shows such numbers; and precisions."""
+"""Measurements of time, memory and calls; tables of numbers; and precisions."""
 
 import pytest
 import torch
@@ -60,9 +60,9 @@ def test_columns_are_padded_and_numbers_set_right():
 
 @pytest.fixture
 def processor(monkeypatch):
-    """Give the processor some units; return what sets them."""
+    """Return a function that sets the instruction sets which the processor reports."""
 
-    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)  # as CI sets it
+    monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)  # CI sets this variable
 
     def has(**units):
         monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
@@ -91,7 +91,7 @@ def test_units_for_bfloat16(processor, monkeypatch):
         processor(**units)
         assert describe_machine(CPU, torch.float32)["instructions"] == told
         assert choose_precision("auto", CPU) == auto
-    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # which leaves them unused
+    monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # disables the bfloat16 instructions
     assert choose_precision("auto", CPU) == torch.float32
 
 

@@ -1,4 +1,4 @@
-"""How much memory is free, what keeps it, and which errors mean that there is none."""
+"""Free memory, freed memory that the process keeps, and out-of-memory errors."""
 
 import ctypes
 import platform
@@ -33,7 +33,7 @@ def test_other_systems_keep_their_own_heap(monkeypatch):
 
 @pytest.fixture
 def machine(monkeypatch):
-    """A machine with 9000 bytes of free memory."""
+    """Pretend that the machine has 9000 bytes of free memory."""
     here = SimpleNamespace(available=9000)
     monkeypatch.setattr(psutil, "virtual_memory", lambda: here)
 
@@ -57,7 +57,7 @@ def test_control_groups(machine, tmp_path):
         "sys/fs/cgroup/outer/inner/memory.current": "600\n",
     }
     root = files(tmp_path, told)
-    # The outer group's limit binds; its page cache would be given back.
+    # The outer group's limit applies; its inactive page cache counts as free.
     assert available_memory(root) == 1000 - 700 + 200
 
 

@@ -1,4 +1,4 @@
-"""One process among those of a job: its place, device and share, and what it is told."""
+"""A process of a torchrun job: its rank, device, share of the work, and errors."""
 
 import math
 import re
@@ -26,7 +26,7 @@ def put(monkeypatch, *values):
 
 def test_without_torchrun_a_process_is_alone(monkeypatch):
     put(monkeypatch)
-    monkeypatch.setenv("WORLD_SIZE", "8")  # as some schedulers have it
+    monkeypatch.setenv("WORLD_SIZE", "8")  # some schedulers set this variable
     assert place() == Place(0, 1, 0, 1)
     with joined(torch.device("cpu")) as job, stop_on_signals() as stop:
         tensor = torch.tensor([1.0, 2.0])

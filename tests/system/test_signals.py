@@ -1,4 +1,4 @@
-"""Signals: raised where nothing can be lost, and kept until then."""
+"""Signals: held while work must complete, and raised afterwards."""
 
 import signal
 import threading
@@ -27,7 +27,7 @@ def test_a_signal_raises_at_once_each_time(number):
             assert stopped.value.status == 128 + number
             assert isinstance(stopped.value, KeyboardInterrupt)
     with stop_on_signals(), signals_held(), interruptible():
-        assert stop.asked is None  # what was asked once is not asked again
+        assert stop.asked is None  # an earlier signal is not repeated
 
 
 def test_what_is_held_is_finished_but_for_interruptible_parts():
@@ -62,7 +62,7 @@ def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
             pytest.fail("not reached")
 
 
-def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
+def test_handlers_are_restored_and_ignored_signals_stay():
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)
     before = [signal.getsignal(number) for number in STOPPING]
@@ -75,7 +75,7 @@ def test_handlers_are_put_back_and_an_ignored_signal_stays_ignored():
 
 
 def test_another_thread_has_no_signals():
-    """It neither installs handlers nor holds those of the main thread."""
+    """Check that another thread sets no handlers and does not hold the main thread's signals."""
     before = [signal.getsignal(number) for number in STOPPING]
     inside, leave, seen = threading.Event(), threading.Event(), []
 

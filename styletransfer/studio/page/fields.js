@@ -24,7 +24,7 @@ function scaleOf({ min, max, step, log }) {
   return {
     range: { min: 0, max: NOTCHES, step: 1 },
     place: (number) => (NOTCHES * Math.log(Math.max(min, number) / min)) / span,
-    number: (place) => Number((min * Math.exp((place / NOTCHES) * span)).toPrecision(2)),
+    number: (place) => Number((min * Math.exp((place / NOTCHES) * span)).toPrecision(3)),
   };
 }
 
