@@ -139,15 +139,19 @@ def test_only_the_last_of_several_steerings_is_done():
 def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(guide, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(guide, "STEP", 4)
     scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
     run, clock = SimpleNamespace(scales=scales), guide.Clock()
     left = []
-    for step, seconds in ((1, 9.0), (2, 1.0)):  # the first step of a scale is slow
+    for step, seconds in (
+        (1, 9.0),
+        (2, 1.0),
+    ):  # a scale's first step is left out
         now[0] += seconds
         iterate = SimpleNamespace(step=step, steps=8, scale=1)
         clock.step(run, iterate)
         left.append(clock.left(run, iterate))
         now[0] += 100.0  # the run is paused
         clock.go_on()
-    assert left == [9.0 * (3 * 4 + 4 * 16) / 4, 1.0 * (2 * 4 + 4 * 16) / 4]
+    assert left == [None, 1.0 * (2 * (4 + 4) + 4 * (4 + 16)) / (4 + 4)]
     assert clock.seconds == 10.0
