@@ -23,11 +23,8 @@ from styletransfer.commands.train_network.command import main, train_network
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, generator_at
 from styletransfer.errors import UserError
-from styletransfer.job.load import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
-from styletransfer.networks.encoder import moments, norms, style_features
-from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
@@ -194,13 +191,3 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_settings_are_named(config, tmp_path):
     check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
-
-
-@torch.no_grad()
-def test_one_style_starts_as_any_paints_it(config):
-    one = replace(config, network="small", style="oil.png", start="any")
-    start, network = file.read(network_file("any")).network, NetworkTraining(prepare(one)).network
-    features = style_features(torch.device("cpu"), torch.float32)
-    row = start.encoder(moments(features, style_image("oil.png", 24, 8)))
-    initial = torch.cat([each for norm in norms(network) for each in (norm.scale, norm.shift)], 1)
-    assert relative_error(initial, row) < 1e-6

@@ -2,7 +2,6 @@
 
 import re
 import sys
-from contextlib import suppress
 from fractions import Fraction
 from itertools import pairwise, product
 from unittest.mock import Mock
@@ -14,7 +13,6 @@ from helpers import check_error, largest_file
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.films import read
 from styletransfer.films.read import Film
 from styletransfer.films.write import CODECS, FilmWriter, check_writable
 
@@ -186,21 +184,6 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
         ("none.mkv", "none.mkv is a film without frames"),
     ):
         check_error(re.escape(message), Film, tmp_path / name)
-
-
-def test_a_film_without_its_end_is_read_as_far_as_it_goes(tmp_path, monkeypatch):
-    """Check MP4 files cut inside their tables, where FFmpeg may report packets as data."""
-    whole = make(tmp_path / "in.mp4", noise(5), sound=["aac"]).read_bytes()
-    for cut in range(1, 1400, 14):
-        (tmp_path / "cut.mp4").write_bytes(whole[:-cut])
-        with suppress(UserError):
-            assert len(frames(tmp_path / "cut.mp4")) <= 5
-
-    def unknown(*args):
-        raise av.error.OSError(95, "Operation not supported")
-
-    monkeypatch.setattr(read.Film, "_upright", unknown)
-    check_error(r"in\.mp4 has a frame that is no picture \(Operation", frames, tmp_path / "in.mp4")
 
 
 def test_a_film_ends_where_it_is_damaged(tmp_path):

@@ -7,18 +7,15 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import (
-    call,
-    check_error,
     picture,
-    refusal,
     style_network,
     write_pictures,
 )
 
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
-from styletransfer.settings import FeaturesConfig, ObjectiveConfig
-from tools.judge.command import judge, main, run
+from styletransfer.settings import FeaturesConfig
+from tools.judge.command import run
 from tools.judge.config import JudgeConfig, PairConfig
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -72,20 +69,3 @@ def test_each_content_is_judged_in_each_style_of_a_network(of_networks):
             errors = row[column]["errors"]
             assert row[column]["J"] == pytest.approx(sum(errors.values()) - 0.9 * errors["relu5_1"])
             assert (row[column]["seconds"] > 0) == (column != "content")
-
-
-def test_bad_input_is_one_line_and_leaves_nothing(config, of_networks, capsys):
-    images.write(Path("thin.png"), picture(0, 8, 40))
-    twice, thin = (PairConfig(name, "photos/a.png") for name in ("photos/a.png", "thin.png"))
-    for good, changes, message in (
-        (config, {"objective": ObjectiveConfig(content_weight=1e9)}, "no better"),
-        (config, {"pairs": [twice]}, "a x a: content and style are one"),
-        (config, {"pairs": [thin]}, r"thin\.png comes down to 40 x 8 pixels"),
-        (of_networks, {"networks": "photos/a.png"}, r"photos/a\.png is no style network"),
-        (of_networks, {"networks": ["net.safetensors"] * 2}, "the second that knows the style"),
-        (of_networks, {"styles": "styles/oil.png"}, "styles holds no picture called wash"),
-    ):
-        check_error(message, judge, replace(good, **changes), Path("run"), print)
-    assert not Path("run").exists()
-    assert "\nsteps=100 " in call(capsys, "--help", run=main)[1].out
-    assert "no weights file at gone" in refusal(capsys, "vgg19.weights=gone.pth", run=main)
