@@ -25,23 +25,21 @@ def make(
     aspect=None,
     matrix=BT709,
     said=None,
-    transfer=BT709,
-    start=0.0,
     **options,
 ):
     """Write images (1, 3, H, W) with even sides as a film; return its path.
 
     Frames come at `times` in seconds, or 10 per second. `sound` lists codecs, one track each.
     `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The colour
-    matrix is `matrix`; the file declares `said`. All times are shifted by `start` seconds.
+    matrix is `matrix`; the file declares `said`.
     """
-    with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
+    with av.open(str(path), "w") as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
         stream.height, stream.width = images[0].shape[2:]
         stream.pix_fmt = "yuv420p"
         context = stream.codec_context
         context.time_base, context.sample_aspect_ratio = TICK, aspect or 1
-        context.color_range, context.color_trc, context.colorspace = 1, transfer, said or matrix
+        context.color_range, context.color_trc, context.colorspace = 1, BT709, said or matrix
         if rotation is not None:
             stream.set_display_rotation(*rotation)
         tracks = [film.add_stream(name, rate=48000, layout="mono") for name in sound]

@@ -33,7 +33,7 @@ class Tags(HTMLParser):
         return [attributes[name] for _, attributes in self.seen if name in attributes]
 
 
-def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", choices=None):
+def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished"):
     """Write the folder of a run of three steps whose last total loss is `total`."""
     (folder / ".hydra").mkdir(parents=True)
     images.write(folder / "pastiche.png", picture(seed=len(settings)))
@@ -45,7 +45,7 @@ def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished", cho
         for step, loss in ((1, total), (2, total / 2), (3, total / 5))
     ]
     (folder / "metrics.jsonl").write_text("".join(json.dumps(line) + "\n" for line in lines))
-    hydra = {"hydra": {"job": {"name": "train"}, "runtime": {"choices": choices or {}}}}
+    hydra = {"hydra": {"job": {"name": "train"}, "runtime": {"choices": {}}}}
     (folder / ".hydra/hydra.yaml").write_text(json.dumps(hydra))  # JSON is YAML, too
     typed = [f"{key}={value}" for key, value in settings.items()]
     (folder / ".hydra/overrides.yaml").write_text(json.dumps(typed))

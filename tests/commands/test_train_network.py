@@ -23,8 +23,11 @@ from styletransfer.commands.train_network.command import main, train_network
 from styletransfer.commands.train_network.prepare import prepare
 from styletransfer.commands.train_network.trainer import NetworkTraining, generator_at
 from styletransfer.errors import UserError
+from styletransfer.job.load import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
+from styletransfer.networks.encoder import moments, norms, style_features
+from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, LossModeConfig, TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
@@ -180,9 +183,6 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
     ({"pictures": "no such folder"}, "is not a folder"),
-    ({"preview": "none.png"}, "none.png does not exist"),
-    ({"style": []}, "style names no picture"),
-    ({"objective": layers(style_layers=["relu9_9"])}, "unknown layer relu9_9"),
     ({"objective": DEEP, "crop": 8}, "crop=8 must be at least 16"),
     ({"objective": DEEP, "style_size": 16}, "oil.png comes down to 16 x 13 pixels"),
 ]
@@ -191,3 +191,13 @@ BAD: list[tuple[dict[str, Any], str]] = [
 def test_bad_settings_are_named(config, tmp_path):
     check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
+
+
+@torch.no_grad()
+def test_one_style_starts_as_any_paints_it(config):
+    one = replace(config, network="small", style="oil.png", start="any")
+    start, network = file.read(network_file("any")).network, NetworkTraining(prepare(one)).network
+    features = style_features(torch.device("cpu"), torch.float32)
+    row = start.encoder(moments(features, style_image("oil.png", 24, 8)))
+    initial = torch.cat([each for norm in norms(network) for each in (norm.scale, norm.shift)], 1)
+    assert relative_error(initial, row) < 1e-6

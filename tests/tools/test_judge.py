@@ -1,4 +1,4 @@
-"""The judge of feature networks and style networks: its figures, files and errors."""
+"""The judge of feature networks and style networks: its figures and files."""
 
 import json
 from dataclasses import replace
@@ -6,11 +6,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import (
-    picture,
-    style_network,
-    write_pictures,
-)
+from helpers import picture, style_network, write_pictures
 
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
@@ -33,15 +29,6 @@ def config(desk):
     return JudgeConfig(pairs=pairs, bundled=bundled, vgg19=RANDOM, **settings)
 
 
-@pytest.fixture
-def of_networks(config):
-    """Return settings that judge a network of two styles on two content images."""
-    network = style_network(Architecture((3, 4, 5), 1), 2)
-    file.write(Path("net.safetensors"), network, ["wash", "oil"])
-    sources = {"networks": "net.safetensors", "contents": "photos", "styles": "styles"}
-    return replace(config, pairs=[], **sources)
-
-
 def test_every_pair_is_painted_judged_and_shown(config, capsys):
     run(config, Path("run"))
     printed, written = capsys.readouterr().out, json.loads(Path("run/judge.json").read_text())
@@ -54,18 +41,16 @@ def test_every_pair_is_painted_judged_and_shown(config, capsys):
     assert f"a x oil: gap closed {gap:.3f}\n" in printed
 
 
-def test_each_content_is_judged_in_each_style_of_a_network(of_networks):
-    run(of_networks, Path("run"))
+def test_each_content_is_judged_in_each_style_of_a_network(config):
+    network = style_network(Architecture((3, 4, 5), 1), 2)
+    file.write(Path("net.safetensors"), network, ["wash", "oil"])
+    sources = {"networks": "net.safetensors", "contents": "photos", "styles": "styles"}
+    run(replace(config, pairs=[], **sources), Path("run"))
     written = json.loads(Path("run/judge.json").read_text())
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
-    network = file.read(Path("net.safetensors")).network
     for name, row in written["pairs"].items():
         assert list(row) == ["content", "network", "bundled", "vgg19"]
         content = images.read(Path("photos") / f"{name[0]}.png").rgb
         blend = torch.tensor([[0.0, 1.0] if name.endswith("oil") else [1.0, 0.0]])
         shown = images.read(Path("run") / row["network"]["image"]).rgb
         assert (shown - network(content, blend)).abs().max() < 0.6 / 255
-        for column in ("content", "network", "bundled", "vgg19"):
-            errors = row[column]["errors"]
-            assert row[column]["J"] == pytest.approx(sum(errors.values()) - 0.9 * errors["relu5_1"])
-            assert (row[column]["seconds"] > 0) == (column != "content")
