@@ -25,15 +25,16 @@ def make(
     aspect=None,
     matrix=BT709,
     said=None,
+    start=0.0,
     **options,
 ):
     """Write images (1, 3, H, W) with even sides as a film; return its path.
 
     Frames come at `times` in seconds, or 10 per second. `sound` lists codecs, one track each.
     `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The colour
-    matrix is `matrix`; the file declares `said`.
+    matrix is `matrix`; the file declares `said`. All times are shifted by `start` seconds.
     """
-    with av.open(str(path), "w") as film:
+    with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
         stream.height, stream.width = images[0].shape[2:]
         stream.pix_fmt = "yuv420p"

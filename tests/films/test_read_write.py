@@ -150,6 +150,17 @@ def test_all_sound_is_copied_that_the_container_can_hold(tmp_path, caplog):
         assert caplog.messages[-1].endswith(f"{target} cannot hold {codec} sound, and goes without")
 
 
+def test_a_film_begins_at_0_with_its_sound_in_time(tmp_path):
+    made = make(tmp_path / "in.ts", greys(), sound=["aac"], bf="0", start=5.0)
+    with av.open(str(made)) as film:
+        streams = film.streams.video[0], film.streams.audio[0]
+        begun = [float(one.start_time * one.time_base) for one in streams]
+    target = rewritten(made, tmp_path / "out.mp4")
+    times = float(frames(target)[0].time), sounds(target)[0][2][0]
+    assert min(begun) > 4.9
+    assert times == pytest.approx([each - min(begun) for each in begun], abs=0.002)
+
+
 def test_times_rise_and_the_size_stays_whatever_the_file_says(tmp_path):
     first = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
     second = make(tmp_path / "b.ts", greys(4, size=(40, 20)), g="1", bf="0").read_bytes()

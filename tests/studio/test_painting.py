@@ -143,6 +143,7 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     submit(client, **TINY, protect="style-oil")  # found only when the mask is read
     told = watch(socket, lambda m: m["type"] == "message")[-1]
     assert (told["key"], set(folder.iterdir())) == ("protect", before)
+    assert told["error"].startswith("oil is a colour picture")
 
 
 @pytest.mark.slow
