@@ -15,7 +15,6 @@ from styletransfer.job import load as loading
 from styletransfer.job.job import enlarge, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.run import complete_run
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.settings import FeaturesConfig
@@ -265,16 +264,6 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
     config = replace(config, size=64)
     with pytest.raises(UserError, match=r"tiles need objective\.seamless=false; choose that, or"):
         prepare(replace(config, tile="64"))
-
-
-def test_a_rolled_start_ends_in_the_rolled_picture(tiny_vgg):
-    config = texture("content='1:1'", "size=64", "steps=4", "scales=2", "init=content")
-    start, ends = picture(1, 64, 64), []
-    for shift in (0, 32):
-        job = replace(prepare(config), start=start.roll((shift, -shift), (2, 3)))
-        ends.append(complete_run(job).image)
-    torch.testing.assert_close(ends[1], ends[0].roll((32, -32), (2, 3)), rtol=0, atol=1e-4)
-    assert (ends[0] - start).abs().max() > 0.1
 
 
 def test_a_size_that_cannot_fit_is_refused(monkeypatch):
