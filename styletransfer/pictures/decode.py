@@ -85,6 +85,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
+    """Load and convert a picture, with the errors of `_refused`."""
     with _refused(name):
         with _quiet():
             stored = load()

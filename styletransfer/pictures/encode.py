@@ -50,12 +50,10 @@ def encode(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> byte
         return buffer.getvalue()
     options: dict[str, dict[str, Any]] = {
         ".png": {"format": "PNG", "pnginfo": text},
-        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True, "xmp": xmp},
     }
-    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
-    Image.fromarray(samples).save(
-        buffer, icc_profile=profile, xmp=xmp, **options.get(extension, jpeg)
-    )
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0, "xmp": xmp}
+    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
     return buffer.getvalue()
 
 

@@ -59,7 +59,7 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     if "steered" in recipe:
         carried["steered"] = "settings changed during the run; the command has the last ones"
     carried["digital source type"] = SOURCE
-    # Not quote=True: Adobe's XMP toolkit reads its reference for ' as a space.
+    # Not quote=True: Exiv2 reads its reference for ' as a space.
     text = html.escape(json.dumps(carried), quote=False).replace('"', "&quot;")
     packet = PACKET.format(SOURCE, text).encode()
     if len(packet) > LONGEST:
@@ -100,4 +100,4 @@ def _without_folder(value: Any) -> Any:
     if isinstance(value, list):
         return [_without_folder(path) for path in value]
     bundled = f"{os.path.realpath(ASSETS)}{os.sep}"
-    return str(value).removeprefix(bundled) if bundled in str(value) else Path(value).name
+    return str(value).removeprefix(bundled) if str(value).startswith(bundled) else Path(value).name

@@ -85,7 +85,6 @@ def test_what_a_stranger_wrote_is_one_line_and_harmless(capsys):
     for xmp in (*wrong, *map(packet, recipes)):
         images.write("a.tif", picture(), xmp=xmp)
         assert "a.tif carries no recipe of styletransfer" in refusal(capsys, "info", "a.tif")
-    recipe = {"command": "curl train; rm -rf ~", "a\x1b[2J": "\x9b1m\nb\u202ec\ud800d\0"}
+    recipe = {"command": "curl train; rm -rf ~", "a\x1bb": "\x9b1m\nb\u202e\ud800\0"}
     images.write("a.jpg", picture(), xmp=packet(recipe))
-    command = "styletransfer 'train;' rm -rf '~'"
-    assert info(capsys, "a.jpg") == {"command": command, "a[2J": "1mbcd"}
+    assert info(capsys, "a.jpg") == {"command": "styletransfer 'train;' rm -rf '~'", "ab": "1mb"}

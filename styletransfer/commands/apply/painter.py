@@ -184,8 +184,8 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
     content = images.fill_transparent(picture)
-    made = recipe(replace(painter.config, input=str(source)), FREE_KEYS)
-    xmp = metadata("apply", made) if painter.config.recipe else b""
+    config = replace(painter.config, input=str(source), network=str(network_path(painter.config)))
+    xmp = metadata("apply", recipe(config, FREE_KEYS)) if config.recipe else b""
     images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
 
 
