@@ -17,11 +17,9 @@ PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and the sizes of the random tests."""
+    """Add `--all`, which also runs slow tests, and the size of the random test."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
-    parser.addoption("--lines", type=int, default=40, help="command lines to run")
-    parser.addoption("--mutants", type=int, default=500, help="broken pictures to read")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])

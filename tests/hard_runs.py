@@ -22,7 +22,6 @@ from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
 from styletransfer.pictures import images
-from styletransfer.settings.commands import SCHEMAS
 from styletransfer.system import checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -40,10 +39,10 @@ JOBS = [
 ]
 
 
-def start(folder, line, before=int):
+def start(folder, line):
     """Start a command line as a process in `folder`; return its id once signals reach it.
 
-    The process calls `before` first. Its output goes to FOLDER.out and FOLDER.err.
+    Its output goes to FOLDER.out and FOLDER.err.
     """
     folder.mkdir(parents=True, exist_ok=True)
     ready, started = os.pipe()
@@ -60,26 +59,16 @@ def start(folder, line, before=int):
     signal.signal(signal.SIGINT, signal.default_int_handler)
     with one_line_errors():
         os.close(started)
-        before()
         with interruptible():
-            command_line(line.split() if isinstance(line, str) else line)
+            command_line(line.split())
     sys.exit()  # as the console command ends, with Python's own shutdown
 
 
-def end_of(process, patience=300, then=signal.SIGKILL):
-    """Wait for a process; return its exit status as a shell reports it.
-
-    A process that goes on for more than `patience` seconds is sent the signal `then`.
-    """
-    until = time.monotonic() + patience
-    while time.monotonic() < until:
-        ended, status = os.waitpid(process, os.WNOHANG)
-        if ended:
-            code = os.waitstatus_to_exitcode(status)
-            return code if code >= 0 else 128 - code
-        time.sleep(0.01)
-    os.kill(process, then)
-    return end_of(process)
+def end_of(process):
+    """Wait for a process; return its exit status as a shell reports it."""
+    _, status = os.waitpid(process, 0)
+    code = os.waitstatus_to_exitcode(status)
+    return code if code >= 0 else 128 - code
 
 
 def warm_up():
@@ -87,7 +76,7 @@ def warm_up():
     sys.modules["triton"] = None  # its exit handler would print about frozen objects
     torch.set_num_threads(1)
     importlib.import_module("torch.utils.flop_counter")  # it warns once that triton is missing
-    for each in ("styletransfer.cli.hydrated", *map(module, [*SCHEMAS, "gradcheck"])):
+    for each in ("styletransfer.cli.hydrated", *map(module, ("train", "train_network"))):
         importlib.import_module(each)
     vgg.WIDTHS["vgg19"] = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg19"])  # type: ignore[index]
     torch.optim.Adam([torch.zeros(1)])  # the first one makes torch import much

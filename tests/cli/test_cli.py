@@ -207,27 +207,7 @@ def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
     assert (half.parent / ".hydra" / "config.yaml").exists()
 
 
-def test_a_folder_that_is_gone(desk, capsys, monkeypatch):
-    Path("gone").mkdir()
-    monkeypatch.chdir("gone")
-    Path("../gone").rmdir()
-    message = "error: the folder this was started in is gone; go to another\n"
-    assert call(capsys, "train", "experiment=tiny") == (1, ("", message))
-
-
 def test_a_closed_pipe_ends_a_command_without_a_traceback():
     shown = f"{sys.executable} -m styletransfer --help"
     done = process("bash", "-c", f"({shown}; echo $? >&2) | true", cwd=ROOT, timeout=300)
     assert done.stderr in ("0\n", "141\n")
-
-
-def test_a_command_that_torchrun_starts(capsys, monkeypatch):
-    for name in ("", "LOCAL_"):
-        monkeypatch.setenv(f"{name}RANK", "1")
-        monkeypatch.setenv(f"{name}WORLD_SIZE", "2")
-    seen = []
-    replace_train(monkeypatch, lambda config, folder: seen.append((config, str(folder))))
-    status, (_, told) = call(capsys, "train", "size=33")
-    assert (status, told) == (1, "error: train works in one process; start it without torchrun\n")
-    assert not seen
-    assert call(capsys, "train_network", "--help") == (0, ("", ""))

@@ -230,22 +230,6 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     assert not close(made[0], made[1])
 
 
-def test_a_grey_picture_in_a_grey_style_is_grey():
-    any_network()
-    write_pictures("a.png", "b.png", height=24, width=40)
-    for name in ("photo.png", "a.png"):
-        Image.open(name).convert("L").save(f"grey_{name}")
-    work = partial(painted, network="any.safetensors", style_size=48)
-    made = work(input="grey_photo.png", style="grey_a.png")
-    assert made.std() > 0
-    assert made.amax(1).equal(made.amin(1))
-    for colored in (
-        work(input="grey_photo.png", style=["grey_a.png", "b.png"]),
-        work(style="grey_a.png"),
-    ):
-        assert not colored.amax(1).equal(colored.amin(1))
-
-
 BAD = [
     ({"input": "none.png"}, "none.png does not exist"),
     ({"input": "a.m4a", "output": None}, "input=a.m4a has the name of no picture and no film"),

@@ -7,7 +7,7 @@ from galleries import Tags, make_run, make_sweep
 from helpers import refusal
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.command import find_runs, make_gallery, varied
+from styletransfer.commands.gallery.command import find_runs, make_gallery
 from styletransfer.settings import GalleryConfig
 
 
@@ -43,26 +43,6 @@ def test_a_damaged_run_is_named_and_the_others_are_shown(tmp_path):
     assert "pastiche.png" in text  # the reason names the file that cannot be read
     assert "no loss" in text
     assert "not recorded" in text
-
-
-def test_odd_names_and_values_are_escaped_and_shortened(tmp_path):
-    for name, value in (("two\nlines", "a\nb"), ("bytes\udcff", "x" * 50_000)):
-        make_run(tmp_path / name, {"style": value})
-    summary, page = made(tmp_path)
-    assert summary == "2 runs"
-    text = Tags(page.read_text()).text
-    for words in (r"two\nlines", r"bytes\udcff", r"a\nb", "x" * 300 + "…"):
-        assert words in text
-
-
-def test_only_keys_that_differ_are_shown(tmp_path):
-    for number, settings in enumerate(
-        ({"size": 3, "seed": 1, "output": "a.png"}, {"size": 4, "seed": 1, "output": "b.png"}, {})
-    ):
-        make_run(tmp_path / str(number), settings)
-    runs, _ = find_runs([tmp_path])
-    assert varied(runs) == {"size": ["3", "4", ""], "seed": ["1", "1", ""]}
-    assert varied(runs[:2]) == {"size": ["3", "4"]}
 
 
 def test_the_page_shows_each_run_as_a_picture_and_a_row(tmp_path):

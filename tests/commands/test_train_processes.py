@@ -1,6 +1,5 @@
-"""Processes of torchrun share one training of a network; `train` refuses torchrun."""
+"""Processes of torchrun share one training of a network."""
 
-import os
 from pathlib import Path
 
 import pytest
@@ -22,28 +21,14 @@ NETWORK = [
 
 
 @pytest.fixture
-def desk(desk):
-    write_pictures("content.png", "style.png", height=56, width=40)
-    return desk
-
-
-def test_one_picture_is_painted_by_one_process(desk):
-    done = torchrun(2, str(ROOT / "scripts" / "train.py"))
-    assert done.returncode != 0
-    told = "error: train works in one process; start it without torchrun"
-    assert told in done.stderr  # by each process that torchrun has not stopped earlier
-    assert {*os.listdir()} == {"content.png", "style.png"}
-
-
-@pytest.fixture
-def alone(desk, capsys):
+def alone(here, capsys):
     """Return the folder of a training by one process, with one broken photograph."""
     names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
     write_pictures(*names, height=32, width=40)
     Path("photos/broken.png").write_text("no picture")
     console(["train_network", *NETWORK, "hydra.run.dir=alone"])
     capsys.readouterr()
-    return desk / "alone"
+    return here / "alone"
 
 
 def state_of(folder):

@@ -81,19 +81,6 @@ def test_opencv_finds_the_motion(clip, flow):
 
 
 @needs_opencv
-def test_motion_is_that_of_what_the_eye_sees():
-    """Check that the texture in the channel of larger luma decides: green, then red, then blue."""
-    texture = interpolate(picture(5, 12, 16)[:, :1], (48, 64), mode="bicubic").clamp(0, 1)
-    for strong, weak in ((1, 0), (0, 2)):
-        image = torch.zeros(1, 3, 48, 64)
-        image[:, strong], image[:, weak] = texture[0], texture[0].flip(1)
-        other = image.clone()
-        other[:, strong], other[:, weak] = image[:, strong].roll(2, 2), image[:, weak].roll(-2, 2)
-        across = motion_between(image, other).flow[0, 0, 8:-8, 8:-8]
-        assert across.median() > 1.5
-
-
-@needs_opencv
 def test_two_photographs_are_a_cut():
     names = ("astronaut", "chelsea", "coffee", "rocket")
     photos = [images.read(resource("assets") / "content" / f"{name}.jpg").rgb for name in names]

@@ -12,11 +12,8 @@ from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
 from styletransfer.job.job import Job
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
-from tools import flicker as measuring
 
 ALL = torch.ones(1, 1, 16, 20)
 SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3)
@@ -119,49 +116,3 @@ def test_a_pan_stays_sharp(monkeypatch):
     for frame in map(pan, range(8)):
         mixed = steady.mixed(frame, frame)
     assert (mixed - pan(7))[..., 3:-3, 3:-3].abs().max() < 2e-3
-
-
-def still(image, other, share=1.0):
-    """Return zero motion with the reliability `share` everywhere."""
-    return Motion(torch.zeros_like(image[:, :2]), torch.full_like(image[:, :1], share))
-
-
-def ramp(step, count=7):
-    return [torch.full((1, 3, 8, 8), step * time).double() for time in range(count)]
-
-
-def test_flicker_and_style_of_each_film(monkeypatch):
-    """Check flicker over one and over five frames; the input has no style loss."""
-    move(monkeypatch, still)
-    films = {"input": ramp(0.0), "painted": ramp(0.1)}
-    measured = measuring.measure(films, lambda frame: float(frame.mean()))
-    assert measured["input"] == measuring.Flicker(0.0, 0.0, None)
-    painted = measured["painted"]
-    assert (painted.short, painted.long, painted.style) == pytest.approx((0.1**2, 0.5**2, 0.3))
-    films = {"input": ramp(0.0, 5), "painted": ramp(0.1, 5)}
-    assert measuring.measure(films)["painted"] == measuring.Flicker(pytest.approx(0.01), None, None)
-
-
-def test_only_what_is_relied_on_and_does_not_move_along_counts():
-    weights = torch.rand(1, 1, 16, 20, generator=torch.Generator().manual_seed(0)).double()
-    a, b = picture(1), picture(2)
-    flow = torch.zeros(1, 2, 16, 20)
-    flow[:, 0] = 2
-    moved = b[..., [*range(2, 20), 19, 19]]
-    expected = (((a - moved) ** 2) * weights).sum().item() / 3 / weights.sum()
-    assert measuring.warping_error(Motion(flow, weights), a, b) == pytest.approx(expected)
-    for share in (0.0, 0.24):  # across a cut
-        assert measuring.warping_error(still(a, None, share), a, b) is None
-
-
-def test_the_style_loss_is_the_objectives_without_content(content, style):
-    config = run_settings()
-    config.objective.tv_weight = 0.1
-    job = Job(config, tiny_network(), get_loss_mode("loss_attribute"), pair(content, style))
-    whole = Objective(job.extractor, job.mode, Criterion.of(config.objective), job.pictures_at(20))
-    losses = whole.evaluate(picture(3).requires_grad_()).as_floats()
-    assert losses["total_variation"] > 0
-    expected = sum(value for name, value in losses.items() if name.startswith("style/"))
-    assert measuring.style_loss_of(job)(picture(3)) == pytest.approx(expected)
-    config.objective.style_weight = 0.0
-    assert measuring.style_loss_of(replace(job, config=config)) is None

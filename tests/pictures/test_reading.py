@@ -1,13 +1,10 @@
 """Reading files of other programs: formats, depths, profiles, orientations, and bad files."""
 
 import io
-import json
 import os
 import re
 import struct
-import sys
 import zlib
-from concurrent.futures import ThreadPoolExecutor
 from unittest.mock import Mock
 
 import imagecodecs
@@ -15,8 +12,6 @@ import numpy as np
 import pytest
 import tifffile
 import torch
-from helpers import ROOT, process
-from mutants import tiff
 from PIL import Image
 
 from styletransfer.errors import UserError
@@ -27,7 +22,6 @@ from styletransfer.pictures.images import read, write
 LINEAR = imagecodecs.cms_profile(
     "rgb", gamma=1.0, whitepoint=[0.3127, 0.3290], primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
 )
-GREY = {"photometric": "minisblack"}
 LOSSLESS = {"lossless": True, "exact": True}
 SAVING = {"a.jpg": {"quality": 95, "subsampling": 0}, "lzw.tif": {"compression": "tiff_lzw"}}
 INKS = np.array([[[0, 0, 0, 0], [255, 0, 0, 0], [0, 255, 255, 0], [0, 0, 0, 255]]], dtype=np.uint8)
@@ -43,6 +37,13 @@ def tensor(samples):
     """Return integer samples (H, W, C) as a tensor (1, C, H, W) in [0, 1]."""
     unit = samples.astype(np.float32) / np.iinfo(samples.dtype).max
     return torch.from_numpy(unit.transpose(2, 0, 1).copy())[None]
+
+
+def tiff(samples, **options):
+    """Return a TIFF of `samples` (height, width, channels), RGB unless the options differ."""
+    buffer = io.BytesIO()
+    tifffile.imwrite(buffer, samples, **({"photometric": "rgb", "metadata": None} | options))
+    return buffer.getvalue()
 
 
 def save(path, samples, mode=None, **options):
@@ -157,35 +158,13 @@ def test_orientation(tmp_path, name):
         assert name == "a.jpg" or torch.equal(picture.alpha, tensor(upright)[:, 3:])
 
 
-def red_cyan_profile():
-    """Return a CMYK profile: cyan ink prints sRGB red, black prints black, others print nothing."""
-    white, red, black = (255, 128, 128), (138, 209, 198), (0, 128, 128)  # L*, a*, b* in 8 bits
-    nodes = [black if k else red if c else white for c, m, y, k in np.ndindex(2, 2, 2, 2)]
-    identity = struct.pack(">9i", *(65536 if i % 4 == 0 else 0 for i in range(9)))
-    ramp = bytes(range(256))
-    table = b"mft1" + bytes(4) + bytes([4, 3, 2, 0]) + identity
-    table += 4 * ramp + bytes(np.ravel(nodes).tolist()) + 3 * ramp
-    size = 128 + 16 + len(table)
-    header = struct.pack(">I4sI4s4s4s", size, b"lcms", 0x02100000, b"prtr", b"CMYK", b"Lab ")
-    header += struct.pack(">6H4s", 2000, 1, 1, 0, 0, 0, b"acsp") + bytes(28)
-    header += struct.pack(">3i", 63190, 65536, 54061)  # the D50 white point
-    return header.ljust(128, b"\0") + struct.pack(">I4sII", 1, b"A2B0", 144, len(table)) + table
-
-
-def test_cmyk_with_and_without_a_profile(tmp_path):
-    plain = torch.tensor([[1.0, 1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 0]])
-    profiled = torch.tensor([[1.0, 1, 1], [1, 0, 0], [1, 1, 1], [0, 0, 0]])
-    for profile, printed in ((None, plain), (red_cyan_profile(), profiled)):
-        options = {"icc_profile": profile, "quality": 100}
-        Image.fromarray(INKS, "CMYK").save(tmp_path / "a.jpg", **options)
-        Image.fromarray(INKS, "CMYK").save(tmp_path / "a.tif", icc_profile=profile)
-        deep = tiff(INKS.astype(np.uint16) * 257, photometric="separated", iccprofile=profile)
-        (tmp_path / "b.tif").write_bytes(deep)
-        for path in tmp_path.iterdir():
-            assert torch.allclose(read(path).rgb[0, :, 4, 4::8].T, printed, atol=0.04)
-    inks = np.dstack([np.zeros((9, 7, 4), np.uint8), np.full((9, 7), 51, np.uint8)])
-    (tmp_path / "c.tif").write_bytes(tiff(inks, photometric="separated", extrasamples=[2]))
-    assert torch.allclose(read(tmp_path / "c.tif").alpha, torch.tensor(0.2))
+def test_cmyk_is_converted_to_rgb(tmp_path):
+    printed = torch.tensor([[1.0, 1, 1], [0, 1, 1], [1, 0, 0], [0, 0, 0]])
+    Image.fromarray(INKS, "CMYK").save(tmp_path / "a.jpg", quality=100)
+    Image.fromarray(INKS, "CMYK").save(tmp_path / "a.tif")
+    (tmp_path / "b.tif").write_bytes(tiff(INKS.astype(np.uint16) * 257, photometric="separated"))
+    for path in tmp_path.iterdir():
+        assert torch.allclose(read(path).rgb[0, :, 4, 4::8].T, printed, atol=0.04)
 
 
 def test_profiles_are_converted_to_srgb(tmp_path):
@@ -198,9 +177,6 @@ def test_profiles_are_converted_to_srgb(tmp_path):
     for path in tmp_path.iterdir():
         expected = to_srgb(tensor(deep if "deep" in path.name else shallow).double())
         assert (read(path).rgb - expected).abs().max() < 2e-4, path.name
-    ramp = np.arange(30000, 30064, dtype=np.uint16).reshape(1, 64, 1).repeat(3, axis=2)
-    (tmp_path / "ramp.tif").write_bytes(tiff(ramp, iccprofile=LINEAR))
-    assert (read(tmp_path / "ramp.tif").rgb.diff(dim=3) > 0).all()  # 16-bit values stay different
     grey = imagecodecs.cms_profile("gray", gamma=1.0)
     for channels, profile in ((1, grey), (2, grey), (1, LINEAR)):
         picture = read(save(tmp_path / "a.png", noise(channels), icc_profile=profile))
@@ -212,12 +188,10 @@ def test_profiles_are_converted_to_srgb(tmp_path):
 def test_unusable_metadata_costs_no_picture(tmp_path):
     save(tmp_path / "broken.png", noise(3), icc_profile=b"garbage" * 40)
     save(tmp_path / "grey.png", noise(3), icc_profile=imagecodecs.cms_profile("gray", gamma=2.2))
-    tag = (34675, 3, 3, (1, 2, 3), True)  # an ICC profile tag of numbers
-    (tmp_path / "numbers.tif").write_bytes(tiff(noise(3, 16), extratags=[tag]))
     for path in tmp_path.iterdir():
         with pytest.warns(UserWarning, match=f"{path.name}: its colour profile is unusable"):
             picture = read(path)
-        assert torch.equal(picture.rgb, tensor(noise(3, 16 if path.suffix == ".tif" else 8)))
+        assert torch.equal(picture.rgb, tensor(noise(3)))
     save(tmp_path / "a.jpg", np.full((8, 8, 3), 128, np.uint8), exif=b"Exif\0\0garbage" * 3)
     assert read(tmp_path / "a.jpg").size == (8, 8)
 
@@ -267,47 +241,14 @@ def test_max_pixels_is_the_limit(tmp_path, monkeypatch):
         refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116")
 
 
-def retagged(data, *, count=None, **values):
-    """Return TIFF bytes with tags of the first page changed; tag names are tifffile's."""
-    with tifffile.TiffFile(io.BytesIO(data)) as pages:
-        entries = {tag.name: tag.offset for tag in pages.pages[0].tags}
-    for name, value in values.items():
-        code, kind, old_count, _ = struct.unpack_from("<HHI4s", data, entries[name])
-        entry = struct.pack("<HHII", code, kind, count or old_count, value)
-        data = data[: entries[name]] + entry + data[entries[name] + 12 :]
-    return data
-
-
-def with_tag(code, value):
-    """Return the bytes of a TIFF with a tag that tifffile refuses to write."""
-    data = tiff(noise(3, 16), extratags=[(65000, 4, 1, value, True)])
-    return data.replace(struct.pack("<HHI", 65000, 4, 1), struct.pack("<HHI", code, 4, 1))
-
-
-def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path, monkeypatch):
-    deep, shallow = noise(3, 16), noise(3)
-    tiled, most = tiff(deep, tile=(16, 16), compression="zlib"), 2**32 - 1
-    volume = tiff(np.zeros((4, 5, 200), np.uint16), planarconfig="contig", **GREY)
-    offenders = [
-        (
-            retagged(tiff(shallow), PhotometricInterpretation=5),
-            "has 3 8-bit uint8 samples per pixel",
-        ),
-        (with_tag(338, 2), "has 3 16-bit uint16 samples per pixel, RGB with compression NONE"),
-        (volume, "has 200 16-bit uint16 samples"),
-        (with_tag(32997, 2**31), "has 3 16-bit uint16 samples"),
-        (retagged(tiff(deep), ImageWidth=0), "0 x 9 pixels"),
-        (tiff(deep.astype(np.float32)), "has 3 32-bit float32 samples"),
+def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
+    deep = noise(3, 16)
+    for content, message in (
+        (tiff(deep.astype(np.float32)), "has 3 32-bit float32 samples per pixel"),
         (tiff(deep, photometric="cielab"), "CIELAB with compression NONE"),
-        (tiff(deep, subfiletype=1), "RGB with compression NONE, a thumbnail, which is not read"),
         (tiff(deep, compression="zstd"), "RGB with compression ZSTD, which is not read; save it"),
-        (tiff(deep[..., 0], photometric="cfa"), "CFA with compression NONE"),
-        (retagged(tiled, TileWidth=2**15, TileLength=2**15), "pixels, more than the limit"),
-        (retagged(tiff(deep, rowsperstrip=4), count=2, StripOffsets=8), "damaged or truncated"),
-        (retagged(tiff(deep, compression="zlib"), StripByteCounts=most), "damaged or truncated"),
-    ]
-    monkeypatch.setattr(decode, "MAX_PIXELS", 2**20)
-    for content, message in offenders:
+        (tiff(deep, subfiletype=1), "RGB with compression NONE, a thumbnail, which is not read"),
+    ):
         (tmp_path / "broken").write_bytes(content)
         refused(tmp_path / "broken", re.escape(message))
 
@@ -315,14 +256,14 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path, monkeypatch):
 def test_palettes_of_tiff_are_read_and_other_kinds_refused(tmp_path):
     path = tmp_path / "a.tif"
     image = Image.fromarray(noise(3, height=4, width=6))
-    for mode, compression in (("P", None), ("P", "tiff_lzw"), ("LA", None)):
-        image.convert(mode).save(path, compression=compression)
+    for mode in ("P", "LA"):
+        image.convert(mode).save(path)
         picture = read(path)
         with Image.open(path) as stored:
             expected = tensor(np.asarray(stored.convert("RGB")))
-        assert (picture.rgb - expected).abs().max() < 0.01, (mode, compression)
+        assert (picture.rgb - expected).abs().max() < 0.01, mode
         assert (picture.alpha is None) == (mode != "LA")
-    for mode, compression in (("1", None), ("1", "group4"), ("RGB", "jpeg")):
+    for mode, compression in (("1", None), ("RGB", "jpeg")):
         image.convert(mode).save(path, compression=compression)
         refused(path, "which is not read; save it as RGB, grey or CMYK")
 
@@ -338,21 +279,6 @@ def test_what_libraries_remark_on_damage_is_not_shown(tmp_path, capfd, caplog):
     save(tmp_path / "a.tif", noise(3), compression="tiff_lzw")
     with tifffile.TiffFile(tmp_path / "a.tif", mode="r+") as file:
         file.pages[0].tags["StripByteCounts"].overwrite(20)
-    png = bytearray(imagecodecs.png_encode(noise(3, 16)))
-    png[28], png[29:33] = 9, struct.pack(">I", zlib.crc32(png[12:28] + b"\x09"))  # interlacing
-    (tmp_path / "a.png").write_bytes(png)
-    paths = [tmp_path / "a.tif", tmp_path / "a.png"] * 4
-    with ThreadPoolExecutor(2) as pool:
-        list(pool.map(lambda path: refused(path, "damaged or truncated"), paths))
+    refused(tmp_path / "a.tif", "damaged or truncated")
     assert capfd.readouterr().err == ""
     assert not caplog.records
-
-
-@pytest.mark.slow
-def test_mutants_are_read_or_refused_in_one_line(request):
-    count = request.config.getoption("--mutants")
-    ended = process(sys.executable, str(ROOT / "tests" / "mutants.py"), str(count), "0")
-    assert (ended.returncode, ended.stderr[-4000:]) == (0, "")
-    outcomes = json.loads(ended.stdout)
-    assert sum(outcomes.values()) == count
-    assert set(outcomes) == {"read", "refused"}

@@ -109,18 +109,6 @@ def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
     assert_finished()
 
 
-def test_names_that_hold_what_hydra_would_resolve(desk, monkeypatch):
-    style = "b${c}\\${d}.png"
-    write_pictures("style.png", style)
-    words = arguments(f"style={style}", steps=6)
-    assert call(*words, "hydra.run.dir=whole") == 0
-    with monkeypatch.context() as patch:
-        stop_after(4, patch)
-        assert call(*words, "hydra.run.dir=run") == 143
-    assert call("resume=run") == 0
-    assert_finished()
-
-
 def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
     """Check a foreign checkpoint, an edited one, a damaged one, and a run in use."""
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))

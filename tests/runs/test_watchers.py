@@ -1,10 +1,5 @@
 """Watchers of a run: metrics, snapshots and progress bar, also when writing fails."""
 
-import errno
-import sys
-from itertools import chain, repeat
-from unittest.mock import Mock
-
 import pytest
 import torch
 from helpers import largest_file, metrics_of, picture
@@ -104,18 +99,3 @@ def test_the_progress_bar_shows_loss_scale_and_size(capsys):
     assert shown.out == ""
     for part in ("loss 0.75", "scale 1/2", "6x4", "6/8"):
         assert part in shown.err
-
-
-def full(writes):
-    """Return a standard error stream that fails after `writes` writes."""
-    ends = chain(repeat(None, writes), repeat(OSError(errno.ENOSPC, "No space left on device")))
-    return Mock(spec=["write", "flush"], encoding="utf-8", write=Mock(side_effect=ends))
-
-
-@pytest.mark.parametrize("stderr", [None, *map(full, (0, 1, 5))])
-def test_a_progress_bar_that_cannot_be_drawn_costs_nothing(stderr, monkeypatch):
-    monkeypatch.setattr(sys, "stderr", stderr)
-    with ProgressBar() as bar:
-        for step in range(1, 4):
-            bar.bar.mininterval = 0
-            bar(iterate(step))

@@ -2,7 +2,6 @@
 
 import io
 import shlex
-import shutil
 
 import pytest
 from film_files import make
@@ -95,23 +94,6 @@ def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
         assert key in (None, refused.json()["key"])
     playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)
     assert "is a playlist" in playlist.json()["error"]
-
-
-def test_a_killed_film_is_shown_as_stopped(folder, client, film, socket):
-    id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
-    act(client, id, "pause")
-    watch(socket, status("paused", id=id))
-    act(client, id, "steer", 409, settings=TINY)
-    (killed := folder / "killed").mkdir()
-    shutil.copytree(folder / id / ".hydra", killed / ".hydra")
-    shutil.copy(folder / id / "run.json", killed)  # the files that a killed run leaves
-    run = next(run for run in client.get("/api/runs").json() if run["id"] == "killed")
-    assert (run["status"], run["is_film"], run["width"]) == ("stopped", True, None)
-    assert run["command"].startswith("styletransfer apply ")
-    assert client.get("/api/runs/killed/film").status_code == 404
-    assert client.post("/api/runs/killed/delete", json={}).status_code == 200
-    act(client, id, "stop")
-    watch(socket, status("stopped", id=id))
 
 
 def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeypatch):

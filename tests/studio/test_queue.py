@@ -1,15 +1,12 @@
 """The queue: one run paints at a time, the others wait; a dead painter; viewers of runs."""
 
 import asyncio
-import multiprocessing
-import shutil
 from types import SimpleNamespace
 
 import pytest
 from studios import JPEG, LIVE, act, opened, status, submit, watch
 
 from styletransfer.studio import guide, viewers
-from styletransfer.studio.worker import Orders
 
 SETTINGS = {"size": 64}
 
@@ -75,20 +72,6 @@ def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
         act(client, "2026-01-01_00-00-00", action, 409, settings={})
 
 
-def test_an_error_names_the_picture_beside_its_control(tmp_path):
-    def blind(pipe):
-        orders = Orders(pipe)
-        while (order := orders.next_run()) is not None:
-            error = f"{order['config'].style} is damaged"
-            ended = {"type": "ended", "id": order["id"], "status": "failed"}
-            pipe.send(ended | {"error": error, "key": "style"})
-
-    with opened(tmp_path, blind) as client, client.websocket_connect(LIVE) as socket:
-        submit(client, style=["style-woodcut"])
-        said = watch(socket, lambda m: m["type"] == "message")[-1]
-        assert (said["error"], said["key"]) == ("woodcut is damaged", "style")
-
-
 def test_a_page_that_takes_nothing_holds_the_latest_alone():
     async def fill():
         slow = viewers.Viewer()
@@ -112,42 +95,19 @@ def test_the_end_leaves_no_empty_folder(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_the_folder_may_vanish(client, socket, tmp_path):
-    id = submit(client)
-    watch(socket, status("painting"))
-    shutil.rmtree(tmp_path / id)
-    act(client, id, "stop")
-    watch(socket, status("stopped", "failed"))
-    assert client.get("/api/runs").json() == []
-
-
-def test_only_the_last_of_several_steerings_is_done():
-    """Check that a later run's orders wait, and that the last steering replaces earlier ones."""
-    near, far = multiprocessing.Pipe()
-    for word in ("a steer", "c steer", "a steer", "a pause", "b paint", "b pause"):
-        near.send(dict(zip(("id", "type"), word.split(), strict=True)))
-    near.send(None)
-    orders = Orders(far)
-    with orders._changed:
-        assert orders._changed.wait_for(lambda: orders.over, 20)
-    assert [orders.next_wish("a")["type"] for _ in range(2)] == ["steer", "pause"]
-    assert orders.next_wish("a", wait=True) is None
-    assert orders._runs.popleft()["id"] == "b"
-    assert orders.next_wish("b")["type"] == "pause"
-
-
 def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
     now = [0.0]
     monkeypatch.setattr(guide, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(guide, "STEP", 4)
     scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
     run, clock = SimpleNamespace(scales=scales), guide.Clock()
     left = []
-    for step, seconds in ((1, 9.0), (2, 1.0)):  # the first step of a scale is slow
+    for step, seconds in ((1, 9.0), (2, 1.0)):  # a scale's first step is left out
         now[0] += seconds
         iterate = SimpleNamespace(step=step, steps=8, scale=1)
         clock.step(run, iterate)
         left.append(clock.left(run, iterate))
         now[0] += 100.0  # the run is paused
         clock.go_on()
-    assert left == [9.0 * (3 * 4 + 4 * 16) / 4, 1.0 * (2 * 4 + 4 * 16) / 4]
+    assert left == [None, 1.0 * (2 * (4 + 4) + 4 * (4 + 16)) / (4 + 4)]
     assert clock.seconds == 10.0

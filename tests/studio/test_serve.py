@@ -47,7 +47,7 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
 def test_a_second_studio_in_a_folder_is_refused(start, tmp_path, monkeypatch, capsys):
     first, folder = start("open=false"), tmp_path / "outputs" / "studio"
     monkeypatch.chdir(tmp_path)
-    assert f"another run is at work in {folder}; wait for it, or end that studio" in refusal(
+    assert f"another studio is at work in {folder}; wait for it, or end it" in refusal(
         capsys, *STUDIO
     )
     assert str(first.port) in (folder / ".address.json").read_text()
@@ -77,16 +77,9 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
     assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
-    cookie = "; ".join(f"{key}={value}" for key, value in studio.client.cookies.items())
-    here = f"127.0.0.1:{studio.port}"
-    head = f"POST /api/pictures?name=a HTTP/1.1\r\nHost: {here}\r\nOrigin: http://{here}\r\n"
-    head += f"Cookie: {cookie}\r\nContent-Length: 999"
-    with socket.create_connection(("127.0.0.1", studio.port)) as wire:
-        wire.sendall(f"{head}\r\n\r\nhalf".encode())  # and closes before the upload is complete
-    assert studio.client.get("/api/pictures").status_code == 200
     _, out, err = studio.end(signal.SIGTERM)
     assert "open the address yourself" in out
-    assert err == "error: interrupted\n"  # no traceback for the broken upload
+    assert err == "error: interrupted\n"
 
 
 def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
@@ -118,18 +111,3 @@ def test_it_is_shared_in_private_networks_alone(monkeypatch, capsys):
     monkeypatch.setitem(sys.modules, "segno", None)
     with pytest.raises(UserError, match="needs segno; run: pip install"):
         serve._invitation("http://10.1.2.3:8000/?token=abc")
-
-
-@pytest.mark.slow
-def test_a_shared_studio_tells_who_may_come_in(start):
-    try:
-        near = serve._private_addresses()
-    except UserError:
-        pytest.skip("this machine is in no private network")
-    studio = start("open=false", "share=true")
-    process = psutil.Process(studio.process.pid)
-    listening = {one.laddr for one in process.net_connections() if one.status == "LISTEN"}
-    assert {tuple(one) for one in listening} == {(one, studio.port) for one in ("127.0.0.1", *near)}
-    out = "".join(iter(studio.process.stdout.readline, "Ctrl-C ends it\n"))
-    assert all(f"http://{one}:{studio.port}/?token=" in out for one in near)
-    assert "what is sent is not encrypted" in out

@@ -6,23 +6,10 @@ from dataclasses import fields
 import pytest
 from helpers import (
     LAYERS,
-    MODES,
     composed,
-    layers,
-    picture,
-    relative_error,
-    tiny_network,
 )
 
-from styletransfer.features import build_features, vgg
-from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import pair
-from styletransfer.objective.whole import Objective
-from styletransfer.settings import FeaturesConfig
 from tools.benchmark.command import benchmark
-from tools.benchmark.config import BenchmarkConfig
-from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import rows_table, sentences
 from tools.benchmark.results import Row, Spread, cost_of_regions
 
@@ -34,26 +21,6 @@ def tiny(photos):
     """Return the arguments of a tiny benchmark."""
     words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
     return [f"content={photos[0]}", f"style={photos[1]}", *words]
-
-
-def test_plain_and_the_objective_agree_in_float64(monkeypatch):
-    content, style, image = picture(1, 35, 50), picture(2, 35, 34), picture(3, 35, 50)
-    widths = tuple((4,) * len(block) for block in vgg.WIDTHS["vgg16"])
-    monkeypatch.setitem(vgg.WIDTHS, "vgg16", widths)  # type: ignore[arg-type]
-    gatys = BenchmarkConfig(features=FeaturesConfig("vgg16", "random", padding="zeros"))
-    cases = [(MODES[0], gatys, build_features(gatys.features).double())]
-    for mode in MODES:
-        for padding, normalization in (("zeros", "target"), ("replicate", "none")):
-            features = FeaturesConfig("vgg19", "random", padding=padding)
-            objective = layers(normalization=normalization)
-            config = BenchmarkConfig(features=features, objective=objective)
-            cases.append((mode, config, tiny_network(padding=padding)))
-    for mode, config, network in cases:
-        loss, gradient = plain_loop(config, network, content, style, scale=1.0).evaluate(image)
-        leaf, criterion = image.clone().requires_grad_(), Criterion.of(config.objective)
-        objective = Objective(network, get_loss_mode(mode), criterion, pair(content, style))
-        assert relative_error(objective.evaluate(leaf).total, loss) <= 1e-10
-        assert relative_error(leaf.grad, gradient) <= 1e-10
 
 
 def test_a_run_writes_a_row_for_each_kind(tiny, tmp_path):
