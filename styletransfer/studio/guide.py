@@ -11,6 +11,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from styletransfer.errors import UserError
+from styletransfer.job.job import Scale
 from styletransfer.optimize.results import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.convert import jpeg, to_image
@@ -25,6 +26,8 @@ REPORT = 0.1
 # preview is made even if previews then take more than SHARE.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
+# Pixels that take as long as the part of a step that does not depend on the number of pixels.
+STEP = 12_000
 
 
 class Guide:
@@ -132,31 +135,35 @@ def encode(picture: Tensor) -> bytes:
     return jpeg(to_image(small.clamp(0.0, 1.0)), QUALITY)
 
 
+def work(scale: Scale) -> int:
+    """Return how much work a step of a scale is, in pixels."""
+    return STEP + math.prod(scale.size)
+
+
 class Clock:
     """Measures the working time of a run, and predicts the remaining time from the pace.
 
     Attributes:
         seconds: time of all steps so far, without pauses.
-        pace: seconds per step and pixel. The first step of a scale, which also prepares the scale,
-            counts only as long as no other step has been measured.
+        pace: seconds per pixel of `work`; None before a measurement. The first step of a scale,
+            which also prepares the scale, does not count.
     """
 
     def __init__(self) -> None:
-        self.seconds, self.pace = 0.0, 0.0
+        self.seconds = 0.0
+        self.pace: float | None = None
         self._last, self._scale = time.monotonic(), 0
-        self._warm = [0.0, 0]  # seconds and pixels of the steps that count for the pace
+        self._warm = [0.0, 0]  # seconds and work of the steps that count for the pace
 
     def step(self, run: Run, iterate: Iterate) -> None:
         """Measure the step that has just been made."""
         seconds = time.monotonic() - self._last
-        pixels = math.prod(run.scales[iterate.scale - 1].size)
+        pixels = work(run.scales[iterate.scale - 1])
         self.seconds += seconds
         if iterate.scale == self._scale:
             self._warm[0] += seconds
             self._warm[1] += pixels
             self.pace = self._warm[0] / self._warm[1]
-        elif not self.pace:
-            self.pace = seconds / pixels
         self._scale = iterate.scale
         self.go_on()
 
@@ -164,10 +171,12 @@ class Clock:
         """Start the measurement of the next step, for example after a pause."""
         self._last = time.monotonic()
 
-    def left(self, run: Run, iterate: Iterate) -> float:
-        """Return the predicted seconds until the end of the run."""
+    def left(self, run: Run, iterate: Iterate) -> float | None:
+        """Return the predicted seconds until the end of the run, or None without a pace."""
+        if self.pace is None:
+            return None
         later = run.scales[iterate.scale :]
         here = iterate.steps - iterate.step - sum(scale.steps for scale in later)
-        pixels = sum(scale.steps * math.prod(scale.size) for scale in later)
-        pixels += max(here, 0) * math.prod(run.scales[iterate.scale - 1].size)
+        pixels = sum(scale.steps * work(scale) for scale in later)
+        pixels += max(here, 0) * work(run.scales[iterate.scale - 1])
         return round(self.pace * pixels, 1)

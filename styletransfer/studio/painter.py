@@ -5,9 +5,9 @@ Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
 
 import gc
 import logging
-import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -31,13 +31,14 @@ def main(pipe: Connection) -> None:
             gc.collect()
 
 
-def _warm_up() -> float:
+def _warm_up() -> float | None:
     """Set up torch and paint two small pictures; the first one loads the feature extractor.
 
-    Return the seconds per step and pixel of the second picture.
+    Return the pace of the second picture, in seconds per pixel of `guide.work`.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
+    from styletransfer.studio.guide import Clock
     from styletransfer.system.devices import set_float32_precision
     from styletransfer.system.process import keep_freed_memory
 
@@ -45,9 +46,9 @@ def _warm_up() -> float:
     set_float32_precision()
     for side, steps in ((64, 3), (192, 4)):
         with signals_held():
-            began = time.monotonic()
-            picture = Run(prepare(TrainConfig(size=side, steps=steps, scales=1))).complete().image
-    return (time.monotonic() - began) / steps / picture[0, 0].numel()
+            run, clock = Run(prepare(TrainConfig(size=side, steps=steps, scales=1))), Clock()
+            run.complete([partial(clock.step, run)])
+    return clock.pace
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:

@@ -72,7 +72,7 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # the pages that watch
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._steered = 0  # number of steering requests so far
-        self.pace: float | None = None  # seconds per step and pixel; None before a measurement
+        self.pace: float | None = None  # seconds per pixel of `guide.work`; None if unknown
         self._runs_changed = 0
 
     @property

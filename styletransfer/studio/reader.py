@@ -4,7 +4,6 @@ It reads one file after the other, at low priority.
 """
 
 import asyncio
-import math
 import multiprocessing
 import os
 import tempfile
@@ -162,8 +161,8 @@ def check(config: TrainConfig) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
     Returns:
-        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
-        pixels times steps.
+        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
+        of all steps, in pixels.
     """
     import torch
 
@@ -172,6 +171,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     from styletransfer.job.memory import plan_memory
     from styletransfer.objective.criterion import Criterion
     from styletransfer.pictures.images import Picture
+    from styletransfer.studio import guide
     from styletransfer.system.memory import free_bytes, readable
 
     Criterion.of(config.objective)
@@ -191,7 +191,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
-        work += scale.steps * math.prod(scale.size)
+        work += scale.steps * guide.work(scale)
     height, width = pastiche_size(config, (height, width), config.size)
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
 

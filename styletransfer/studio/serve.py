@@ -77,8 +77,8 @@ def _only_studio(folder: Path) -> Iterator[None]:
     with ExitStack() as lock:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
-            advice = "end that studio, or choose another folder with hydra.run.dir=FOLDER"
-            lock.enter_context(locked(folder, advice))
+            advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
+            lock.enter_context(locked(folder, advice, "studio"))
         yield
 
 

@@ -153,16 +153,18 @@ def _sync_folder(folder: Path) -> None:
 
 @contextmanager
 def locked(
-    folder: Path, advice: str = "choose another folder with hydra.run.dir=FOLDER"
+    folder: Path,
+    advice: str = "choose another folder with hydra.run.dir=FOLDER",
+    holder: str = "run",
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
     Windows and some network file systems have no such lock. (UserError, with `advice`: another
-    process holds it.)
+    `holder` has it.)
     """
     with _opened(folder) as descriptor:
         if not _lock(descriptor):
-            raise UserError(f"another run is at work in {folder}; wait for it, or {advice}")
+            raise UserError(f"another {holder} is at work in {folder}; wait for it, or {advice}")
         yield
 
 

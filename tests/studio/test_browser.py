@@ -130,6 +130,29 @@ def test_each_region_has_its_own_share_of_styles(page):
     page.expect("#command pre").not_to_contain_text("style_weights")
 
 
+def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
+    slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
+    page.route("**/api/look?*", slow)
+    tiles = page.locator("[data-picker=style] .tiles")
+    tiles.evaluate("(all) => { all.style.maxHeight = '3rem'; all.scrollTop = 999; }")
+    page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
+    for place, name in ((1, "late.png"), (2, "early.png")):
+        tile = f"[data-picker=style] .tile >> nth={place}"
+        page.expect(tile).to_have_attribute("title", name)
+    assert tiles.evaluate("(all) => all.scrollTop") == 0
+    page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.expect("#stage").not_to_have_attribute("aria-busy", "true")
+
+
+def test_a_command_is_selected_where_there_is_no_clipboard(page):
+    """Check the button on a page without a secure origin, as a phone has it by share=true."""
+    page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.click("#copy")
+    page.expect("#copy").to_have_text("Selected")
+    selected = page.evaluate("String(getSelection())")
+    assert selected.startswith("styletransfer train")
+
+
 def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()

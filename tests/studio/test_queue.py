@@ -1,11 +1,12 @@
 """The queue: one run paints at a time, the others wait; a dead painter; viewers of runs."""
 
 import asyncio
+from types import SimpleNamespace
 
 import pytest
 from studios import JPEG, LIVE, act, opened, status, submit, watch
 
-from styletransfer.studio import viewers
+from styletransfer.studio import guide, viewers
 
 SETTINGS = {"size": 64}
 
@@ -92,3 +93,21 @@ def test_the_end_leaves_no_empty_folder(tmp_path):
         submit(client)
         watch(socket, status("painting"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_the_time_left_is_that_of_the_pixels_left(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(guide, "time", SimpleNamespace(monotonic=lambda: now[0]))
+    monkeypatch.setattr(guide, "STEP", 4)
+    scales = [SimpleNamespace(steps=4, size=(2, 2)), SimpleNamespace(steps=4, size=(4, 4))]
+    run, clock = SimpleNamespace(scales=scales), guide.Clock()
+    left = []
+    for step, seconds in ((1, 9.0), (2, 1.0)):  # a scale's first step is left out
+        now[0] += seconds
+        iterate = SimpleNamespace(step=step, steps=8, scale=1)
+        clock.step(run, iterate)
+        left.append(clock.left(run, iterate))
+        now[0] += 100.0  # the run is paused
+        clock.go_on()
+    assert left == [None, 1.0 * (2 * (4 + 4) + 4 * (4 + 16)) / (4 + 4)]
+    assert clock.seconds == 10.0

@@ -47,7 +47,7 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
 def test_a_second_studio_in_a_folder_is_refused(start, tmp_path, monkeypatch, capsys):
     first, folder = start("open=false"), tmp_path / "outputs" / "studio"
     monkeypatch.chdir(tmp_path)
-    assert f"another run is at work in {folder}; wait for it, or end that studio" in refusal(
+    assert f"another studio is at work in {folder}; wait for it, or end it" in refusal(
         capsys, *STUDIO
     )
     assert str(first.port) in (folder / ".address.json").read_text()

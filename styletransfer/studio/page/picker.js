@@ -103,7 +103,9 @@ export function makePicker(control, id) {
 
   on("pictures", draw);
   on("reading", (reading) => {
-    if (reading.key === key) note.textContent = reading.name ? `Reading ${reading.name}` : "";
+    if (reading.key !== key) return;
+    note.textContent = reading.name ? `Reading ${reading.name}` : "";
+    tiles.scrollTop = 0; // where the new one will be
   });
   const mixing = several ? el("label.check", mix, "Mix several") : null;
   const remove = sure("Remove", () => discard(key));

@@ -128,8 +128,8 @@ function drawCommand() {
 
 async function copy() {
   getSelection().selectAllChildren(line); // to copy by hand where there is no clipboard
-  await navigator.clipboard?.writeText(line.textContent);
-  find("copy").textContent = navigator.clipboard ? "Copied" : "Selected";
+  const copied = navigator.clipboard?.writeText(line.textContent).then(() => true, () => false);
+  find("copy").textContent = (await copied) ? "Copied" : "Selected";
 }
 
 function draw() {
