@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 import torch
 from comparing import written_functions
-from galleries import Tags
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
+from html_tags import Tags
 
 from styletransfer.commands.explain.command import main
 from styletransfer.commands.explain.drawing import Map, render, summary

@@ -254,23 +254,15 @@ def test_bad_input_names_both_sides():
     f, k = zeros(1, 3, 2, 2), zeros(6, 6, 4, 3)
     for function, arguments, error, words in (
         (gram_matrix, (zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
-        (gram_matrix, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
         (gram_matrix, (f.long(),), TypeError, ["int64"]),
-        (moments_tap, (f[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-        (moments_tap, (f.int(),), TypeError, ["int32"]),
         (moments, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
+        (moments_tap, (f[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
         (content_tap, (f, zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
         (content_tap, (f, f.double()), TypeError, ["float32", "float64"]),
-        (content_tap, (f[0], f[0]), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-        (max_pool, (zeros(3, 2, 2),), ValueError, ["(N, C, H, W)", "(3, 2, 2)"]),
         (max_pool, (zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-        (max_pool, (f.int(),), TypeError, ["int32"]),
         (winograd_conv, (f, zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-        (winograd_conv, (f, zeros(3, 3, 3, 3)), ValueError, ["(6, 6, K, C)"]),
         (winograd_conv, (f, k, zeros(3)), ValueError, ["(4,)", "(3,)"]),
-        (winograd_conv, (f, k.double()), TypeError, ["float32", "float64"]),
         (winograd_conv, (f, k.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-        (winograd_conv, (f, k, zeros(4).requires_grad_()), ValueError, ["constants", "detach"]),
         (transform_kernels, (zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
     ):
         check_bad_input(function, arguments, error, words)

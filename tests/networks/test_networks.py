@@ -128,17 +128,15 @@ def test_a_network_that_is_written_again_has_equal_bytes(saved):
 
 
 def test_what_is_no_network_is_refused(saved, tmp_path):
-    whole, widths = saved.read_bytes(), ([2, 3], [0, 3, 4], [2, 3, 10**9], [2, 3, float("inf")])
-    broken = [None, *({"widths": each, "blocks": 1} for each in widths)]
-    broken += [{"widths": [2, 3, 4], "blocks": blocks} for blocks in (10**9, [])]
+    whole = saved.read_bytes()
     for metadata, message in (
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
         ({"version": 2}, "of version 2, and this program reads version 1"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "is damaged: its tensors"),
         ({"styles": ["oil"]}, "is damaged: its tensors"),
-        *(({"layout": layout}, "does not say what network") for layout in broken),
-        *(({"styles": styles}, "does not say what network") for styles in ([], [1, 2], "oil")),
+        ({"layout": {"widths": [2, 3, 10**9], "blocks": 1}}, "does not say what network"),
+        ({"styles": "oil"}, "does not say what network"),
     ):
         check_error(message, file.read, changed(saved, **metadata))
         saved.write_bytes(whole)

@@ -125,17 +125,6 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
 
 
-def test_a_style_that_no_region_uses_changes_nothing(monkeypatch):
-    monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
-    alone = replace(DIVIDED, regions=(Region(),))
-    first = replace(alone, styles=alone.styles[:1])
-    ours, theirs = (
-        matching(Criterion.of(MATCHED), each, tiny_network(VGG19)) for each in (alone, first)
-    )
-    assert torch.equal(ours.rows, theirs.rows)
-    assert torch.equal(ours.columns, theirs.columns)
-
-
 def test_the_edges_of_a_large_style_are_not_offered():
     found = matching(
         Criterion.of(MATCHED), pair(picture(1, 64, 64), picture(2, 256, 256)), tiny_network(VGG19)

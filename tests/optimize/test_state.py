@@ -14,7 +14,6 @@ from styletransfer.job.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system.signals import signals_held
@@ -157,22 +156,3 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
     assert result.steps == evaluation - 1 - (evaluation - 1) // 4
     assert torch.equal(resumed(job, run.state_dict()).complete().image, expected.image)
     assert torch.equal(run.complete().image, expected.image)
-
-
-def test_a_smaller_tile_goes_on_smaller(monkeypatch):
-    """A resumed scale keeps its tile, because a new choice would depend on the free memory."""
-    real, tiles = run_module.make_objective, []
-
-    def scarce(job, pictures, tile):
-        tiles.append(tile)
-        if len(tiles) == 1:
-            raise MemoryError
-        return real(job, pictures, tile)
-
-    monkeypatch.setattr(run_module, "make_objective", scarce)
-    job = job_of("lbfgs", steps=4)
-    run = left(job, 1)
-    state = stored(run.state_dict())
-    expected = run.complete().image
-    assert torch.equal(resumed(job, state).complete().image, expected)
-    assert tiles == [None, 5, 5, 5, 5]  # the second scale begins with the first's tile

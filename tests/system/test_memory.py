@@ -1,6 +1,5 @@
 """Free memory, freed memory that the process keeps, and out-of-memory errors."""
 
-import ctypes
 import platform
 import subprocess
 import sys
@@ -10,7 +9,6 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system import process
 from styletransfer.system.memory import available_memory, free_bytes, is_out_of_memory
 
 CPU = torch.device("cpu")
@@ -22,13 +20,6 @@ def files(root, contents):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
-
-
-def test_other_systems_keep_their_own_heap(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
-    process.keep_freed_memory()
-    process.return_freed_memory()
 
 
 @pytest.fixture
