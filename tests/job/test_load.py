@@ -7,12 +7,12 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import check_error, composed, layers, picture, run_settings, write_pictures
+from helpers import check_error, composed, layers, pair, picture, run_settings, write_pictures
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
 from styletransfer.job import load as loading
-from styletransfer.job.job import enlarge, parse_tile, pyramid, steps_at_scale
+from styletransfer.job.job import enlarge, make_scales, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures.images import resize
@@ -234,6 +234,13 @@ def test_a_pyramid_doubles_and_its_scales_share_the_steps():
         assert [steps_at_scale(steps, count, index, 0.25) for index in range(count)] == shares
 
 
+def test_no_scale_makes_a_style_narrower_than_32_pixels():
+    inputs = pair(picture(0, 24, 32), picture(1, 24, 32))
+    for factor, sides in ((1.0, [128, 256, 512]), (0.25, [256, 512])):
+        config = run_settings(size=512, scales=0, style_scale=factor)
+        assert [max(scale.size) for scale in make_scales(config, inputs)] == sides
+
+
 def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     start = picture(32, 24) * 0.5 + 0.25
     height, width = size = (start.shape[2], start.shape[3])
@@ -270,7 +277,7 @@ def test_a_size_that_cannot_fit_is_refused(monkeypatch):
     monkeypatch.setattr(loading, "free_bytes", lambda device: 0)
     config = composed("train", "size=3200", "device=cpu", "optimizer.history=20")
     # The sum is 55 tensors of the image's size and two of each style's.
-    for styles, gibibytes in ((1, "4.9"), (4, "5.4")):
+    for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
         check_error(message, loading.check_room, config, (24, 32), styles)
 
