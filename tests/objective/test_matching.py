@@ -41,11 +41,11 @@ def columns_of(network, image):
 
 
 def calm_by_hand(network, image):
-    """Return (h, w), True where unit hypercolumns vary less than 0.8 of their mean variation."""
+    """Return (h, w), True where unit hypercolumns vary less than 0.65 of their mean variation."""
     columns = normalize(columns_of(network, image), dim=0)
     squares = pad(columns[None], (2, 2, 2, 2), mode="replicate").unfold(2, 5, 1).unfold(3, 5, 1)
     variation = 1 - squares.mean((4, 5))[0].norm(dim=0)
-    return variation < 0.8 * variation.mean()
+    return variation < 0.65 * variation.mean()
 
 
 def by_hand(network, pictures, layer, share):
