@@ -198,16 +198,6 @@ def test_to_protect_everything_is_refused(tiny_vgg):
         prepare(config, {"protect": mask})
 
 
-def test_a_network_is_taken_over_where_it_is_the_same(tiny_vgg):
-    features = FeaturesConfig(name="vgg19", weights="random")
-    config = run_settings(content="content.png", style="a.png", size=32, features=features)
-    first = prepare(config)
-    assert prepare(replace(config, steps=3), like=first).extractor is first.extractor
-    other_layers = layers(content_layers=["relu2_2"])
-    for changes in ({"seed": 1}, {"precision": "float64"}, {"objective": other_layers}):
-        assert prepare(replace(config, **changes), like=first).extractor is not first.extractor
-
-
 def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     with caplog.at_level(logging.INFO):
         pictures(size=32)

@@ -1,7 +1,6 @@
 """Style networks: layers against one-line formulas, the fast form, and files."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from styletransfer.commands.train_network.trainer import schedule
 from styletransfer.features import weights
 from styletransfer.networks import LAYOUTS, Architecture, deployed, file
 from styletransfer.networks.encoder import finished, palette
@@ -83,20 +81,6 @@ def test_in_lower_precision_it_is_close(dtype, error):
     assert painted.dtype == torch.float32
     assert 0 < (painted - exact).abs().max() < error
     assert (painted - exact).abs().mean() < error / 12
-
-
-@pytest.mark.parametrize("steps", [1, 9, 600])
-def test_the_learning_rate_rises_and_falls_to_zero(steps):
-    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
-    course = schedule(optimizer, steps)
-    warmup = min(50, steps // 10)
-    for step in range(steps):
-        rise = min(1, (step + 1) / (warmup + 1))
-        fall = 0.5 + 0.5 * math.cos(math.pi * step / steps)
-        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3 * rise * fall, rel=1e-12)
-        optimizer.step()
-        course.step()
-    assert optimizer.param_groups[0]["lr"] == 0
 
 
 @pytest.fixture

@@ -129,16 +129,6 @@ def test_ctrl_c_in_a_callback(content, style):
     check_error(r"^a run: it is late$", replace(done, problem="it is late").finished, "a run")
 
 
-def test_ctrl_c_in_an_evaluation(monkeypatch, content, style):
-    for raises in (1, 2, 7):
-        bowl = with_bowl(monkeypatch, Bowl(picture(seed=5), raises=raises))
-        result, iterates = run(run_settings(steps=6), content, style)
-        assert result.interrupted
-        assert result.steps == len(iterates) == raises - 1
-        best = min(bowl.points[: raises - 1] or [content], key=lambda p: (p - bowl.target).norm())
-        assert torch.allclose(result.image, best.float())
-
-
 @pytest.mark.cuda
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_a_run_on_a_gpu(optimizer, content, style):

@@ -7,7 +7,7 @@ from itertools import islice
 
 import pytest
 import torch
-from helpers import Bowl, layers, picture, run_settings, tiny_network, with_bowl
+from helpers import layers, picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
@@ -111,26 +111,6 @@ def test_on_a_plateau_and_in_another_job():
     for settings in ({"size": 24}, {"scales": 1}):
         with pytest.raises(UserError, match="belongs to another job"):
             resumed(job_of("lbfgs", **settings), left(job, 1).state_dict())
-
-
-@pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam averaged"])
-@pytest.mark.parametrize("broken", [[4], [1, 2], range(3, 100)])
-def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
-    """A `Bowl` counts evaluations from 1, so a resumed run needs lower numbers of broken ones."""
-    job = job_of(optimizer, steps=24, scales=1)
-
-    def told(done):
-        with_bowl(monkeypatch, Bowl(picture(5), [number - done for number in broken]))
-
-    told(0)
-    run = Run(job)
-    states = [copy.deepcopy(run.state_dict()) for _ in run]
-    expected = run.result()
-    for done in (1, 3, 4, 11, 12, 23):
-        told(done)
-        result = resumed(job, states[done - 1]).complete()
-        assert torch.equal(result.image, expected.image)
-        assert (result.steps, result.problem) == (expected.steps, expected.problem)
 
 
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])

@@ -57,12 +57,6 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
         read_regions(stripes(many[:13]), "labels")
 
 
-def test_colours_within_32_levels_are_not_told_apart():
-    near, far = (stripes([(100, 0, 0), (level, 0, 0)]) for level in (132, 133))
-    check_error("is it a photograph", read_regions, near, "labels")
-    assert len(read_regions(far, "labels").names) == 2
-
-
 def test_other_colours_take_the_nearest_region():
     pixels = stripes([WHITE, RED], 15)
     pixels[:, 15] = (255, 120, 120)  # nearer to red

@@ -1,6 +1,5 @@
 """The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
-import re
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -191,6 +190,7 @@ def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     with served(tmp_path) as address:
         opened = visited(address)
         page = opened.__enter__()
+        page.paint_tiny()
     page.expect("#messages").to_contain_text("does not answer")
     page.expect("#status").to_have_text("Not connected")
     page.click("#go")  # repeats the message; the page shows one copy
@@ -199,6 +199,12 @@ def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     with served(tmp_path) as again:
         assert again == address
         page.expect("#messages").to_have_text("")
+        page.expect("#status").to_contain_text("Stopped after")
+        page.enter("size", "130")
+        page.expect("#command pre").to_contain_text("steps=50000")  # as the panel showed
+        page.go_back()
+        page.expect("#title").to_have_text("coffee")
+        page.expect("#command pre").to_contain_text("size=130")
     (tmp_path / "outputs" / "studio" / ".address.json").unlink()
     with served(tmp_path, f"port={urlsplit(address).port}"):
         page.expect("#messages").to_contain_text("open the address that the studio has printed")
@@ -268,30 +274,6 @@ def test_story(width, tmp_path, visited):
         assert page.complaints == []
 
 
-def test_an_older_result_has_its_own_status(fresh):
-    fresh.enter("size", "96")
-    fresh.unfold("steps", "look")
-    fresh.enter("steps", "1")
-    fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 1 step,")
-    fresh.expect("#result .facts").to_contain_text("Finished after 1 step,")
-    fresh.last_long()
-    fresh.enter(WEIGHT, "1")
-    fresh.paint()
-    fresh.click("[data-picker=content] .tile[title=rocket]")
-    fresh.expect("#status").to_contain_text("Queue paints what is chosen now")
-    fresh.locator("#strip .thumb").last.click()
-    fresh.expect("#status").to_have_text(re.compile("^Finished after 1 step,"))
-    fresh.expect("#strip .number").to_contain_text(["", "96 \u00d7 64"])
-    fresh.expect("#command pre").to_contain_text("steps=1")
-    fresh.expect("#queue").to_contain_text("Being painted: coffee")
-    fresh.click("#queue >> text=Show")
-    fresh.expect("#status").to_contain_text("Painting: step")
-    fresh.go_back()  # each result has an address
-    fresh.expect("#status").to_have_text(re.compile("^Finished after 1 step,"))
-    assert fresh.complaints == []
-
-
 def test_preparing_the_next_run_leaves_the_present_one(fresh):
     fresh.paint_tiny()
     fresh.expect(".whose [aria-pressed=true]").to_have_text("this picture")
@@ -311,6 +293,52 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
     fresh.expect("[id=control-steps]").to_have_value("10")
     fresh.expect("[id=control-style_scale]").to_have_value("1")
     assert fresh.complaints == []
+
+
+def test_a_results_settings_are_used_whole(fresh):
+    fresh.click("[data-picker=content] .tile[title=rocket]")
+    fresh.enter("size", "96")
+    fresh.unfold("steps", "regions")
+    fresh.enter("steps", "1")
+    fresh.click("#brush")
+    fresh.locator("#stage").press(" ")
+    fresh.expect("#command pre").to_contain_text("content_regions=")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished")
+    fresh.click("#reset-all")
+    fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
+    fresh.click("#strip .thumb")
+    fresh.click("text=Use these settings")
+    fresh.expect("[data-picker=content] .chosen").to_have_text("rocket")
+    fresh.expect("[data-control=content_regions] .under .muted").to_have_text("brushed")
+
+
+def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
+    with served(tmp_path) as address, visited(address) as first:
+        first.click("[data-picker=content] .tile[title=rocket]")
+        first.paint_tiny()
+        first.click("#stop")
+        first.expect("#status").to_contain_text("Stopped")
+        with visited(address) as page:
+            page.click("#strip .thumb")
+            page.click("text=Go on painting")
+            page.expect("#status").to_contain_text("Painting: step")
+            page.expect("[data-picker=content] .chosen").to_have_text("rocket")
+            page.expect("[id=control-size]").to_have_value("96")
+            page.click("text=the next one")
+            page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+            page.click("#stop")
+            page.expect("#status").to_contain_text("Stopped")
+
+
+def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
+    held = []
+    page.route("**/api/look?*", lambda route: held.append(route))
+    slow = lambda route: (page.wait_for_timeout(700), route.continue_())  # noqa: E731
+    page.route("**/api/pictures/content-*side=2048", slow)  # the stage is redrawn during the delay
+    page.reload()
+    page.expect("#canvas").to_have_js_property("width", 600)  # the width of coffee
+    held[-1].continue_()
 
 
 def test_a_film_is_painted_and_played(fresh, tmp_path):

@@ -10,7 +10,6 @@ from styletransfer.system.measure import (
     median_seconds,
     peak_memory,
     seconds_by_round,
-    table,
 )
 
 CPU = torch.device("cpu")
@@ -30,18 +29,6 @@ def test_all_take_turns_after_a_warm_up():
     assert "".join(called) == "abc" + "abc" + "bca"
     seconds = seconds_by_round(work, 3, CPU)
     assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
-
-
-def test_columns_are_padded_and_numbers_set_right():
-    assert table(["mode", "time"], [["a", "1.25"], ["longer", "10"]]).splitlines() == [
-        "| mode   | time |",
-        "| ------ | ---: |",
-        "| a      | 1.25 |",
-        "| longer |   10 |",
-    ]
-    assert table(["size", "row"], [["8", "a"]], left=[1]).splitlines()[2] == "|    8 | a   |"
-    with pytest.raises(ValueError, match="shorter"):
-        table(["a", "b"], [["1"]])
 
 
 @pytest.fixture

@@ -4,7 +4,7 @@ import { button, clicked, debounced, el, find, press, refill, say } from "./dom.
 import { slider, within } from "./dom.js";
 import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
 import { lend, placed } from "./stage.js";
-import { active, change, list, on, pictureName, show, state, value } from "./store.js";
+import { aimed, change, list, on, pictureName, show, state, value } from "./store.js";
 
 // `size` is a share of the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
@@ -112,7 +112,8 @@ const holder = {
 /** Take up the brush, for regions or for protection. */
 async function take(wanted = hand.key) {
   hand.key = wanted;
-  if (!active() && state.view !== "content") show("content");
+  const shown = aimed() === "running" ? state.running.id : null;
+  if (state.view !== shown) show(shown);
   await reload();
   setOpen(true);
 }

@@ -2,8 +2,8 @@
 // the photograph before.
 import { alone, busy, clicked, el, find, listen, press, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
-import { active, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, runUrl, scaled, show, state, titleOf, value } from "./store.js";
+import { active, list, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
+import { runUrl, scaled, settings, show, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest preview that the server makes
 const canvas = find("canvas");
@@ -39,15 +39,15 @@ async function fetchInto(url, original) {
   seen = original;
 }
 
-const isLive = () => state.view === "current" && active() && newest?.id === state.current.id;
+const isLive = (run) => active(run) && newest?.id === run.id;
 
 /** Draw the latest live picture; never more than one is being decoded. */
 const decode = alone(async () => {
-  while (drawn !== newest && isLive()) {
+  while (drawn !== newest && isLive(runOf(state.view))) {
     const taken = (drawn = newest);
     const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
     if (bitmap && drawn === taken) {
-      setSize(...planned(state.current.settings));
+      setSize(...planned(state.running.settings));
       put(bitmap, bitmap.width, bitmap.height);
       seen = null;
     }
@@ -79,18 +79,10 @@ async function showContent(settings) {
   if (!drawn) load(url, ...size, url);
 }
 
-function showCurrent(run) {
-  const size = planned(run.settings);
-  const kept = active(run) ? null : state.runs.find(({ id }) => id === run.id);
-  if (["finished", "stopped"].includes(run.status)) {
-    const original = pictureUrl(value("content", run.settings), SIDE);
-    load(runUrl(run.id, "picture", `side=${SIDE}&step=${run.step}`), ...size, original);
-  } else if (kept?.has_preview) showRun(kept);
-  else if (isLive()) decode();
-  else showContent(run.settings); // until the first preview comes
-}
-
 function showRun(run) {
+  if (isLive(run)) return decode();
+  const ended = ["finished", "stopped"].includes(run.status) && !run.written;
+  if (ended) return null; // its picture comes with the list of results
   if (!run.width && !run.has_preview) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
   const photograph = pictureUrl(value("content", run.settings), SIDE);
@@ -100,15 +92,13 @@ function showRun(run) {
 }
 
 function draw() {
-  const current = state.view === "current" ? state.current : null;
-  const run = current ?? state.runs.find(({ id }) => id === state.view);
+  const run = runOf(state.view);
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
-  const status = active(current) ? "being painted" : current?.status;
-  canvas.setAttribute("aria-label", current ? `${title}, ${status}` : title);
-  if (current) showCurrent(current);
-  else if (run) showRun(run);
-  else showContent(state.settings);
+  const status = active(run) ? "being painted" : run?.status;
+  canvas.setAttribute("aria-label", run ? `${title}, ${status}` : title);
+  if (run) showRun(run);
+  else showContent(settings());
 }
 
 function moveDivider(to) {
@@ -141,13 +131,13 @@ export function startEasel() {
   clicked({ compare });
   listen(divider, comparing);
   moveDivider(share);
-  on("view current pictures runs", draw);
+  on("view running pictures runs", draw);
   on("settings", ({ keys, by }) => {
-    if (keys.includes("content") && by === "person" && !active()) show("content");
-    else if (state.view === "content") draw();
+    if (keys.includes("content") && by === "person" && !active()) show(null);
+    else if (!runOf(state.view)) draw();
   });
   on("preview", (blob) => {
-    newest = { id: state.current?.id, blob };
+    newest = { id: state.running?.id, blob };
     draw();
   });
 }

@@ -1,13 +1,13 @@
 // The settings: six controls at first, the others in groups behind "More".
 import { button, el, find, press, refill, refocus, sure } from "./dom.js";
 import { inWords, makeField } from "./fields.js";
-import { aim } from "./live.js";
 import { makePicker } from "./picker.js";
-import { active, change, discard, emit, fallback, on, same, state, value, values } from "./store.js";
+import { active, aim, aimed, change, discard, emit, fallback, on, same } from "./store.js";
+import { settings, state, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
-const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : key);
+export const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : key);
 
 function brushed({ key, label }) {
   const note = el("span.muted");
@@ -79,28 +79,26 @@ function refresh(keys) {
     field.refresh(value(key));
     reset.hidden = same(value(key), fallback(key));
   }
-  find("reset-all").hidden = !Object.keys(state.settings).length;
+  find("reset-all").hidden = !Object.keys(settings()).length;
 }
 
-/** Take back what was said beside a control. */
-const clearError = (key) => showError(key, "");
-
-/** Show an error beside its control, unfolding the group it is in; false if there is none. */
-export function showError(key, text) {
-  const made = rowOf(key);
-  if (!made) return false;
-  if (text) {
-    made.element.closest("details:not([open])")?.setAttribute("open", "");
-    find("more").open ||= Boolean(made.element.closest("#more"));
+/** Show each refusal beside its control, unfolding the group that it is in. */
+function drawErrors() {
+  for (const made of rows.values()) {
+    const text = state.refusals.findLast(({ key }) => rowOf(key) === made)?.error ?? "";
+    if (text === made.error.textContent) continue;
+    if (text) {
+      made.element.closest("details:not([open])")?.setAttribute("open", "");
+      find("more").open ||= Boolean(made.element.closest("#more"));
+    }
+    made.error.textContent = text;
+    made.error.hidden = !text;
+    made.element.classList.toggle("wrong", Boolean(text));
+    for (const input of made.element.querySelectorAll("input:not([type=file]), select")) {
+      input.setAttribute("aria-invalid", String(Boolean(text)));
+      input.setAttribute("aria-describedby", made.error.id);
+    }
   }
-  made.error.textContent = text;
-  made.error.hidden = !text;
-  made.element.classList.toggle("wrong", Boolean(text));
-  for (const input of made.element.querySelectorAll("input:not([type=file]), select")) {
-    input.setAttribute("aria-invalid", String(Boolean(text)));
-    input.setAttribute("aria-describedby", made.error.id);
-  }
-  return true;
 }
 
 function group({ title, controls }) {
@@ -138,18 +136,20 @@ export function buildForm() {
   const strip = el("div.segments", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const help = el("p.muted", { id: "look-help" });
   const [content, style, ...rest] = first.controls.map(row);
-  const clearErrors = () => state.controls.forEach((_, key) => clearError(key));
-  const turn = (target) => (clearErrors(), aim(target));
   const aims = Object.entries({ running: "this picture", next: "the next one" }).map(
-    ([target, words]) => [target, button(words, () => turn(target))],
+    ([target, words]) => [target, button(words, () => aim(target))],
   );
   const title = el("span.name", "Settings of");
   const whose = el("div.heading.whose", { hidden: true }, title, aims.map(([, one]) => one));
   const drawAims = () => {
     whose.hidden = !active();
-    for (const [target, one] of aims) press(one, target === state.target);
+    for (const [target, one] of aims) press(one, target === aimed());
+    const isFilm = state.running?.is_film;
+    for (const { control, element } of rows.values())
+      element.querySelector(".live").hidden =
+        aimed() === "next" || isFilm || !control.steerable;
   };
-  on("current target", drawAims);
+  on("running", drawAims);
   find("form").replaceChildren(
     ...[whose, content, style, el("div.look-box", looks, strip, help), ...rest],
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
@@ -159,13 +159,6 @@ export function buildForm() {
   refresh(state.controls.keys());
   drawLooks();
   on("settings", drawLooks);
-  on("settings", ({ keys, by }) => {
-    if (by === "person") clearErrors();
-    refresh(keys);
-  });
-  on("current target", () => {
-    for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden =
-        !(active() && state.target === "running" && control.steerable && !state.current.is_film);
-  });
+  on("settings", ({ keys }) => refresh(keys));
+  on("refusals", drawErrors);
 }

@@ -13,8 +13,8 @@ function offered(key) {
   return [...all.filter(isAdded).reverse(), ...all.filter((one) => !isAdded(one))];
 }
 
-/** Upload files one by one and return their ids; what is no picture is named beside `key`. */
-async function send(files, key) {
+/** Upload files one by one and return their ids; add to `refused` why others are no pictures. */
+async function send(files, key, refused) {
   const ids = new Set();
   for (const file of files) {
     say(`Reading ${file.name}`);
@@ -22,7 +22,7 @@ async function send(files, key) {
     try {
       ids.add(await upload(file.name, file, key));
     } catch (refusal) {
-      fail(refusal, key);
+      refused.push(refusal);
     }
     emit("reading", { key, name: null });
   }
@@ -37,11 +37,12 @@ async function addFiles(files, key) {
     return addFiles([...files].slice(1), "style");
   }
   const several = state.controls.get(key).kind === "pictures";
-  const ids = await send(several ? files : [files[0]], key);
-  if (!ids.length) return null;
+  const refused = [];
+  const ids = await send(several ? files : [files[0]], key, refused);
   const before = list(value(key));
   const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
-  return change({ [key]: several ? mixed : ids[0] });
+  if (ids.length) change({ [key]: several ? mixed : ids[0] });
+  return refused.forEach((refusal) => fail(refusal, key));
 }
 
 /** A tile: a thumbnail that can be chosen. */

@@ -3,9 +3,8 @@
 import { busy, button, clicked, debounced, el, find, refill, sure, thumbnail } from "./dom.js";
 import { unlessSame } from "./dom.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, fail, on } from "./store.js";
-import { pictureUrl, post, runUrl, show, shownId, shownRun, state, titleOf } from "./store.js";
-import { value } from "./store.js";
+import { active, adopt, attempt, fail, on, pictureUrl, post, runOf } from "./store.js";
+import { runUrl, settings, show, state, titleOf, unfinished, value } from "./store.js";
 import { clock, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
@@ -13,12 +12,11 @@ const line = find("command").querySelector("pre");
 let checks = 0;
 let formCommand = "";
 
-const unfinished = ({ status }) => ["running", "queued"].includes(status);
 const dated = ({ written }, style) =>
   new Date(1000 * written).toLocaleString([], { dateStyle: "medium", timeStyle: style });
 
 function open(run) {
-  show(active() && run.id === state.current?.id ? "current" : run.id);
+  show(run.id);
   find("strip").querySelector(`[data-focus="${run.id}"]`)?.focus();
 }
 
@@ -39,7 +37,7 @@ function card(run) {
     "data-focus": run.id,
     "aria-label": `${title}, ${run.status}`,
     title,
-    "aria-current": String(run.id === shownId()),
+    "aria-current": String(run.id === state.view),
   };
   const size = run.width ? `${run.width} × ${run.height}` : "";
   const under = el("span.number.muted", size, el("br"), dated(run));
@@ -75,15 +73,13 @@ function downloads(run) {
 
 async function remove(run) {
   if (!(await attempt(`/api/runs/${run.id}/delete`))) return;
-  show("content");
+  show(null);
   await refreshRuns();
   find("results-title").focus();
 }
 
 function actions(run) {
-  const goOn = async () => {
-    if (await attempt(`/api/runs/${run.id}/resume`)) show("current");
-  };
+  const goOn = () => attempt(`/api/runs/${run.id}/resume`);
   const stopped = run.has_checkpoint && run.status !== "finished";
   return el(
     "div.actions",
@@ -101,12 +97,12 @@ const drawResult = unlessSame((run) => {
 /** Ask for the form's command line, which checks its settings, too; and what they cost. */
 async function check() {
   const number = ++checks;
-  const asked = post("/api/check", { settings: state.settings });
+  const asked = post("/api/check", { settings: settings() });
   const answer = busy(find("cost"), asked.catch((refusal) => refusal));
   const { command, message, key, ...cost } = await answer;
   if (number !== checks) return;
-  if (key) fail({ message, key });
-  else formCommand = command ?? message;
+  if (message) fail({ message, key });
+  else formCommand = command;
   const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
   const costs = `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
   find("cost").textContent = cost.width ? costs : "";
@@ -114,13 +110,11 @@ async function check() {
 }
 
 function drawCommand() {
-  const shown = shownRun();
-  const run = active(shown) ? null : state.runs.find(({ id }) => id === shownId());
-  const command = (run ?? shown)?.command ?? formCommand;
-  const others = shown ? "Of what is being painted" : "Of the settings";
+  const run = runOf(state.view);
+  const command = run?.command ?? formCommand;
   const steered = "It was changed while it was painted: this paints its last settings from the start";
-  const whose = run ? "Of the result that is shown" : others;
-  find("whose").textContent = (run ?? shown)?.is_steered ? steered : whose;
+  const shown = active(run) ? "Of what is being painted" : "Of the result that is shown";
+  find("whose").textContent = run?.is_steered ? steered : run ? shown : "Of the settings";
   if (line.textContent === command) return;
   line.textContent = command;
   find("copy").textContent = "Copy";
@@ -133,13 +127,13 @@ async function copy() {
 }
 
 function draw() {
-  drawStrip(state.runs, shownId(), state.pictures.length);
-  drawResult(state.runs.find((run) => run.id === shownId() && !unfinished(run)));
+  drawStrip(state.runs, state.view, state.pictures.length);
+  drawResult(state.runs.find((run) => run.id === state.view && !unfinished(run)));
   drawCommand();
 }
 
 export function startResults() {
-  on("runs view current pictures", draw);
+  on("runs view running pictures", draw);
   clicked({ copy });
   on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
   check();

@@ -1,18 +1,20 @@
 // What the page knows, who is told when it changes, and requests to the server.
 
+// Settings are objects in which defaults are left out. There are two: those of `next`, and those of
+// `running`, on which `edits` lie, which were made here and which the painter has not done.
 export const state = {
   form: { groups: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
-  settings: {}, // what differs from the defaults
-  current: null, // the run that is painted, or was last
-  progress: null, // the last report of a run
+  next: {}, // the settings of the next run
+  running: null, // the run that is painted, or was last, with `edits`; see live.js
+  aim: "next", // what the panel shows while something is painted: "running" or "next"
   queue: [],
   runs: [],
-  target: "next", // whose settings the form shows: "running", the run at work, or "next"
-  next: {}, // the settings of the next run while the form shows those of the run at work
+  view: null, // the id of the run on the stage; null for the photograph of the panel
   asked: false, // whether this page has asked for a run that it has not heard of yet
-  view: "content", // what the stage shows: "content", "current" or the id of a run
+  refusals: [], // what was refused: { error, key }; the key may be null
+  lost: null, // why the server cannot be reached
 };
 
 /** Kinds of controls whose values are ids of pictures. */
@@ -59,58 +61,102 @@ export async function discard(key) {
   const chosen = value(key);
   const [id] = list(chosen);
   change({ [key]: fallback(key) }); // first, so that nothing more is asked about it
-  if (!(await attempt(`/api/pictures/${id}/delete`))) return change({ [key]: chosen });
+  try {
+    await post(`/api/pictures/${id}/delete`);
+  } catch (refusal) {
+    change({ [key]: chosen });
+    return fail(refusal, key);
+  }
   state.pictures = state.pictures.filter((one) => one.id !== id);
-  emit("pictures");
+  return emit("pictures");
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
 export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;
 
 /** Show a refusal: beside its control, or else `key`'s, or else above the page. */
-export function fail(refusal, key = null) {
-  emit("refusal", { error: refusal.message, key: refusal.key ?? key });
+export function fail({ message, key: own }, key = null) {
+  const one = { error: message, key: own ?? key };
+  state.refusals = [...state.refusals.filter((other) => !same(other, one)), one];
+  emit("refusals");
 }
 
-/** Post, and show what was refused; true if it was done. */
-export const attempt = (path, body) =>
-  post(path, body).then(() => true, (refusal) => fail(refusal));
+/** Take back what was refused, unless `stays(refusal)`. */
+export function forgive(stays = () => false) {
+  state.refusals = state.refusals.filter(stays);
+  emit("refusals");
+}
+
+/** Post, and show what was refused; the answer, or undefined. */
+export const attempt = (path, body) => post(path, body).catch((refusal) => fail(refusal));
 
 export const list = (value) => (value === null ? [] : [value].flat());
 
 export const fallback = (key) => state.controls.get(key)?.default ?? null;
 
-/** Return the value of a key among settings in which defaults are left out. */
-export const value = (key, settings = state.settings) =>
-  key in settings ? settings[key] : fallback(key);
+/** Whose settings the panel shows. */
+export const aimed = () => (active() ? state.aim : "next");
 
-/** Return all keys of the form, or those that act on a run, with their values in some settings. */
-export function values(settings, { steerable = false } = {}) {
-  const controls = [...state.controls.values()].filter((one) => one.steerable || !steerable);
-  return Object.fromEntries(controls.map(({ key }) => [key, value(key, settings)]));
+export const settings = () =>
+  aimed() === "next" ? state.next : { ...state.running.settings, ...state.running.edits };
+
+/** Return the value of a key among settings. */
+export const value = (key, among = settings()) => (key in among ? among[key] : fallback(key));
+
+/** Return all keys of the form with their values in some settings. */
+export const values = (among) =>
+  Object.fromEntries([...state.controls.keys()].map((key) => [key, value(key, among)]));
+
+/** Set the settings of the next run. */
+export function prepare(wanted) {
+  const changed = Object.entries(wanted).filter(([key, one]) => !same(one, fallback(key)));
+  state.next = Object.fromEntries(changed);
+  localStorage.setItem("settings", JSON.stringify(state.next));
 }
 
-/** Change settings. `by` is "person", or "server" where the page only follows the run. */
-export function change(wanted, by = "person") {
-  const keys = Object.keys(wanted).filter(
-    (key) => state.controls.has(key) && !same(wanted[key], value(key)),
-  );
+let told = {}; // the settings that the panel shows
+
+/** Tell which of the panel's settings are new; `by` is who changed them, "person" or "page". */
+export function tell(by = "page") {
+  const [before, now] = [values(told), values(settings())];
+  told = { ...settings() };
+  const keys = Object.keys(now).filter((key) => !same(now[key], before[key]));
+  if (keys.length) emit("settings", { keys, by });
+}
+
+/** Change the panel's settings; what the run at work cannot have goes to the next one. */
+export function change(wanted) {
+  const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
+  const edits = Object.fromEntries(Object.entries(wanted).filter(isNew));
+  const keys = Object.keys(edits);
   if (!keys.length) return;
-  for (const key of keys) {
-    if (same(wanted[key], fallback(key))) delete state.settings[key];
-    else state.settings[key] = wanted[key];
+  const acts = !state.running?.is_film && keys.every((key) => state.controls.get(key).steerable);
+  if (aimed() === "running" && acts) {
+    emit("edits", edits);
+  } else {
+    prepare({ ...settings(), ...edits });
+    state.aim = "next";
   }
-  localStorage.setItem("settings", JSON.stringify(state.settings));
-  emit("settings", { keys, by });
+  forgive();
+  tell("person");
+  emit("running");
 }
 
-/** Take over whole settings; keys that they leave out go back to their defaults. */
-export function adopt(settings, by = "person") {
-  const wanted = values(settings);
-  wanted.style = list(wanted.style).filter(Boolean);
+/** Show the settings of the run at work in the panel, or those of the next one. */
+export function aim(target) {
+  state.aim = target;
+  forgive();
+  tell();
+  emit("running");
+}
+
+/** Take over whole settings for the next run. */
+export function adopt(wanted) {
   // A run may name pictures that are gone; what must be there stays as it was.
-  for (const key of ["content", "style"]) if (!list(wanted[key]).length) delete wanted[key];
-  change(wanted, by);
+  const style = list(value("style", wanted)).filter(Boolean);
+  const content = value("content", wanted) ?? value("content");
+  prepare({ ...wanted, content, style: style.length ? style : value("style") });
+  aim("next");
 }
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
@@ -128,26 +174,28 @@ export function titleOf({ settings }) {
   return `${pictureName(value("content", settings))} in ${styles}`;
 }
 
-export const active = (run = state.current) =>
+export const active = (run = state.running) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
 
-/** The id of the run that the stage shows, if it shows one. */
-export const shownId = () => (state.view === "current" ? (state.current?.id ?? null) : state.view);
+/** Whether a run on disk has not ended. */
+export const unfinished = ({ status }) => ["running", "queued"].includes(status);
 
-/** That run, as it is painted or as it was kept; null where the stage shows a photograph. */
-export const shownRun = () =>
-  state.view === "current" ? state.current : (state.runs.find(({ id }) => id === state.view) ?? null);
+/** The run of an id, as it is painted or as it was kept; null if there is none. */
+export function runOf(id) {
+  const kept = state.runs.find((run) => run.id === id);
+  const isKept = kept && !unfinished(kept) && !active();
+  return !isKept && state.running?.id === id ? state.running : (kept ?? null);
+}
 
-/** Show a view on the stage. A result gets an address, so that Back returns to what was there. */
-export function show(view) {
-  const hash = ["content", "current"].includes(view) ? "" : `#${view}`;
-  if (hash !== location.hash) history.pushState(null, "", hash || location.pathname);
-  state.view = view;
-  emit("view");
+/** Show a run on the stage, or the photograph. A run has an address, so that Back returns to it. */
+export function show(id, how = "pushState") {
+  const hash = id ? `#${id}` : "";
+  if (hash !== location.hash) history[how](null, "", hash || location.pathname);
+  showAddressed();
 }
 
 /** Show what the page's address names. */
 export function showAddressed() {
-  state.view = location.hash.slice(1) || (active() ? "current" : "content");
+  state.view = location.hash.slice(1) || null;
   emit("view");
 }

@@ -1,7 +1,6 @@
 // Paint, pause, go on, stop; how far it is; and what waits.
 import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, emit, on } from "./store.js";
-import { show, shownId, shownRun, state, titleOf } from "./store.js";
+import { active, aimed, attempt, forgive, on, runOf, show, state, titleOf } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -15,7 +14,6 @@ const WORDS = {
   running: "Being painted",
 };
 let spoken = "";
-let isLost = false; // whether the server does not answer
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -27,25 +25,26 @@ export function clock(seconds) {
 
 /** Send the settings as a new run. */
 const paint = alone(async () => {
-  emit("asked");
+  forgive();
   const begins = (state.asked = !active());
-  const added = attempt("/api/queue", { settings: state.settings });
-  if (!(await busy(find(begins ? "go" : "enqueue"), added))) state.asked = false;
-  else if (begins) show("current");
+  const asked = attempt("/api/queue", { settings: state.next });
+  const added = await busy(find(begins ? "go" : "enqueue"), asked);
+  if (!added) state.asked = false;
+  else if (begins) show(added.id);
   else say("It waits for its turn.");
 });
 
-const act = (action, body) => attempt(`/api/queue/${state.current.id}/${action}`, body);
+const act = (action, body) => attempt(`/api/queue/${state.running.id}/${action}`, body);
 
 function go() {
   if (!active()) return paint();
-  return act(state.current.status === "paused" ? "resume" : "pause");
+  return act(state.running.status === "paused" ? "resume" : "pause");
 }
 
 /** What a run does, or has come to, in a line. */
 export function statusText(run) {
   if (!run) return "First look";
-  const { step, steps, scale, scales, seconds, left, loss } = reported(run);
+  const { step, steps, scale, scales, seconds, left, loss } = run;
   const word = WORDS[run.status];
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
@@ -57,37 +56,31 @@ export function statusText(run) {
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
-  if (state.target === "next") parts.push("Queue paints what is chosen now");
+  if (aimed() === "next") parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
-/** Where a run is, as far as it has been told. */
-const reported = (run) => (state.progress?.id === run.id && active(run) ? state.progress : run);
-
 function drawProgress() {
-  const [run, { current }] = [shownRun(), state];
-  find("status").textContent = find("status").title = isLost
-    ? "Not connected"
-    : statusText(run);
-  const { step, steps } = run && active(run) ? reported(run) : {};
+  const [run, { running, lost }] = [runOf(state.view), state];
+  find("status").textContent = find("status").title = lost ? "Not connected" : statusText(run);
+  const { step, steps } = active(run) ? run : {};
   const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
-  if (!current) return;
+  if (!running) return;
   // Changes of state and each quarter are spoken, and not every step.
-  const done = current.status === "painting" ? reported(current) : {};
-  const quarter = done.steps ? `, ${25 * Math.floor((4 * done.step) / done.steps)} %` : "";
-  if (spoken !== WORDS[current.status] + quarter) say((spoken = WORDS[current.status] + quarter));
+  const part = running.steps ? `, ${25 * Math.floor((4 * running.step) / running.steps)} %` : "";
+  const words = WORDS[running.status] + (running.status === "painting" ? part : "");
+  if (spoken !== words) say((spoken = words));
 }
 
 function drawButtons() {
-  const run = state.current;
-  const running = active();
-  const steady = ["painting", "paused"].includes(run?.status);
-  find("go").textContent = !running ? "Paint" : run.status === "paused" ? "Go on" : "Pause";
-  enable(find("go"), !running || steady);
-  enable(find("stop"), running && run.status !== "stopping");
-  find("enqueue").hidden = !running || state.target === "running";
-  document.title = running && run.steps ? `${WORDS[run.status]} · Studio` : "Studio";
+  const { status, steps } = state.running ?? {};
+  const steady = ["painting", "paused"].includes(status);
+  find("go").textContent = !active() ? "Paint" : status === "paused" ? "Go on" : "Pause";
+  enable(find("go"), !active() || steady);
+  enable(find("stop"), active() && status !== "stopping");
+  find("enqueue").hidden = !active() || aimed() === "running";
+  document.title = active() && steps ? `${WORDS[status]} · Studio` : "Studio";
 }
 
 /** A line about a run that is not on the stage, with what can be done. */
@@ -101,8 +94,9 @@ function drawQueue() {
   const lines = state.queue.map((run) =>
     lineOf(run, "Next", "Cancel", () => attempt(`/api/queue/${run.id}/cancel`)),
   );
-  if (active() && shownId() !== state.current.id)
-    lines.unshift(lineOf(state.current, "Being painted", "Show", () => show("current")));
+  const { running, view } = state;
+  if (active() && view !== running.id)
+    lines.unshift(lineOf(running, "Being painted", "Show", () => show(running.id)));
   find("queue").hidden = !lines.length;
   const had = find("queue").contains(document.activeElement);
   find("queue").replaceChildren(...lines);
@@ -112,11 +106,7 @@ function drawQueue() {
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
   clicked({ enqueue: () => paint() });
-  on("current view settings target", drawButtons);
-  on("current pictures view", drawQueue);
-  on("connection", (why) => {
-    isLost = Boolean(why);
-    drawProgress();
-  });
-  on("current progress settings target view pictures runs", drawProgress);
+  on("running", drawButtons);
+  on("running pictures view", drawQueue);
+  on("running progress view runs connection", drawProgress);
 }
