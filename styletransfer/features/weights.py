@@ -71,7 +71,7 @@ def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of names, dtypes, shapes and values, as hexadecimal digits."""
+    """Return the SHA-256 of tensors' names, dtypes, shapes and values, as hexadecimal digits."""
     hashed = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -101,7 +101,7 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Refuse a compressed zip archive, which could fill memory; torch does not compress files."""
+    """Raise UserError for a compressed zip archive, which could fill memory; torch writes none."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(entry.file_size > entry.compress_size for entry in archive.infolist()):

@@ -38,7 +38,7 @@ BASE = "painters"
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """The content of a style network's file."""
+    """A `NetworkFile` is the content of a style network's file."""
 
     network: StyleNetwork  # in float32 on the CPU, frozen
     styles: list[str]  # the name of each style

@@ -78,7 +78,7 @@ def random_palette(g: Generator) -> Tensor:
 
 
 def painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return a field in the palette's colours, smoothly or, in one of five cases, in flat steps."""
+    """Return a canvas: a field in the palette's colours, smooth or, one time in five, in steps."""
     position = field.clamp(0.0, 1.0) * (len(palette) - 1)
     if chance(g, 0.2):
         return palette.T[:, position.round().long()]
