@@ -1,4 +1,4 @@
-"""Checks each Function's backward against the slope of its forward, by torch's gradcheck."""
+"""Checks each Function's backward against difference quotients of its forward, by gradcheck."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its inputs; derivatives are computed for the inputs that require grad."""
+    """A case is a function and its inputs; derivatives are for the inputs that require grad."""
 
     name: str
     function: Callable[..., Any]
@@ -68,7 +68,7 @@ MARGIN = 0.1
 
 
 class Draw:
-    """Draws seeded float64 leaves that require grad."""
+    """`Draw` makes seeded random float64 leaves that require grad."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator().manual_seed(0)

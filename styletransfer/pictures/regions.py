@@ -34,7 +34,7 @@ _GREY = 32 / 255
 
 @dataclass(frozen=True)
 class Regions:
-    """The regions of a picture."""
+    """`Regions` hold, for each pixel of a picture, the number of its region."""
 
     labels: Tensor  # (H, W) int64: the number of each pixel's region, or -1 for none
     colors: tuple[Color, ...]  # one colour for each region
@@ -87,7 +87,7 @@ class Regions:
         return changed
 
     def find(self, text: str) -> int:
-        """Return the number of the region that has a colour (UserError: no region has it).
+        """Return the number of the region whose colour is `text` (UserError: there is none).
 
         `text` is a CSS colour or six hexadecimal digits, optionally after "#" or "0x", within 32
         levels of the region's colour.
@@ -228,7 +228,7 @@ def _css_names() -> dict[str, str]:
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return, for each style, a list with the number of its region for each region of the content.
+    """Return, for each style image, the number of its region for each region of the content.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
     lacks. (UserError: no style has a region of the content.)
@@ -245,7 +245,7 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
 
 
 def _partner(color: Color, style: Regions) -> int | None:
-    """Return the number of the region of a style that has a colour, or None."""
+    """Return the number of the region of `style` with about this colour, or None."""
     partner = _nearest(color, style.colors)
     return partner if _distance(color, style.colors[partner]) <= SAME else None
 

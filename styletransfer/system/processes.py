@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Processes:
-    """The `count` processes of a job, as seen by process number `rank`, from 0."""
+    """`Processes` exchanges data between the `count` processes of a job; this is number `rank`."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
