@@ -62,8 +62,8 @@ def check(case: Case) -> str:
     return ""
 
 
-# Smallest distance of random values from a point without a derivative, which a maximum has where
-# two values are equal. It is far larger than STEP, so no difference quotient crosses a point.
+# Smallest difference of two random values: a maximum of equal values has no derivative. It is far
+# larger than STEP, so that no step of a difference quotient makes two values equal.
 MARGIN = 0.1
 
 

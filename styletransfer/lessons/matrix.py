@@ -39,7 +39,7 @@ class FakeLoss(Loss):
     """This loss layer has a method `backward`, as in the PyTorch 0.3 tutorial."""
 
     def backward(self, x: Tensor) -> Tensor:
-        """Return 3 x; nothing here calls it."""
+        """Return 3 x; no code calls this method."""
         return 3 * x
 
 
@@ -128,7 +128,7 @@ def twice(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def with_saved_hooks(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return x.grad when every saved tensor passes through two functions."""
+    """Return x.grad when every saved tensor passes through two hooks that do not change it."""
     with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         return backward(f, x)
 

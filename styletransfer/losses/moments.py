@@ -37,7 +37,7 @@ def pixel_rows(features: Tensor) -> Tensor:
 def is_channels_last(features: Tensor) -> bool:
     """Tell whether the C values of one pixel lie next to each other in memory.
 
-    Reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    It reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
     """
     return features.dim() == 4 and features.stride(1) == 1
 
@@ -45,7 +45,7 @@ def is_channels_last(features: Tensor) -> bool:
 def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = None) -> Moments:
     """Return the mean and the second moment of one feature map.
 
-    Differentiable by autograd, any number of times.
+    The result is differentiable by autograd, any number of times.
 
     Args:
         features: (1, C, H, W), floating point, any memory format.
@@ -57,7 +57,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             cost as much as one large region.
 
     Returns:
-        Both in float32 for bfloat16 and float16 features, else in their dtype.
+        The moments, in float32 for bfloat16 and float16 features, else in their dtype.
 
     Raises:
         TypeError: features are not floating point.

@@ -191,7 +191,7 @@ def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
 
 
 def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return a (3, h, w) fill for a shape: flat, gradient, rings or texture, then shading."""
+    """Return (3, h, w), a shape filled flat, or with a gradient, rings or texture, and shaded."""
     ends = palette[torch.randint(len(palette), (2,), generator=g)]
     style = uniform(g, 0.0, 1.0)
     if style < 0.3:

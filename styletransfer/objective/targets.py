@@ -77,7 +77,7 @@ def content_targets(
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) reduced to `REFERENCE_SIDE`, or itself if no larger."""
+    """Return an image (1, 3, H, W) reduced to REFERENCE_SIDE pixels, or itself if no larger."""
     size = (content.shape[2], content.shape[3])
     shorter, longer = sorted(size)
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))

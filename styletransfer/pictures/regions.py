@@ -22,8 +22,8 @@ MAX_REGIONS = 12  # largest number of regions in a label picture
 # content's and the style's colour of a region, a painted colour and the one that is named, or
 # colours in one picture.
 SAME = 32
-_MIN_SHARE = 1e-4  # smallest share of the visible pixels that have exactly the colour of a region
-# A label picture must have at least the share _FLAT_SHARE of its visible pixels within _FLAT levels
+_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a region's colour
+# In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
 # (of 255) of a region's colour. Drawn labels have at least 0.7; photographs and paintings at most
 # 0.4.
 _FLAT, _FLAT_SHARE = 8, 0.6
@@ -53,7 +53,7 @@ class Regions:
 
     @property
     def shares(self) -> list[float]:
-        """Each region's share of the picture; they sum to 1 if every pixel is in a region."""
+        """The fraction of the picture that each region covers; 1 in all if no pixel is left out."""
         counts = torch.bincount(self.labels.flatten() + 1, minlength=len(self.names) + 1)
         return [count / self.labels.numel() for count in counts[1:].tolist()]
 
@@ -106,12 +106,12 @@ class Regions:
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
     def listed(self) -> str:
-        """Return the names with their shares, such as "red (40 %) and blue (60 %)"."""
+        """Return the names and the areas they cover, such as "red (40 %) and blue (60 %)"."""
         *first, last = map(self.described, range(len(self.names)))
         return f"{', '.join(first)} and {last}" if first else last
 
     def described(self, region: int) -> str:
-        """Return a region's name and its share of the picture, such as "red (40 %)"."""
+        """Return a region's name and how much of the picture it covers, such as "red (40 %)"."""
         share = 100.0 * self.shares[region]
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
@@ -222,7 +222,7 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 @cache
 def _css_names() -> dict[str, str]:
     """Return "#rrggbb" -> CSS name; such as cyan, which is later in the alphabet than aqua."""
-    # The colormap itself holds codes or, for names that getrgb was asked for before, tuples.
+    # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 

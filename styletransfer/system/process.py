@@ -39,7 +39,7 @@ class Place:
 
 
 def place() -> Place:
-    """Return this process's place; the default without torchrun (UserError: bad variables)."""
+    """Return this process's rank; rank 0 of 1 without torchrun (UserError: bad variables)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
     with suppress(KeyError, ValueError):

@@ -107,8 +107,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if here.count == 1:
         yield Processes()
         return
-    # Imported before the group exists, because its functions keep the group of the import time.
-    # Optimizers import it later; the group's threads could then abort the process at Python's end.
+    # This module's functions store the process group that exists when it is imported. If torch's
+    # optimisers imported it later, the group's threads could abort the process when Python ends.
     import torch.distributed.nn.functional
 
     backend = "cpu:gloo"
