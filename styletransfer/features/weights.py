@@ -45,8 +45,8 @@ def read(path: Path) -> Mapping[str, Tensor]:
             "nothing in it was executed: save the tensors alone, best as .safetensors"
         ) from error
     except Exception as error:  # readers raise many kinds of errors for damaged files
-        told = isinstance(error, SafetensorError | RuntimeError | OSError)
-        reason = str(error).strip().split(". ")[0] if told else "it is damaged or of another kind"
+        clear = isinstance(error, SafetensorError | RuntimeError | OSError)
+        reason = str(error).strip().split(". ")[0] if clear else "it is damaged or of another kind"
         raise UserError(f"{path} is not a readable weights file: {reason}") from error
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 

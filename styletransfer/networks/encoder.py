@@ -44,12 +44,12 @@ def style_features(device: torch.device, dtype: torch.dtype) -> FeatureExtractor
 
 
 @torch.no_grad()
-def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
+def moments(extractor: FeatureExtractor, painting: Tensor) -> Tensor:
     """Return the means and log deviations (1, M) of a painting's features, in float32.
 
     The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `style_features`.
     """
-    return moments_of(eye(painting, SEEN))
+    return moments_of(extractor(painting, SEEN))
 
 
 def moments_of(features: Mapping[str, Tensor]) -> Tensor:

@@ -113,24 +113,24 @@ class Inputs:
     def _changed(self, image: Change, weights: Change) -> Self:
         """Change all weights by `weights`, and all images by `image`, except `painted`."""
 
-        def known(old: Tensor | None, style: int | None = None) -> Tensor | None:
+        def changed(old: Tensor | None, style: int | None = None) -> Tensor | None:
             return None if old is None else weights(old, style)
 
         def part(old: StylePart) -> StylePart:
-            return replace(old, weights=known(old.weights, old.style))
+            return replace(old, weights=changed(old.weights, old.style))
 
         if (anchor := self.anchor) is not None:
-            target, believed = image(anchor.target, None), weights(anchor.weights, None)
-            anchor = replace(anchor, target=target, weights=believed)
+            target, confidence = image(anchor.target, None), weights(anchor.weights, None)
+            anchor = replace(anchor, target=target, weights=confidence)
         return replace(
             self,
             content=image(self.content, None),
             styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
             regions=tuple(
-                replace(old, weights=known(old.weights), sources=tuple(map(part, old.sources)))
+                replace(old, weights=changed(old.weights), sources=tuple(map(part, old.sources)))
                 for old in self.regions
             ),
-            protected=known(self.protected),
+            protected=changed(self.protected),
             anchor=anchor,
         )
 

@@ -40,7 +40,7 @@ CALM, NEIGHBOURS = 0.65, 5
 EDGE = 1 / 32
 
 # (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
-Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
+Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -76,49 +76,49 @@ class Matching:
         maps = [features[layer] for features in self.features]
         made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
         for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
-            mine = styles == number
+            own = styles == number
             places = [
-                ((cell + part) * length / count).long()[mine]
+                ((cell + part) * length / count).long()[own]
                 for cell, part, count, length in zip(
                     neighbours, within, cells, seen.shape[2:], strict=True
                 )
             ]
-            made[:, mine] = seen[0][:, places[0], places[1]]
+            made[:, own] = seen[0][:, places[0], places[1]]
         made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
 
 
 @torch.no_grad()
 def match_targets(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, look: Look
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, extract: Extract
 ) -> dict[str, Target]:
     """Return layer -> target of its match loss: features (1, C, h, w) of the matched positions.
 
-    `look` returns the features of an image at some layers. A match loss is a mean of cosines, so
+    `extract` returns the features of an image at some layers. A match loss is a mean of cosines, so
     its weight, unlike other weights, is not divided by the loss of features that are all zero.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
     for layer, weight in criterion.matches.items():
-        regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
+        regions = tuple(replace(each, sources=_parts_at(each, layer)) for each in pictures.regions)
         # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
-            searches[key] = matching(criterion, replace(pictures, regions=regions), look)
+            searches[key] = matching(criterion, replace(pictures, regions=regions), extract)
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
     return targets
 
 
-def _heard(region: Region, layer: str) -> tuple[StylePart, ...]:
+def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:
     """Return a region's style images that are used at a layer, or all of them if none is."""
-    heard = [part for part in region.sources if part.layers is None or layer in part.layers]
-    return tuple(heard) or region.sources
+    acting = [part for part in region.sources if part.layers is None or layer in part.layers]
+    return tuple(acting) or region.sources
 
 
 @torch.no_grad()
-def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
+def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matching:
     """Return the most similar style position of every content position, in its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
@@ -132,24 +132,24 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     sought = pictures.content
     if pictures.painted is not None:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
-    looks = [_looked_at(style, criterion.matches, look) for style in pictures.styles]
-    columns = [_columns(look(at_reference(sought), SEARCHED)), *(each for each, _ in looks)]
+    extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
+    columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}
     wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     content = columns[0]
     if sought is not pictures.content:
-        content = _columns(look(at_reference(pictures.content), SEARCHED))
+        content = _columns(extract(at_reference(pictures.content), SEARCHED))
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
-        mine = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
+        own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
-            for block in torch.split(mine, BLOCK):
+            for block in torch.split(own, BLOCK):
                 nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]
@@ -164,17 +164,17 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
         cells=cells,
-        features=[features for _, features in looks],
+        features=[features for _, features in extracted],
     )
 
 
-def _looked_at(
-    style: Tensor, layers: Collection[str], look: Look
+def _style_columns(
+    style: Tensor, layers: Collection[str], extract: Extract
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return a style's hypercolumns and its features at `layers`, by one forward if possible."""
     small = at_reference(style)
-    seen = look(small, {*SEARCHED, *layers} if small is style else SEARCHED)
-    kept = seen if small is style else look(style, layers)
+    seen = extract(small, {*SEARCHED, *layers} if small is style else SEARCHED)
+    kept = seen if small is style else extract(style, layers)
     return _columns(seen), {layer: kept[layer] for layer in layers}
 
 

@@ -86,12 +86,12 @@ class Scan:
         `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
         the place must be above 0 at a position of the image.
         """
-        mine = features[tile.own[place[0]]]
+        owned = features[tile.own[place[0]]]
         weights, total = self.weights(place, tile, image)
-        if not mine.numel() or (weights is not None and not weights.any()):  # no weight in the tile
+        if not owned.numel() or (weights is not None and not weights.any()):  # no weight here
             return sums
-        part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
-        seen = moments(mine, self.with_mean, weights)
+        part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
+        seen = moments(owned, self.with_mean, weights)
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
 
     def weights(

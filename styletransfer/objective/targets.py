@@ -138,8 +138,8 @@ def _style_moments(
         places: list[Place] = []
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
-                heard = criterion.styles if part.layers is None else part.layers
-                layers = [layer for layer in criterion.styles if layer in heard]
+                acting = criterion.styles if part.layers is None else part.layers
+                layers = [layer for layer in criterion.styles if layer in acting]
                 for place in _positions(extractor, part.weights, layers).items():
                     owners.append(((index, place[0]), part.share))
                     places.append(place)

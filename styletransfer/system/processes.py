@@ -76,8 +76,8 @@ class Processes:
         if self.count == 1:
             return
         gathered: list[Any] = [None] * self.count
-        mine = {key: str(value) for key, value in settings.items()}
-        _together(distributed.all_gather_object, gathered, mine)
+        own = {key: str(value) for key, value in settings.items()}
+        _together(distributed.all_gather_object, gathered, own)
         for rank, other in enumerate(gathered):
             for key in sorted({*gathered[0], *other}):
                 if gathered[0].get(key) != other.get(key):
