@@ -22,7 +22,7 @@ STARTS = ("content", "style", "noise")
 # positions there. A match loss needs coarser scales, to place large shapes of the style, such as
 # stars; if scales begin at 48 pixels, these shapes also cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
-# Smallest shorter side in pixels of a scale by `scales=0`: two positions of the deepest layer.
+# Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
 # Fraction of the steps that the finest of more than three scales makes. Of 100 steps up to 1536

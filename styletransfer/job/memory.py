@@ -34,7 +34,7 @@ class MemoryPlan(NamedTuple):
     """A memory plan is the tile for one scale, and the memory that is expected to be needed."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
-    bytes: float  # estimated at the peak, above what the loaded process holds
+    bytes: float  # estimated peak, minus the bytes that the process holds before the run
 
 
 def picture_bytes(config: StyleTransferConfig) -> int:

@@ -14,7 +14,7 @@ from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
 
-# A region whose weights are all below half a level of 8 bits is left out.
+# A region whose weights are all below half of an 8-bit level is left out.
 LEAST_OPACITY = 0.5 / 255
 
 

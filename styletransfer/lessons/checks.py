@@ -96,7 +96,7 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
 
 
 def cases() -> list[Case]:
-    """Return the cases of every Function, and of the moments by ordinary operations."""
+    """Return the cases of every Function, and of `moments` and `gram_matrix`."""
     draw = Draw()
     different = draw.all_different
     kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()

@@ -182,7 +182,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy the kernels of `trained` to `network`, and the mean of its styles to each style.
+    """Copy kernels from `trained` to `network`, and to each style the mean scales and shifts.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, add styles to a trained network by learning only scales and shifts.

@@ -64,7 +64,7 @@ class Protection:
     """A protection says which pixels of the pastiche keep the content image."""
 
     content: Tensor  #: (1, 3, H, W), the content image
-    protected: Tensor  #: (1, 1, H, W) in [0, 1], 1 where a pixel is the content image's
+    protected: Tensor  #: (1, 1, H, W) in [0, 1], 1 where the content image is kept
 
     def hold(self, image: Tensor) -> Tensor:
         """Return `image` (1, 3, H, W) with the content image at protected pixels."""

@@ -93,7 +93,7 @@ class Objective:
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> StyleTargets:
-    """Return the style targets of an `Objective` with these arguments; see its `styles`."""
+    """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
     check_pictures(extractor.ended_at(criterion.layers), pictures)
     return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 
