@@ -30,7 +30,7 @@ class Criterion:
     """A criterion says which losses act at which layers, and with which weights."""
 
     contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
-    #: layer -> linear weight, above 0, of its match loss, which is that of `losses/cosine.py`
+    #: layer -> linear weight, above 0, of its match loss: 1 - cosine with the style's features
     matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
     measure: StyleMeasure  #: the statistic that a style loss compares, and the distance

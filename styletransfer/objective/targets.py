@@ -158,5 +158,5 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:
-    """Return the loss of features that are all zero."""
+    """Return the style loss of features that are all zero, for the style's statistic `target`."""
     return measure.distance(to_float64(torch.zeros_like(target)), to_float64(target)).item()

@@ -272,7 +272,7 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is None:
         return Objective(*compared, job.styles)
-    from styletransfer.objective.tiled import TiledObjective  # rarely needed
+    from styletransfer.objective.tiled import TiledObjective  # tiles are rare
 
     return TiledObjective(*compared, tile, job.styles)
 
