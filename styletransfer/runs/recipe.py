@@ -152,7 +152,10 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the pastiche of a finished run in `folder`, or None (UserError: other settings)."""
+    """Return the path of a finished run's pastiche, or None if `folder` holds no finished run.
+
+    (UserError: that run has other settings.)
+    """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)
