@@ -1,8 +1,8 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, press, refill, refocus, sure } from "./dom.js";
+import { button, el, find, press, refill, refocus } from "./dom.js";
 import { inWords, makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, aim, aimed, change, discard, emit, fallback, on, same } from "./store.js";
+import { active, aim, aimed, change, emit, fallback, on, same } from "./store.js";
 import { settings, state, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
@@ -12,12 +12,8 @@ export const rowOf = (key) => rows.get(key === "region_styles" ? "content_region
 function brushed({ key, label }) {
   const note = el("span.muted");
   const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
-  const remove = sure("Remove", () => discard(key));
-  const refresh = (id) => {
-    note.textContent = id ? "brushed" : "none";
-    remove.hidden = !id;
-  };
-  return { element: el("div.under", open, note, remove), refresh };
+  const refresh = (id) => (note.textContent = id ? "brushed" : "none");
+  return { element: el("div.under", open, note), refresh };
 }
 
 const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };
