@@ -25,7 +25,6 @@ def make(
     aspect=None,
     matrix=BT709,
     said=None,
-    transfer=BT709,
     start=0.0,
     **options,
 ):
@@ -41,7 +40,7 @@ def make(
         stream.pix_fmt = "yuv420p"
         context = stream.codec_context
         context.time_base, context.sample_aspect_ratio = TICK, aspect or 1
-        context.color_range, context.color_trc, context.colorspace = 1, transfer, said or matrix
+        context.color_range, context.color_trc, context.colorspace = 1, BT709, said or matrix
         if rotation is not None:
             stream.set_display_rotation(*rotation)
         tracks = [film.add_stream(name, rate=48000, layout="mono") for name in sound]

@@ -190,14 +190,6 @@ def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
     assert torch.equal(image, expected)
 
 
-def test_a_detail_style_can_be_changed_on_the_way():
-    run = iterate(CONTENT, STYLE, experiment="tiny")
-    run.steer(style_detail=picture(5), objective={"detail_layers": ["relu1_1"]})
-    (region,) = run._job.pictures.regions
-    assert [part.layers for part in region.sources] == [["relu2_1"], ["relu1_1"]]
-    assert [step.step for step in run][-1] == 6
-
-
 def test_several_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: tiny(steps=1, scales=1), range(4)))

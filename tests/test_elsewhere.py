@@ -1,4 +1,4 @@
-"""Runs without the modules and functions that Windows or macOS lack, in new processes."""
+"""A run without the modules and functions that Windows or macOS lack, in a new process."""
 
 import os
 import sys
@@ -7,20 +7,19 @@ import pytest
 from helpers import ROOT, process, write_pictures
 from PIL import Image
 
-# Libraries are imported first, for this system; the package then sees Windows or macOS.
+# Libraries are imported first, for this system; the package then sees Windows. macOS lacks less.
 LACKING = """
 import importlib, os, signal, sys
 for name in ("asyncio", "hydra.main", "matplotlib.pyplot", "multiprocessing.shared_memory",
              "multiprocessing.resource_tracker", "psutil", "torch", "torchvision", "uvicorn",
              "webbrowser"):
     importlib.import_module(name)
-gone = {os: ["posix_fallocate", "sched_getaffinity"]}
-if sys.argv.pop(1) == "windows":
-    sys.platform = "win32"
-    sys.modules |= dict.fromkeys(("fcntl", "resource", "pwd", "grp"))
-    gone[os] += ["fork", "mkfifo", "nice", "getuid", "killpg", "O_NOFOLLOW"]
-    gone[signal] = ["SIGHUP", "SIGKILL", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGPIPE", "sigwait",
-                    "pthread_sigmask", "pthread_kill", "alarm", "setitimer"]
+sys.platform = "win32"
+sys.modules |= dict.fromkeys(("fcntl", "resource", "pwd", "grp"))
+gone = {os: ["posix_fallocate", "sched_getaffinity", "fork", "mkfifo", "nice", "getuid", "killpg",
+             "O_NOFOLLOW"],
+        signal: ["SIGHUP", "SIGKILL", "SIGALRM", "SIGUSR1", "SIGUSR2", "SIGPIPE", "sigwait",
+                 "pthread_sigmask", "pthread_kill", "alarm", "setitimer"]}
 for module, names in gone.items():
     for name in names:
         delattr(module, name)
@@ -41,16 +40,15 @@ main(sys.argv[1:])
 """
 
 
-@pytest.mark.slow  # new processes import torch
+@pytest.mark.slow  # a new process imports torch
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="it is elsewhere already")
-@pytest.mark.parametrize("system", ["windows", "macos"])
-def test_it_is_imported_and_paints_without_what_others_lack(system, tmp_path):
+def test_it_is_imported_and_paints_without_what_others_lack(tmp_path):
     """Check also that a code page 1252 console escapes other letters; files keep their names."""
     pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
     write_pictures(tmp_path / "фото.png", tmp_path / "b.png")
     words = ["train", "experiment=tiny", "steps=2", "size=24", "features.weights=random"]
     words += ["device=cpu", "content=фото.png", "style=b.png", "output=été, картина.png"]
-    command = (sys.executable, "-W", "error", "-c", LACKING + CODE, system, *words)
+    command = (sys.executable, "-W", "error", "-c", LACKING + CODE, *words)
     environment = {"PYTHONPATH": str(ROOT), "PYTHONIOENCODING": "cp1252", "PYTHONUTF8": "0"}
     done = process(*command, cwd=tmp_path, env=environment, encoding="cp1252")
     assert done.returncode == 0, done.stderr

@@ -18,29 +18,30 @@ from styletransfer.system.validation import check_target
 def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
     """Return the mean over positions of 1 - cos(F_p, T_p), 0-d, from 0 to 2.
 
-    F are the features (1, C, H, W) and T the target, of the same shape. Where either is 0, the
-    cosine counts as 0.
+    F are the features (1, C, H, W) and T the target, of the same shape. Where F is 0, the cosine
+    counts as 0. Where T is 0 the position has no target, and its loss counts as 0.
     """
-    cosines, *_ = _cosines(features, target)
-    return 1 - cosines.mean()
+    cosines, *_, is_wanted = _cosines(features, target)
+    return (is_wanted.to(cosines.dtype) - cosines).mean()
 
 
 def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
     """Return the gradient of the sum over positions of 1 - cos(F_p, T_p), like F.
 
-    For f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p is 0.
+    For f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p or T_p is 0.
     """
-    cosines, lengths, units, is_seen = _cosines(features, target)
+    cosines, lengths, units, is_seen, _ = _cosines(features, target)
     directions = features / lengths.to(features.dtype)
     gradient = (directions * cosines.to(features.dtype) - units) / lengths.to(features.dtype)
     return gradient * is_seen
 
 
-def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor]:
+def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
     """Return the parts of a cosine at each position.
 
-    They are cos(F_p, T_p), 0 where F_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|, like F; and
-    whether F_p has a value that is not 0. All but the third have the shape (1, 1, H, W).
+    They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|, like F;
+    and whether F_p and T_p have a value that is not 0. All but the third have the shape
+    (1, 1, H, W).
     """
     dtype = accumulate_dtype(features.dtype)
     lengths, sizes = (
@@ -51,7 +52,7 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     lengths = torch.where(lengths > 0, lengths, 1)
     is_seen = (features != 0).any(1, keepdim=True)
     # `where` gives autograd a gradient of 0 at positions whose features are all 0.
-    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen
+    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen, sizes > 0
 
 
 class CosineTap(Function):

@@ -13,7 +13,7 @@ from functools import reduce
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate, normalize
+from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.criterion import SEARCHED, Criterion
@@ -33,6 +33,9 @@ BIAS = 0.1
 # channels. At 512 pixels, 3 of 4 neighbours are those found with all axes, at 0.995 of their
 # cosine, in a fifth of the time.
 AXES = 128
+# A position is calm if the hypercolumns around it vary less than CALM times the mean variation of
+# the content. NEIGHBOURS is the side of that surrounding square, in positions.
+CALM, NEIGHBOURS = 0.65, 5
 # Share of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
@@ -42,9 +45,14 @@ Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 @dataclass(frozen=True)
 class Matching:
-    """The nearest neighbour, among the positions of the styles, of each content position."""
+    """The nearest neighbour, among the positions of the styles, of each content position.
 
-    # The first three are on the CPU: `values` needs float64, which some devices do not have.
+    Calm positions of the content, such as those of a clear sky, have none. A plain surface would
+    get the plainest patch of the painting; without a target, the style losses paint there freely.
+    """
+
+    # The first four are on the CPU: `values` needs float64, which some devices do not have.
+    calm: Tensor  #: (h, w), True where there is no neighbour
     styles: Tensor  #: (h, w), index of the neighbour's style image
     rows: Tensor  #: (h, w), row of the neighbour in the grid of its style image
     columns: Tensor  #: (h, w), column of the neighbour in the same grid
@@ -54,6 +62,7 @@ class Matching:
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the styles' features (1, C, h, w) at the neighbours of the content's positions.
 
+        They are 0 at calm positions, where the match loss then has no gradient.
         `size` is the height and width of the content's features at `layer`.
         """
         # Centre of each position, in cells of the content's grid.
@@ -75,6 +84,7 @@ class Matching:
                 )
             ]
             made[:, mine] = seen[0][:, places[0], places[1]]
+        made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
 
 
@@ -112,8 +122,9 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     """Return the nearest neighbour of every content position among the styles of its region.
 
     The nearest position has the largest cosine of hypercolumns, after the mean hypercolumn of each
-    picture is subtracted. The search reduces larger pictures by `at_reference`, which limits its
-    time and memory. All pixels of one searched position move together, so strokes stay whole.
+    picture is subtracted. Calm positions of the content are left out, see `_calm`. The search
+    reduces larger pictures by `at_reference`, which limits its time and memory. All pixels of one
+    searched position move together, so strokes stay whole.
 
     `criterion` gives the matched layers and the share of the pastiche in the picture that is
     matched; `pictures` are those of one scale.
@@ -126,11 +137,15 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     used = {part.style for region in pictures.regions for part in region.sources}
     wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
+    content = columns[0]
+    if sought is not pictures.content:
+        content = _columns(look(at_reference(pictures.content), SEARCHED))
+    calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
-        mine = (owners.flatten() == number).nonzero()[:, 0]
+        mine = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
@@ -144,6 +159,7 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
     styles, places = styles.cpu(), places.cpu()
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
+        calm=calm.cpu(),
         styles=styles.view(grid),
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
@@ -172,6 +188,18 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
         layers.append(features / features.square().sum(1).mean().sqrt().clamp_min(1e-12))
     columns = torch.cat(layers, 1)
     return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
+
+
+def _calm(columns: Tensor) -> Tensor:
+    """Return (h, w), True where the hypercolumns (D, h, w) vary little around a position.
+
+    Their variation is 1 minus the length of the mean of unit vectors, the circular variance of
+    directional statistics (Mardia and Jupp 2000, "Directional Statistics").
+    """
+    around = pad(columns[None], (NEIGHBOURS // 2,) * 4, mode="replicate")
+    variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)
+    calm: Tensor = variation < CALM * variation.mean()
+    return calm
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:

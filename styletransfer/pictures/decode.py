@@ -85,11 +85,28 @@ def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
-    """Load and convert a picture; every error except a lack of memory becomes a UserError."""
-    try:
+    """Load and convert a picture, with the errors of `_refused`."""
+    with _refused(name):
         with _quiet():
             stored = load()
         return _to_srgb(stored, name)
+
+
+def xmp_packet(path: Path) -> bytes:
+    """Return the XMP packet of a picture file, or b"" (UserError: the file cannot be read)."""
+    with _refused(str(path)), _quiet():
+        if path.exists() and not path.is_file():
+            raise UserError(f"{path} is no file; name a picture file")
+        with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
+            found = image.info.get("xmp")
+        return found if isinstance(found, bytes) else b""
+
+
+@contextmanager
+def _refused(name: str) -> Iterator[None]:
+    """Turn every error of the body except a lack of memory into a UserError."""
+    try:
+        yield
     except (UserError, MemoryError):
         raise
     except FileNotFoundError:

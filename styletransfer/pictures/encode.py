@@ -14,6 +14,7 @@ import tifffile
 import torch
 from numpy.typing import NDArray
 from PIL import Image, ImageCms
+from PIL.PngImagePlugin import PngInfo, putchunk
 from torch import Tensor
 
 _ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
@@ -27,31 +28,36 @@ def srgb_profile() -> bytes:
     return bytes(profile)
 
 
-def encode(layers: list[Tensor], depth: int, extension: str) -> bytes:
+def encode(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
     """Return the bytes of a .png, .webp, .jpg or .jpeg file of rgb (1, 3, H, W) and perhaps alpha.
 
-    JPEG has no alpha, so the picture is laid on white. (OSError, ValueError: the format cannot hold
-    so many pixels.)
+    JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError,
+    ValueError: the format cannot hold so many pixels.)
     """
     on_white = extension in (".jpg", ".jpeg")
     samples = np.concatenate(list(_strips(layers, depth, on_white=on_white)))
     profile = srgb_profile()
+    buffer, text = io.BytesIO(), PngInfo()
+    if xmp:
+        text.add_itxt("XML:com.adobe.xmp", xmp.decode())
     if depth == 16:  # Pillow cannot write 16-bit RGB
         png = memoryview(imagecodecs.png_encode(samples))
-        tag = b"iCCP" + b"sRGB\0\0" + zlib.compress(profile)
-        chunk = struct.pack(">I", len(tag) - 4) + tag + struct.pack(">I", zlib.crc32(tag))
-        return b"".join((png[:33], chunk, png[33:]))  # after the signature and the chunk IHDR
-    buffer = io.BytesIO()
+        text.add(b"iCCP", b"sRGB\0\0" + zlib.compress(profile))
+        buffer.write(png[:33])  # the signature and the chunk IHDR
+        for kind, data, _ in text.chunks:
+            putchunk(buffer, kind, data)
+        buffer.write(png[33:])
+        return buffer.getvalue()
     options: dict[str, dict[str, Any]] = {
-        ".png": {"format": "PNG"},
-        ".webp": {"format": "WEBP", "lossless": True, "exact": True},
+        ".png": {"format": "PNG", "pnginfo": text},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True, "xmp": xmp},
     }
-    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0}
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0, "xmp": xmp}
     Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
     return buffer.getvalue()
 
 
-def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
+def write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> None:
     """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
     height, width = layers[0].shape[2:]
     channels = sum(layer.shape[1] for layer in layers)
@@ -73,6 +79,7 @@ def write_tiff(path: Path, layers: list[Tensor], depth: int) -> None:
         iccprofile=srgb_profile(),
         software=False,
         metadata=None,
+        extratags=[(700, tifffile.DATATYPE.BYTE, len(xmp), xmp, True)] if xmp else (),
     )
 
 

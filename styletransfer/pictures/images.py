@@ -55,6 +55,7 @@ def write(
     alpha: Tensor | None = None,
     *,
     bit_depth: int | None = None,
+    xmp: bytes = b"",
 ) -> None:
     """Write a picture in the format that the extension names, tagged as sRGB.
 
@@ -67,6 +68,7 @@ def write(
         rgb: (1, 3, H, W), any floating dtype and device; clamped to [0, 1].
         alpha: (1, 1, H, W), any floating dtype and device; clamped to [0, 1].
         bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
+        xmp: metadata, an XMP packet of at most 65502 bytes; empty for none.
 
     Raises:
         UserError: extension, depth, size or values do not suit, or the file cannot be written.
@@ -78,10 +80,10 @@ def write(
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
         with atomic(path) as temporary:
-            write_tiff(temporary, layers, depth)
+            write_tiff(temporary, layers, depth, xmp)
         return
     try:
-        encoded = encode(layers, depth, extension)
+        encoded = encode(layers, depth, extension, xmp)
     except (OSError, ValueError) as error:
         height, width = rgb.shape[2:]
         raise UserError(

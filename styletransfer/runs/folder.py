@@ -33,7 +33,10 @@ ERROR = "error.txt"
 # Hydra's files: its own settings, and the words of the command line.
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel and may differ when a run is resumed.
-FREE_KEYS = ("output", "snapshot_every", "checkpoint_every", "stop_after", "resume", "dry_run")
+FREE_KEYS = (
+    *("output", "recipe", "snapshot_every", "checkpoint_every", "stop_after"),
+    *("resume", "dry_run"),
+)
 # Upper bound of step numbers in files; JavaScript's numbers are exact below 2**53.
 MOST_STEPS = 2**53
 

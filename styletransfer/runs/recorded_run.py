@@ -24,9 +24,11 @@ from styletransfer.runs.folder import (
     PASTICHE,
     write_record,
 )
+from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import Recipe, check_recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import TrainConfig
+from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
@@ -107,7 +109,7 @@ class RecordedRun:
         """
         config = changed(self.config, values)
         job = prepare(config, like=self.job)
-        recipe_now = describe(config, job)
+        recipe_now = describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.job, self.recipe = config, job, recipe_now
         # A checkpoint must not have other settings than run.json, also if the process is killed.
@@ -139,6 +141,7 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
+            self.recipe = saved["description"] | self.recipe  # it may have been steered
             self.run = Run(self.job)
             self.run.load_state_dict(saved["run"])
             self.before = saved["seconds"]
@@ -164,8 +167,10 @@ class RecordedRun:
         """Write pictures, record and, if stopped, a checkpoint; return (path, problem)."""
         seconds = self._seconds()
         pastiche = result.picture
-        picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha)
-        _keep_pictures(self.folder, picture, pastiche, self.job)
+        stopped = [override("stop_after", result.steps)] if result.interrupted else []
+        xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
+        picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha, xmp)
+        _keep_pictures(self.folder, picture, pastiche, self.job, xmp)
         status = "finished"
         if result.interrupted:
             status = "stopped"
@@ -181,33 +186,33 @@ class RecordedRun:
 
 
 def _write_picture(
-    path: Path, folder: Path, image: Tensor, alpha: Tensor | None
+    path: Path, folder: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
 ) -> tuple[Path, str | None]:
     """Write the pastiche to `path`, else into `folder`.
 
     Return its path, and one line of text if that is not `path` (UserError: both failed).
     """
     try:
-        images.write(path, image, alpha)
+        images.write(path, image, alpha, xmp=xmp)
     except UserError as error:
         other = folder / f"pastiche{path.suffix}"
         if other == path:
             raise
-        images.write(other, image, alpha)
+        images.write(other, image, alpha, xmp=xmp)
         return other, f"{error}; the picture is at {other} instead"
     return path, None
 
 
-def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job) -> None:
+def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: bytes) -> None:
     """Write the pastiche (1, 3, H, W) and the content image as lossless files, for `mix`.
 
     The file `picture`, which already holds the pastiche, is not overwritten.
     """
     depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
     try:
-        for name, rgb in ((CONTENT, job.pictures.content), (PASTICHE, image)):
+        for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
             path = folder / name
             if not (path.exists() and path.samefile(picture)):
-                images.write(path, rgb, job.alpha, bit_depth=depth)
+                images.write(path, rgb, job.alpha, bit_depth=depth, xmp=text)
     except UserError as error:
         logger.warning("%s; going on without", error)

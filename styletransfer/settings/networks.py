@@ -78,6 +78,8 @@ class ApplyConfig:
     output: str | None = path(None, written=True)
     """Path of the pastiche, whose extension chooses the format; or a folder for all pastiches.
     Default: in the current folder, named after the input and the network: photo_oil.jpg."""
+    recipe: bool = True
+    """Write into a picture file how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS)
     """One of the network's styles, by its name; for a network that knows any, path of the style
     image, or several, [a.jpg,b.jpg]."""

@@ -85,6 +85,9 @@ class StyleTransferConfig:
 class TrainConfig(StyleTransferConfig):
     """`scripts/train.py`."""
 
+    recipe: bool = True
+    """Write into the picture file how it was made: the command, with names of files but no folders,
+    the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints them."""
     snapshot_every: int = number(0, "[0, inf)")
     """Number of steps between two saved pictures; 0 saves none."""
     checkpoint_every: float = number(60.0, "[0, inf)")
@@ -143,6 +146,14 @@ class MixConfig:
     """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
     """Path of the mixture; the extension chooses the format. Default: in the run folder."""
+
+
+@dataclass
+class InfoConfig:
+    """`scripts/info.py`: how a picture was made."""
+
+    picture: str = path(MISSING, positional=True)
+    """Path of a pastiche; may be given without picture=."""
 
 
 @dataclass

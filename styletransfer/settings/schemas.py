@@ -92,11 +92,12 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
 
 
 def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the text below its declaration, which must be one line of the source."""
+    """Return key -> the text below its declaration."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
         source = inspect.getsource(base)
-        found = re.findall(r'^    (\w+): [^\n]*\n    """(.*?)"""', source, re.M | re.S)
+        declared = r"^    (\w+): [^\n]*\n(?:    [ )][^\n]*\n)*"
+        found = re.findall(declared + r'    """(.*?)"""', source, re.M | re.S)
         texts |= {key: " ".join(text.split()) for key, text in found}
     for group in fields(schema):
         if isinstance(group.type, type) and is_dataclass(group.type):

@@ -211,11 +211,12 @@ def check(config: TrainConfig) -> dict[str, Any]:
 def converted(path: str, extension: str) -> bytes:
     """Return a picture file in the format of an extension, such as ".tiff", at full size."""
     from styletransfer.pictures import images
+    from styletransfer.pictures.decode import xmp_packet
 
     picture = images.read(path)
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"pastiche{extension}"
-        images.write(file, picture.rgb, picture.alpha)
+        images.write(file, picture.rgb, picture.alpha, xmp=xmp_packet(Path(path)))
         return file.read_bytes()
 
 

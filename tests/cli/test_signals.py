@@ -7,7 +7,7 @@ import pytest
 from helpers import ROOT, call, press, process
 
 from styletransfer.cli import module, script
-from styletransfer.cli.errors import end_at_once, one_line_errors
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, interruptible
 
@@ -52,12 +52,3 @@ def test_a_second_signal_does_not_break_the_last_line(capsys):
     with pytest.raises(SystemExit) as exit, one_line_errors():
         pressed_twice()
     assert (exit.value.code, capsys.readouterr().err) == (130, "error: interrupted\n")
-
-
-def test_ctrl_c_while_python_shuts_down():
-    signal.signal(signal.SIGINT, signal.default_int_handler)
-    end_at_once()
-    assert signal.getsignal(signal.SIGINT) == signal.SIG_DFL
-    signal.signal(signal.SIGINT, signal.SIG_IGN)
-    end_at_once()
-    assert signal.getsignal(signal.SIGINT) == signal.SIG_IGN

@@ -92,21 +92,6 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
     assert not Path("outputs").exists()
 
 
-def test_a_mistake_of_ours_in_one_job_keeps_its_traceback(desk, capsys, monkeypatch):
-    def mistaken(config, folder):
-        if config.seed == 0:
-            raise ZeroDivisionError("ours")
-        (folder / "made").touch()
-
-    monkeypatch.setattr(f"{module('train')}.main", mistaken)
-    status, printed = train(capsys, "-m", "seed=0,1", "hydra.sweep.dir=sweep")
-    assert (status, "ZeroDivisionError: ours" in printed.err) == (1, True)
-    assert printed.err.splitlines()[-1] == ("error: 1 of 2 jobs succeeded")
-    assert "\nerror: #0 experiment=tiny" in printed.err
-    assert "Traceback" in Path("sweep/0/error.txt").read_text()
-    assert [Path(f"sweep/{job}/made").exists() for job in range(2)] == [False, True]
-
-
 def test_what_failed_once_and_then_succeeds(desk, capsys):
     words = ["-m", "content='photos [1]/b.png'", "style=style.png,late.png"]
     again = [*words, "hydra.sweep.dir=sweep", "resume=auto"]

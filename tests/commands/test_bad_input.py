@@ -8,7 +8,6 @@ import re
 import warnings
 
 import pytest
-import torch
 from helpers import call, check_error, lines_of, record_of
 from PIL import Image
 
@@ -52,20 +51,14 @@ LINES = [
     (["style=folder.png"], r"folder\.png holds no picture; name a"),
     (["experiment=none_such"], r"unknown experiment 'none_such'; there are .*tutorial_0_3"),
     (["stepps=3"], r"unknown key stepps; did you mean steps\?"),
-    (["+features@more=vgg16"], r"unknown key features@more"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),
     (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
     (["optimizer=null"], r"optimizer=null: give one name, or leave it out"),
     (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
     (["--config-dir", "nowhere"], r"--config-dir nowhere: there is no such folder"),
-    (["--content", "x"], r"unknown flag --content; .* content=x$"),
     (["-content_image", "x"], r"unknown flag -content_image; .* content_image=x$"),
-    (["--config-dir", "do${x}"], r"--config-dir do\${x}: Hydra cannot read a folder with \${"),
     (["hydra.job.chdir=true"], r"hydra\.job\.chdir=true would change what file names mean"),
-    (["objective={content_weight: {}}"], r"objective=.*: {} is no value"),
-    (["size=" + "9" * 5000], r"Exceeds the limit \(4300 digits\)"),
-    (["=3"], r"cannot understand '=3'; write KEY=VALUE"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
 ]
 
@@ -73,7 +66,6 @@ LINES = [
 @pytest.mark.parametrize(("words", "message"), LINES)
 def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     (desk / "folder.png").mkdir()
-    (desk / "do${x}").mkdir()
     before = sorted(desk.rglob("*"))
     status, printed, line = train(capsys, *words)
     assert re.match("error: .*" + message, line), line
@@ -95,8 +87,6 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
     for error, status, line in (
         (MemoryError(), 1, r"error: .*memory.*smaller size"),
-        (torch.OutOfMemoryError("CUDA out of memory."), 1, r"error: .*memory.*smaller size"),
-        (RuntimeError("DefaultCPUAllocator: not enough memory: you"), 1, r".*memory.*smaller size"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
         (OSError(5, "Input/output error", "disk.png"), 1, "error: disk.png: Input/output error"),
     ):

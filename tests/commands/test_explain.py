@@ -8,8 +8,8 @@ from html import unescape
 import pytest
 import torch
 from comparing import written_functions
-from galleries import Tags
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
+from html_tags import Tags
 
 from styletransfer.commands.explain.command import main
 from styletransfer.commands.explain.drawing import Map, render, summary
@@ -192,13 +192,3 @@ def test_separate_passes_fail_without_retain_graph():
     last.backward()
     with pytest.raises(RuntimeError, match="backward through the graph a second time"):
         first.backward()
-
-
-@pytest.mark.parametrize("mode", MODES)
-def test_total_variation_hangs_on_the_image(mode):
-    seen = studied(mode, 0.5)
-    prior = group_of(seen, "total_variation")
-    assert (prior.at, prior.on_trunk) == ("image", False)
-    apart = {"fake_backward": TERMS, "tensor_hook": ["output"]}
-    expected = [*apart[mode], "total_variation"] if mode in apart else ["total"]
-    assert [call.root for call in seen.passes] == expected

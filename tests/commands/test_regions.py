@@ -55,8 +55,10 @@ def test_a_protected_run_resumes_only_with_its_own_mask(train, monkeypatch):
 
 def test_python_says_the_same_with_arrays(train):
     one_by_one = (*TWO[:2], "region_styles.red=1", "region_styles.blue=2")
-    assert train(*one_by_one, "output=out.png")[0] == 0
+    detail = ("style_detail=b.png", "objective.detail_layers=[relu1_1]")
+    assert train(*one_by_one, *detail, "output=out.png")[0] == 0
     styles, regions = ["a.png", Image.open("b.png")], {"red": np.int64(1), "blue": 2}
     given = {"content_regions": pixels("labels.png"), "region_styles": regions}
+    given |= {"style_detail": pixels("b.png"), "objective.detail_layers": ["relu1_1"]}
     made = stylize("content.png", styles, experiment="tiny", **given)
     assert np.array_equal(np.asarray(made.to_pil()), pixels("out.png"))

@@ -35,9 +35,11 @@ def copy(tmp_path_factory):
         assert found, f"{path} has no line {line!r}"
         file.write_text(f"{before}{found}{text}{after}", encoding="utf-8")
     key = folder / "styletransfer" / "settings" / "groups.py"
-    choices = 'choice("gram", "moments", "wasserstein"'
+    choices = '"gram", "moments", "wasserstein"'
     assert choices in key.read_text()
-    key.write_text(key.read_text().replace(choices, f'{choices}, "mean_only"'))
+    key.write_text(key.read_text().replace(choices, f'\n        {choices}, "mean_only"\n    '))
+    script = (folder / "scripts" / "mix.py").read_text(encoding="utf-8")
+    (folder / "scripts" / "hello.py").write_text(script.replace('"mix"', '"hello"'))
     write_pictures(folder / "a.png", folder / "b.png")
     return folder
 
@@ -52,7 +54,7 @@ def run(copy, script, *lines):
 
 @pytest.mark.slow  # new processes import torch
 def test_the_recipes_work_on_a_copy(copy):
-    said = run(copy, "greet", ["name=reader"], ["--help"])
+    said = run(copy, "hello", ["name=reader"], ["--help"])
     assert said.startswith("hello, reader\n")
     assert "Who is greeted" in said
     added = (["objective.style_loss=mean_only"], ["mirrored=true", "steps=1"], ["canvas=b.png"])

@@ -69,15 +69,6 @@ def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
     torch.testing.assert_close(seen("auto"), expected, rtol=1e-9, atol=1e-9)
 
 
-def test_preprocessing_rounds_once():
-    """A bfloat16 network subtracts the mean in the precision of the image."""
-    x, mean, std = picture().float(), *map(torch.tensor, (vgg.IMAGENET_MEAN, vgg.IMAGENET_STD))
-    for dtype in (torch.float32, torch.bfloat16, torch.float32):  # there and back
-        network = tiny_network().to(dtype)
-        shift, scale = (value.to(dtype).float().view(1, 3, 1, 1) for value in (mean, std))
-        assert torch.equal(network.preprocess(x), ((x - shift) / scale).to(dtype))
-
-
 def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):
     assert not network.train().training
     assert not any(parameter.requires_grad for parameter in network.parameters())

@@ -82,11 +82,9 @@ def test_a_file_may_say_how_much_its_content_counts(network):
         assert made.content_gains == {"relu2_1": 1.25}
     vgg.load(loaded, state, TINY, "file.pth")
     assert loaded.content_gains == {}
-    bad = [torch.tensor(gain) for gain in (0.0, -1.0, torch.nan, torch.inf)]
-    for layer, gain in [*(("relu2_1", gain) for gain in (*bad, torch.ones(1))), ("relu9_1", 1.25)]:
-        message = rf"file\.pth holds a content_gain\.{layer} that is no positive number for a layer"
-        with pytest.raises(UserError, match=message):
-            vgg.load(loaded, {f"content_gain.{layer}": gain} | state, TINY, "file.pth")
+    wrong = state | {"content_gain.relu2_1": torch.tensor(-1.0)}
+    message = r"file\.pth holds a content_gain\.relu2_1 that is no positive number for a layer"
+    check_error(message, vgg.load, loaded, wrong, TINY, "file.pth")
 
 
 def test_pickled_code_is_not_executed(tmp_path):
@@ -148,25 +146,18 @@ def test_int8_kernels_are_multiplied_by_their_scales(tmp_path):
 
 
 def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
-    path, tensor = tmp_path / "weights.pth", torch.zeros(1)
-    odd = [torch.zeros(3, device="meta"), torch.eye(3).to_sparse(), tensor.expand(10**9)]
-    for value in (*odd, torch.zeros(3, dtype=torch.complex64)):
-        with pytest.raises(UserError, match="holds odd in another form than plain numbers"):
-            weights.read(saved(path, {"odd": value}))
-    for held in ([tensor], {"a": {"b": tensor}}, {1: tensor}):
-        with pytest.raises(UserError, match="does not hold a plain mapping of names to tensors"):
-            weights.read(saved(path, held))
+    for held, message in (
+        ([torch.zeros(1)], "does not hold a plain mapping of names to tensors"),
+        ({"odd": torch.eye(3).to_sparse()}, "holds odd in another form than plain numbers"),
+    ):
+        check_error(message, weights.read, saved(tmp_path / "weights.pth", held))
 
 
 def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
     """torchvision's hash is checked: in the last case the server sends a wrong file."""
     monkeypatch.setenv("TORCH_HOME", str(tmp_path))
     choices = ("features=bundled", "features.weights=PATH", "features.weights=random")
-    for error in (
-        urllib.error.URLError("no route to host"),
-        http.client.IncompleteRead(b""),
-        urllib.error.HTTPError("http://x", 503, "unavailable", http.client.HTTPMessage(), None),
-    ):
+    for error in (urllib.error.URLError("no route to host"), http.client.IncompleteRead(b"")):
         unreachable = Mock(side_effect=error)
         monkeypatch.setattr(urllib.request, "urlopen", unreachable)
         monkeypatch.setattr("torch.hub.urlopen", unreachable)

@@ -10,7 +10,7 @@ from clips import grid, pan, pan_flow, zoom, zoom_flow
 from helpers import check_error, picture
 from torch.nn.functional import interpolate
 
-from styletransfer.films.motion import check_flow, motion_between, reliability, softened, warp
+from styletransfer.films.motion import check_flow, motion_between, reliability, warp
 from styletransfer.pictures import images
 from styletransfer.resources import resource
 
@@ -56,17 +56,6 @@ def test_hidden_points_and_edges_have_the_papers_bounds(length):
         assert reliability(flow, flow * (factor * error / length - 1))[0, 0, 1, 5] == relied
         flow[:, 0] += factor * slope * torch.arange(3.0)[:, None]
         assert reliability(flow, -flow)[0, 0, 1, 5] == relied
-
-
-def test_softening_only_takes_away():
-    mask = torch.zeros(1, 1, 16, 16, dtype=torch.float64)
-    mask[..., 8:] = 1
-    soft = softened(mask)
-    weights = torch.exp(-(torch.arange(-3.0, 4.0).double() ** 2) / (2 * 0.8**2))
-    expected = weights.cumsum(0)[3:] / weights.sum()
-    assert (soft[..., :8] == 0).all()
-    assert torch.allclose(soft[0, 0, 8, 8:12], expected, atol=1e-12)
-    assert torch.equal(softened(torch.ones_like(mask)), torch.ones_like(mask))
 
 
 @needs_opencv

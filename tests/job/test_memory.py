@@ -1,18 +1,17 @@
 """The estimate of memory, the choice of a tile, and runs that continue when memory runs out."""
 
 import math
-from dataclasses import dataclass
 from functools import cache
 from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import Bowl, picture, relative_error, run_settings, tiny_network, with_bowl
+from helpers import picture, relative_error, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.job import Job
-from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, activation_bytes, plan_memory
+from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
@@ -49,13 +48,6 @@ def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
     assert 0.4 * peak <= expected <= 2.5 * peak
 
 
-@pytest.mark.parametrize(("dtype", "size"), [(torch.bfloat16, 2), (torch.float64, 8)])
-def test_activations_of_each_convolution_and_pool(dtype, size):
-    network = tiny_network(((4,), (6,))).to(dtype).ended_at(["relu2_1"])
-    # The sum has the image, relu1_1, pool1, relu2_1, and three gradients of the largest.
-    assert activation_bytes(network) == size * (3 + 4 + 4 / 4 + 6 / 4 + 3 * 4)
-
-
 def chosen(free, mode="autograd_function", size=(3000, 4000), **settings):
     config = StyleTransferConfig(size=max(size), **settings)
     job = Job(config, vgg19(), get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
@@ -85,20 +77,6 @@ def test_what_was_asked_for():
         chosen(math.inf, "fake_backward", tile="64")
 
 
-@dataclass
-class Scarce(Bowl):
-    """A `Bowl` that raises an out-of-memory error from evaluation `since` to evaluation `until`."""
-
-    since: int = 6
-    until: int = 6
-
-    def evaluate(self, image):
-        if self.since <= len(self.points) + 1 <= self.until:
-            self.points.append(image.detach().clone())
-            raise MemoryError("scarce")
-        return super().evaluate(image)
-
-
 def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, style):
     """The image equals, to rounding, that of a run with enough memory."""
     job = Job(run_settings(steps=3, tile="8"), tiny_network(), CLOSED, pair(content, style))
@@ -116,17 +94,6 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
     assert calls == [8] * 2 + [4] * 3
     assert relative_error(actual, expected) < 1e-6
     assert caplog.text.count("memory ran out; going on in tiles of 4 pixels") == 1
-
-
-def test_other_modes_give_up_with_the_best_picture(monkeypatch, content, style):
-    bowl = with_bowl(monkeypatch, Scarce(picture(5), since=5, until=10**9))
-    mode = get_loss_mode("loss_attribute")
-    result = Run(Job(run_settings(steps=20), tiny_network(), mode, pair(content, style))).complete()
-    assert result.steps == 4
-    assert "memory ran out" in result.problem
-    assert "or loss_mode=autograd_function" in result.problem
-    best = min(bowl.points[:4], key=lambda point: (point - bowl.target).norm())
-    assert torch.equal(result.image, best.float())
 
 
 def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):

@@ -79,9 +79,4 @@ def test_procedural_pictures_are_varied_and_the_same_for_a_seed():
     assert torch.cdist(flat, flat, p=torch.inf).fill_diagonal_(1.0).min() > 0.01
     assert 0.0 <= pictures.min() <= pictures.max() <= 1.0  # and none is NaN
     assert pictures.mean((2, 3)).std(0).min() > 0.08
-    chroma = (pictures.amax(1) - pictures.amin(1)).mean((1, 2))
-    assert chroma.quantile(0.1) < 0.08
-    assert chroma.quantile(0.9) > 0.2
-    contrast = pictures.std((2, 3)).mean(1)
-    assert contrast.min() > 0.005
-    assert contrast.median() > 0.1
+    assert pictures.std((2, 3)).mean(1).median() > 0.1

@@ -1,7 +1,6 @@
 """Style networks: layers against one-line formulas, the fast form, and files."""
 
 import json
-import math
 from pathlib import Path
 
 import pytest
@@ -11,7 +10,6 @@ from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn
 
-from styletransfer.commands.train_network.trainer import schedule
 from styletransfer.features import weights
 from styletransfer.networks import LAYOUTS, Architecture, deployed, file
 from styletransfer.networks.encoder import finished, palette
@@ -85,20 +83,6 @@ def test_in_lower_precision_it_is_close(dtype, error):
     assert (painted - exact).abs().mean() < error / 12
 
 
-@pytest.mark.parametrize("steps", [1, 9, 600])
-def test_the_learning_rate_rises_and_falls_to_zero(steps):
-    optimizer = torch.optim.Adam([torch.zeros(1, requires_grad=True)], lr=0.3)
-    course = schedule(optimizer, steps)
-    warmup = min(50, steps // 10)
-    for step in range(steps):
-        rise = min(1, (step + 1) / (warmup + 1))
-        fall = 0.5 + 0.5 * math.cos(math.pi * step / steps)
-        assert optimizer.param_groups[0]["lr"] == pytest.approx(0.3 * rise * fall, rel=1e-12)
-        optimizer.step()
-        course.step()
-    assert optimizer.param_groups[0]["lr"] == 0
-
-
 @pytest.fixture
 def saved(tmp_path):
     file.write(tmp_path / "net.safetensors", style_network(TINY, 2), ["oil", "été"])
@@ -128,17 +112,15 @@ def test_a_network_that_is_written_again_has_equal_bytes(saved):
 
 
 def test_what_is_no_network_is_refused(saved, tmp_path):
-    whole, widths = saved.read_bytes(), ([2, 3], [0, 3, 4], [2, 3, 10**9], [2, 3, float("inf")])
-    broken = [None, *({"widths": each, "blocks": 1} for each in widths)]
-    broken += [{"widths": [2, 3, 4], "blocks": blocks} for blocks in (10**9, [])]
+    whole = saved.read_bytes()
     for metadata, message in (
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
         ({"version": 2}, "of version 2, and this program reads version 1"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "is damaged: its tensors"),
         ({"styles": ["oil"]}, "is damaged: its tensors"),
-        *(({"layout": layout}, "does not say what network") for layout in broken),
-        *(({"styles": styles}, "does not say what network") for styles in ([], [1, 2], "oil")),
+        ({"layout": {"widths": [2, 3, 10**9], "blocks": 1}}, "does not say what network"),
+        ({"styles": "oil"}, "does not say what network"),
     ):
         check_error(message, file.read, changed(saved, **metadata))
         saved.write_bytes(whole)

@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_network
-from torch.nn.functional import cosine_similarity, interpolate
+from torch.nn.functional import cosine_similarity, interpolate, normalize, pad
 
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import matching as module
@@ -40,8 +40,17 @@ def columns_of(network, image):
     return columns - columns.mean((1, 2), keepdim=True)
 
 
+def calm_by_hand(network, image):
+    """Return (h, w), True where unit hypercolumns vary less than 0.65 of their mean variation."""
+    columns = normalize(columns_of(network, image), dim=0)
+    squares = pad(columns[None], (2, 2, 2, 2), mode="replicate").unfold(2, 5, 1).unfold(3, 5, 1)
+    variation = 1 - squares.mean((4, 5))[0].norm(dim=0)
+    return variation < 0.65 * variation.mean()
+
+
 def by_hand(network, pictures, layer, share):
     """Return the features at `layer` (relu3_1 or relu4_1) of each position's nearest neighbour."""
+    calm = calm_by_hand(network, pictures.content)
     sought = pictures.content
     if pictures.painted is not None:
         sought = (1 - share) * sought + share * pictures.painted
@@ -74,7 +83,7 @@ def by_hand(network, pictures, layer, share):
                 int((place[axis] + (y, x)[axis] % 1) * seen[style].shape[1 + axis] / cells[axis])
                 for axis in (0, 1)
             )
-            rows.append(seen[style][:, down, right])
+            rows.append(seen[style][:, down, right] * ~calm[at])
     return torch.stack(rows, 1).view(-1, height, width)
 
 
@@ -105,7 +114,8 @@ def test_a_style_of_more_weight_is_chosen_more_often():
     def chosen(*shares):
         sources = tuple(StylePart(number, share) for number, share in enumerate(shares))
         pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-        return matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19)).styles
+        found = matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19))
+        return found.styles[~found.calm]
 
     assert torch.equal(chosen(1.0, 1.0), chosen(0.5, 0.5))
     first, more = chosen(1.0, 1.0).sum(), chosen(1.0, 3.0).sum()
@@ -125,25 +135,26 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
 
 
-def test_a_style_that_no_region_uses_changes_nothing(monkeypatch):
-    monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
-    alone = replace(DIVIDED, regions=(Region(),))
-    first = replace(alone, styles=alone.styles[:1])
-    ours, theirs = (
-        matching(Criterion.of(MATCHED), each, tiny_network(VGG19)) for each in (alone, first)
-    )
-    assert torch.equal(ours.rows, theirs.rows)
-    assert torch.equal(ours.columns, theirs.columns)
-
-
 def test_the_edges_of_a_large_style_are_not_offered():
     found = matching(
         Criterion.of(MATCHED), pair(picture(1, 64, 64), picture(2, 256, 256)), tiny_network(VGG19)
     )
     assert found.cells == [(64, 64)]
-    for field in (found.rows, found.columns):
+    for field in (found.rows[~found.calm], found.columns[~found.calm]):
         assert field.min() >= 2
         assert field.max() < 62
+
+
+def test_calm_places_of_the_content_have_no_target():
+    content = picture(1, 64, 96)
+    content[..., :48] = 0.5
+    pictures, network = pair(content, picture(2, 64, 64)), tiny_network(VGG19)
+    targets = match_targets(Criterion.of(MATCHED), network, pictures, network)
+    for target in targets.values():
+        half = target.value.shape[3] // 2
+        is_empty = target.value.abs().sum((0, 1, 2)) == 0
+        assert is_empty[: half - 4].all()
+        assert not is_empty[half:].any()
 
 
 def test_all_modes_agree():
@@ -157,6 +168,7 @@ def test_all_modes_agree():
 def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):
     """Each half of a 1040-pixel image matches the similar half of the style, with few axes too."""
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
+    monkeypatch.setattr(module, "CALM", 0.0)
     network = tiny_network(VGG19)
     content, style = (picture(seed, 128, 1040) for seed in (1, 2))
     content[..., 520:] *= 0.1

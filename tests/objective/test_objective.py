@@ -3,7 +3,6 @@
 from dataclasses import replace
 
 import pytest
-import torch
 from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
 
 from styletransfer.errors import UserError
@@ -140,13 +139,3 @@ def test_an_anchor_adds_its_loss_and_gradient_in_every_mode(mode, network, conte
     expected = 30.0 * temporal_loss(image, anchor.target, anchor.weights).item()
     assert losses["temporal"] == pytest.approx(expected)
     assert "temporal" not in losses_at(free, image)
-
-
-def test_an_anchor_is_resized_and_moved_with_the_pictures(content, style):
-    anchor = Anchor(picture(5), weights=picture(6)[:, :1], weight=30.0)
-    small = replace(pair(content, style), anchor=anchor).resized((8, 10), [(9, 7)])
-    single = small.to(torch.zeros(1)).anchor
-    assert torch.equal(single.target, resize(anchor.target, (8, 10)).float())
-    assert single.weights.shape == (1, 1, 8, 10)
-    assert single.weights.mean() == pytest.approx(float(anchor.weights.mean()), 0.05)
-    assert single.weights.dtype == torch.float32

@@ -7,14 +7,13 @@ from itertools import islice
 
 import pytest
 import torch
-from helpers import Bowl, layers, picture, run_settings, tiny_network, with_bowl
+from helpers import layers, picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.job.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system.signals import signals_held
@@ -114,26 +113,6 @@ def test_on_a_plateau_and_in_another_job():
             resumed(job_of("lbfgs", **settings), left(job, 1).state_dict())
 
 
-@pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam averaged"])
-@pytest.mark.parametrize("broken", [[4], [1, 2], range(3, 100)])
-def test_after_a_loss_that_was_not_finite(optimizer, broken, monkeypatch):
-    """A `Bowl` counts evaluations from 1, so a resumed run needs lower numbers of broken ones."""
-    job = job_of(optimizer, steps=24, scales=1)
-
-    def told(done):
-        with_bowl(monkeypatch, Bowl(picture(5), [number - done for number in broken]))
-
-    told(0)
-    run = Run(job)
-    states = [copy.deepcopy(run.state_dict()) for _ in run]
-    expected = run.result()
-    for done in (1, 3, 4, 11, 12, 23):
-        told(done)
-        result = resumed(job, states[done - 1]).complete()
-        assert torch.equal(result.image, expected.image)
-        assert (result.steps, result.problem) == (expected.steps, expected.problem)
-
-
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam averaged"])
 @pytest.mark.parametrize("evaluation", [1, 3, 4, 5])
 def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation, monkeypatch):
@@ -157,22 +136,3 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
     assert result.steps == evaluation - 1 - (evaluation - 1) // 4
     assert torch.equal(resumed(job, run.state_dict()).complete().image, expected.image)
     assert torch.equal(run.complete().image, expected.image)
-
-
-def test_a_smaller_tile_goes_on_smaller(monkeypatch):
-    """A resumed scale keeps its tile, because a new choice would depend on the free memory."""
-    real, tiles = run_module.make_objective, []
-
-    def scarce(job, pictures, tile):
-        tiles.append(tile)
-        if len(tiles) == 1:
-            raise MemoryError
-        return real(job, pictures, tile)
-
-    monkeypatch.setattr(run_module, "make_objective", scarce)
-    job = job_of("lbfgs", steps=4)
-    run = left(job, 1)
-    state = stored(run.state_dict())
-    expected = run.complete().image
-    assert torch.equal(resumed(job, state).complete().image, expected)
-    assert tiles == [None, 5, 5, 5, 5]  # the second scale begins with the first's tile

@@ -6,11 +6,11 @@ import numpy as np
 import pytest
 import torch
 from helpers import ROOT, check_error
-from PIL import Image, ImageColor, ImageDraw
+from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.regions import _css_names, read_mask, read_regions
+from styletransfer.pictures.regions import read_mask, read_regions
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)
 COLORS = [WHITE, RED, BLUE, GREEN]
@@ -57,12 +57,6 @@ def test_a_clean_picture_is_taken_pixel_by_pixel(tmp_path):
         read_regions(stripes(many[:13]), "labels")
 
 
-def test_colours_within_32_levels_are_not_told_apart():
-    near, far = (stripes([(100, 0, 0), (level, 0, 0)]) for level in (132, 133))
-    check_error("is it a photograph", read_regions, near, "labels")
-    assert len(read_regions(far, "labels").names) == 2
-
-
 def test_other_colours_take_the_nearest_region():
     pixels = stripes([WHITE, RED], 15)
     pixels[:, 15] = (255, 120, 120)  # nearer to red
@@ -81,12 +75,6 @@ def test_other_colours_take_the_nearest_region():
     assert (regions.labels[6:, 10:] == -1).all()
     with pytest.raises(UserError, match="transparent everywhere; paint"):
         read_regions(np.zeros((9, 9, 4), np.uint8), "labels")
-
-
-def test_names_do_not_depend_on_earlier_look_ups():
-    ImageColor.getrgb("blue")
-    _css_names.cache_clear()
-    assert _css_names()["#0000ff"] == "blue"
 
 
 def test_blurred_label_edges_take_the_nearest_colour():

@@ -1,7 +1,6 @@
 """Regions: weights at other sizes, names, pairs, styles, and rotation."""
 
 import math
-from contextlib import nullcontext
 
 import numpy as np
 import pytest
@@ -63,17 +62,11 @@ def test_a_cut_keeps_what_lies_in_the_box():
 
 
 def test_masks_have_the_aspect_ratio_of_their_picture():
-    for size, shown, fits in [
-        ((667, 1000), (341, 512), True),
-        ((512, 341), (341, 512), False),
-        ((1000, 996), (1000, 1000), True),
-        ((1000, 994), (1000, 1000), False),
-        ((50, 49), (50, 50), True),
-        ((50, 48), (50, 50), False),
-    ]:
+    for size, shown in (((667, 1000), (341, 512)), ((50, 49), (50, 50))):
+        check_aspect(size, shown, "labels.png")
+    for size, shown in (((512, 341), (341, 512)), ((50, 48), (50, 50))):
         message = f"^labels.png has {size[1]} x {size[0]} pixels .* another"
-        with nullcontext() if fits else pytest.raises(UserError, match=message):
-            check_aspect(size, shown, "labels.png")
+        check_error(message, check_aspect, size, shown, "labels.png")
 
 
 def test_regions_are_named_by_css_if_their_colour_has_a_name():

@@ -184,23 +184,6 @@ def test_a_signal_that_comes_too_late_stops_nothing_but_is_told(desk, monkeypatc
     assert capsys.readouterr().out.splitlines()[-1].endswith("pastiche.png")
 
 
-def test_a_signal_while_a_run_is_loaded(begun, monkeypatch, capsys):
-    """Check that loading completes, and that the run then stops at the same step."""
-    load = Checkpoint.load
-
-    def pressed(self):
-        press()
-        return load(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(Checkpoint, "load", pressed)
-        assert call("resume=run") == 143
-    assert "go on with resume=run" in capsys.readouterr().out
-    assert len(steps_of("run")) == 8
-    assert call("resume=run", "output=run/pastiche.png") == 0
-    assert_finished()
-
-
 def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         stop_after(5, patch)

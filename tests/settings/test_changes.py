@@ -41,10 +41,8 @@ def test_values_that_are_refused():
         ({"optimizer": "sgd"}, "unknown optimizer 'sgd'; there are adam, lbfgs"),
         ({"size": "${seed}"}, r"size: .*'\$\{seed\}' .*could not be converted"),
         ({"style": [3]}, "style is a int; give a path"),
-        ({"style_weights": [[1]]}, "style_weights.*"),
         ({"objective.style_layers": [["relu1_1"]]}, "must be a list of names"),
         ({"style_scale": [1, "big"]}, r"style_scale=\[1, 'big'\] must be a number, or a list of"),
-        ({"style_regions": [["a"]]}, r"style_regions=.* must be a file name, or a list"),
         ({"region_styles": {"red": 2**70}}, r"region_styles\.red=.* is too large"),
     ):
         check_error(message, with_values, TrainConfig(), values)

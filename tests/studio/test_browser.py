@@ -1,6 +1,5 @@
 """The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
-import re
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -273,30 +272,6 @@ def test_story(width, tmp_path, visited):
         page.expect("[data-picker=content] .chosen").to_have_text("coffee")
         page.expect("[data-control=content] :focus").to_have_count(1)  # inside the control
         assert page.complaints == []
-
-
-def test_an_older_result_has_its_own_status(fresh):
-    fresh.enter("size", "96")
-    fresh.unfold("steps", "look")
-    fresh.enter("steps", "1")
-    fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished after 1 step,")
-    fresh.expect("#result .facts").to_contain_text("Finished after 1 step,")
-    fresh.last_long()
-    fresh.enter(WEIGHT, "1")
-    fresh.paint()
-    fresh.click("[data-picker=content] .tile[title=rocket]")
-    fresh.expect("#status").to_contain_text("Queue paints what is chosen now")
-    fresh.locator("#strip .thumb").last.click()
-    fresh.expect("#status").to_have_text(re.compile("^Finished after 1 step,"))
-    fresh.expect("#strip .number").to_contain_text(["", "96 \u00d7 64"])
-    fresh.expect("#command pre").to_contain_text("steps=1")
-    fresh.expect("#queue").to_contain_text("Being painted: coffee")
-    fresh.click("#queue >> text=Show")
-    fresh.expect("#status").to_contain_text("Painting: step")
-    fresh.go_back()  # each result has an address
-    fresh.expect("#status").to_have_text(re.compile("^Finished after 1 step,"))
-    assert fresh.complaints == []
 
 
 def test_preparing_the_next_run_leaves_the_present_one(fresh):

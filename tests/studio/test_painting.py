@@ -61,7 +61,9 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert run["settings"] == {**TINY, "color": "content_luminance"}
     assert (run["status"], run["width"], run["height"]) == ("finished", 48, 32)
     assert made_by(run["command"], tmp_path) == (folder / id / "pastiche.png").read_bytes()
-    assert all(message["loss"] > 0 for message in seen if message["type"] == "progress")
+    reports = [message for message in seen if message["type"] == "progress"]
+    assert all(report["loss"] > 0 for report in reports)
+    assert reports[-1]["left"] == 0  # seconds
 
 
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
@@ -141,6 +143,7 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     submit(client, **TINY, protect="style-oil")  # found only when the mask is read
     told = watch(socket, lambda m: m["type"] == "message")[-1]
     assert (told["key"], set(folder.iterdir())) == ("protect", before)
+    assert told["error"].startswith("oil is a colour picture")
 
 
 @pytest.mark.slow

@@ -1,12 +1,11 @@
 """The queue: one run paints at a time, the others wait; a dead painter; viewers of runs."""
 
-import asyncio
 from types import SimpleNamespace
 
 import pytest
 from studios import JPEG, LIVE, act, opened, status, submit, watch
 
-from styletransfer.studio import guide, viewers
+from styletransfer.studio import guide
 
 SETTINGS = {"size": 64}
 
@@ -70,21 +69,6 @@ def test_a_refused_wish_is_told_beside_its_control(client, socket):
 def test_what_cannot_be_done_to_a_run_that_is_not_there(client):
     for action in ("pause", "resume", "stop", "steer", "cancel"):
         act(client, "2026-01-01_00-00-00", action, 409, settings={})
-
-
-def test_a_page_that_takes_nothing_holds_the_latest_alone():
-    async def fill():
-        slow = viewers.Viewer()
-        for number in range(1000):
-            slow.tell("picture", bytes([number % 256]) * 1000)
-            slow.tell("state", {"type": "state", "n": number})
-            slow.tell("progress", {"id": "a", "step": number})
-        return await slow.next()
-
-    state, report, picture = asyncio.run(fill())
-    assert '"n": 999' in state
-    assert '"step": 999' in report
-    assert picture == bytes([999 % 256]) * 1000
 
 
 def test_the_end_leaves_no_empty_folder(tmp_path):

@@ -1,16 +1,11 @@
 """Free memory, freed memory that the process keeps, and out-of-memory errors."""
 
-import ctypes
-import platform
-import subprocess
-import sys
 from types import SimpleNamespace
 
 import psutil
 import pytest
 import torch
 
-from styletransfer.system import process
 from styletransfer.system.memory import available_memory, free_bytes, is_out_of_memory
 
 CPU = torch.device("cpu")
@@ -22,13 +17,6 @@ def files(root, contents):
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(text)
     return root
-
-
-def test_other_systems_keep_their_own_heap(monkeypatch):
-    monkeypatch.setattr(sys, "platform", "win32")
-    monkeypatch.setattr(ctypes, "CDLL", lambda name: pytest.fail("the C library was asked for"))
-    process.keep_freed_memory()
-    process.return_freed_memory()
 
 
 @pytest.fixture
@@ -59,27 +47,6 @@ def test_control_groups(machine, tmp_path):
     root = files(tmp_path, told)
     # The outer group's limit applies; its inactive page cache counts as free.
     assert available_memory(root) == 1000 - 700 + 200
-
-
-FREED = """
-import psutil, torch
-from styletransfer.system import process
-
-process.keep_freed_memory()
-empty = psutil.Process().memory_info().rss
-torch.ones(2**25)  # 128 MiB
-print(psutil.Process().memory_info().rss - empty)
-process.return_freed_memory()
-print(psutil.Process().memory_info().rss - empty)
-"""
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(platform.libc_ver()[0] != "glibc", reason="needs glibc")
-def test_freed_memory_is_kept_until_it_is_returned():
-    run = subprocess.run([sys.executable, "-c", FREED], capture_output=True, text=True, check=True)
-    kept, returned = map(float, run.stdout.split())
-    assert kept > 2**26 > returned
 
 
 def test_what_a_shortage_is():

@@ -8,7 +8,7 @@ from helpers import call, check_error
 from styletransfer.system.devices import choose_device
 from styletransfer.system.process import VARIABLES, Place, place
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.signals import Stopped, stop_on_signals
+from styletransfer.system.signals import stop_on_signals
 
 
 def put(monkeypatch, *values):
@@ -62,14 +62,6 @@ def test_shares_are_all_of_it_and_as_even_as_can_be():
         shares = [[*range(total)][Processes(rank, count).share(total)] for rank in range(count)]
         assert [number for share in shares for number in share] == [*range(total)]
         assert {len(share) for share in shares} <= {total // count, math.ceil(total / count)}
-
-
-def test_a_signal_to_one_process_stops_all(monkeypatch):
-    monkeypatch.setattr(Processes, "largest", lambda self, numbers: [max(*numbers, 143)])
-    with stop_on_signals() as stop:
-        stopped = Processes(0, 2).stopped(stop)
-    assert isinstance(stopped, Stopped)
-    assert stopped.status == 143
 
 
 def test_each_process_prints_its_own_error(monkeypatch, capsys):

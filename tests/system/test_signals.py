@@ -49,19 +49,6 @@ def test_what_is_held_is_finished_but_for_interruptible_parts():
     assert done == [1, 2, 3]
 
 
-def test_a_signal_that_a_destructor_has_dropped_is_raised_later():
-    class Dropping:
-        def __del__(self):
-            with suppress(Stopped):
-                press(signal.SIGINT)
-
-    with stop_on_signals(), signals_held():
-        with interruptible():
-            Dropping()
-        with pytest.raises(Stopped), interruptible():
-            pytest.fail("not reached")
-
-
 def test_handlers_are_restored_and_ignored_signals_stay():
     signal.signal(signal.SIGTERM, lambda number, frame: None)
     signal.signal(signal.SIGHUP, signal.SIG_IGN)

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -30,6 +30,9 @@ from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors, is_grey
+from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.runs.metadata import metadata
+from styletransfer.runs.recipe import recipe
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
 from styletransfer.system.devices import choose_device, choose_precision
@@ -203,7 +206,9 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
     content = images.fill_transparent(picture)
-    images.write(target, painter.paint(content), picture.alpha)
+    config = replace(painter.config, input=str(source), network=str(network_path(painter.config)))
+    xmp = metadata("apply", recipe(config, FREE_KEYS)) if config.recipe else b""
+    images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
 
 
 def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
