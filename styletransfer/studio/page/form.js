@@ -1,6 +1,6 @@
 // The settings: six controls at first, the others in groups behind "More".
 import { button, el, find, press, refill, refocus } from "./dom.js";
-import { inWords, makeField } from "./fields.js";
+import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
 import { active, aim, aimed, change, emit, fallback, on, same } from "./store.js";
 import { settings, state, value, values } from "./store.js";
@@ -17,11 +17,6 @@ function brushed({ key, label }) {
 }
 
 const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };
-
-function words(value) {
-  if (value === null || typeof value === "object") return "the default";
-  return inWords(value);
-}
 
 function helpFor({ label, help }, id) {
   const text = el("p.help", { id: `${id}-help`, hidden: true }, help);
@@ -47,7 +42,6 @@ function row(control) {
     ? el("label.name", { for: id }, label)
     : el("span.name", label);
   const { text, about } = helpFor(control, id);
-  const title = `Reset to ${words(control.default)}`;
   const back = () => {
     change({ [key]: fallback(key) });
     refocus(element.querySelector("input, select, button"));
@@ -55,8 +49,7 @@ function row(control) {
   const reset = button("Reset", back, {
     class: "reset",
     hidden: true,
-    "aria-label": title.replace("Reset", `Reset ${label}`),
-    title,
+    "aria-label": `Reset ${label}`,
   });
   const hint = { hidden: true, title: "acts on the picture that is being painted" };
   const heading = el("div.heading", name, about, el("span.live", hint, " acts at once"), reset);
