@@ -172,13 +172,10 @@ export function titleOf({ settings }) {
 export const active = (run = state.running) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
 
-/** Whether a run on disk has not ended. */
-export const unfinished = ({ status }) => ["running", "queued"].includes(status);
-
 /** The run of an id, as it is painted or as it was kept; null if there is none. */
 export function runOf(id) {
   const kept = state.runs.find((run) => run.id === id);
-  const isKept = kept && !unfinished(kept) && !active();
+  const isKept = kept && kept.status !== "running" && !active();
   return !isKept && state.running?.id === id ? state.running : (kept ?? null);
 }
 
