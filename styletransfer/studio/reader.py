@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +20,7 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.settings import ApplyConfig, TrainConfig
+from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
 from styletransfer.studio.worker import become_a_child
 
 # Seconds after which a request to the process fails and the process is killed.
@@ -29,9 +29,9 @@ QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, one for
-# each set of style images.
-LOOK, KNOWN = 512, 16
+# LOOK: longer side of a first look in pixels. KNOWN: number of style images that are kept in memory
+# as the network sees them.
+LOOK, KNOWN = 512, 256
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
 GREY = 256
@@ -95,9 +95,14 @@ def _begin() -> None:
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
-    import torch
+    os.environ["OMP_NUM_THREADS"] = "1"  # for all threads; torch reads it when it is imported
+    threading.Thread(target=_look_at_bundled, daemon=True).start()
 
-    torch.set_num_threads(1)
+
+def _look_at_bundled() -> None:
+    """Look at the bundled style images before they are asked for."""
+    for file in (ASSETS / "style").glob("*.jpg"):
+        _painting(str(file), file.stat().st_mtime_ns)
 
 
 def _end_with_the_server() -> None:
@@ -139,22 +144,29 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     small.thumbnail((LOOK, LOOK), Image.Resampling.LANCZOS)
     if min(small.size) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a first look")
+    painter = _painter()
     try:
-        ages = [os.stat(path).st_mtime_ns for path in styles]
+        painter.paintings.choose([_painting(path, os.stat(path).st_mtime_ns) for path in styles])
     except OSError as error:
         raise UserError(f"{error.filename} is gone") from error
-    painter = _painter(tuple(styles), tuple(ages))
     shared = ApplyConfig(style_weights=list(shares))
     painter.blend = blend(shared, list(styles), named=False)
     return jpeg(to_image(painter.paint(as_picture(small, "content").rgb)), QUALITY)
 
 
-@lru_cache(KNOWN)
-def _painter(styles: tuple[str, ...], ages: tuple[int, ...]) -> Any:
-    """Return the painter for style files; `ages`, their times in ns, tell changed files apart."""
+@cache
+def _painter() -> Any:
+    """Return the painter of first looks."""
     from styletransfer.commands.apply.painter import Painter
 
-    return Painter(ApplyConfig(network="any", style=[*styles], device="cpu", precision="float32"))
+    oil = str(ASSETS / "style" / "oil.jpg")
+    return Painter(ApplyConfig(network="any", style=oil, device="cpu", precision="float32"))
+
+
+@lru_cache(KNOWN)
+def _painting(style: str, age: int) -> Any:
+    """Return what the network sees in a style file; `age`, its time in ns, tells changes apart."""
+    return _painter().paintings.look_at(style)
 
 
 def check(config: TrainConfig) -> dict[str, Any]:
