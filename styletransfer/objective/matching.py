@@ -35,7 +35,7 @@ BIAS = 0.1
 AXES = 128
 # A position is calm if the hypercolumns around it vary less than CALM times the mean variation of
 # the content. NEIGHBOURS is the side of that surrounding square, in positions.
-CALM, NEIGHBOURS = 0.8, 5
+CALM, NEIGHBOURS = 0.65, 5
 # Share of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 

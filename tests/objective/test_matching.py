@@ -41,11 +41,11 @@ def columns_of(network, image):
 
 
 def calm_by_hand(network, image):
-    """Return (h, w), True where unit hypercolumns vary less than 0.8 of their mean variation."""
+    """Return (h, w), True where unit hypercolumns vary less than 0.65 of their mean variation."""
     columns = normalize(columns_of(network, image), dim=0)
     squares = pad(columns[None], (2, 2, 2, 2), mode="replicate").unfold(2, 5, 1).unfold(3, 5, 1)
     variation = 1 - squares.mean((4, 5))[0].norm(dim=0)
-    return variation < 0.8 * variation.mean()
+    return variation < 0.65 * variation.mean()
 
 
 def by_hand(network, pictures, layer, share):
@@ -133,16 +133,6 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     losses = objective.evaluate(image.clone().requires_grad_()).as_floats()
     names = ["content/relu4_2", "match/relu3_1", "match/relu4_1"]
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
-
-
-def test_the_edges_of_a_large_style_are_not_offered():
-    found = matching(
-        Criterion.of(MATCHED), pair(picture(1, 64, 64), picture(2, 256, 256)), tiny_network(VGG19)
-    )
-    assert found.cells == [(64, 64)]
-    for field in (found.rows[~found.calm], found.columns[~found.calm]):
-        assert field.min() >= 2
-        assert field.max() < 62
 
 
 def test_calm_places_of_the_content_have_no_target():
