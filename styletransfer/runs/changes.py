@@ -1,4 +1,4 @@
-"""Changes of settings during a run."""
+"""Changes settings during a run."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any
@@ -8,7 +8,7 @@ from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.schemas import keys
 from styletransfer.settings.values import Config, with_values
 
-# Fixed keys in a run, besides those of TrainConfig alone.
+# Keys that cannot change during a run; neither can those that TrainConfig adds to its base class.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 

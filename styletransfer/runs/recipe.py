@@ -1,7 +1,7 @@
-"""The recipe of a result: its settings, the hashes of its input files, and the versions.
+"""Recipes: a recipe holds what a picture or a film depends on.
 
-A recipe is stored beside the result (`run.json`, `film.json`) and in every checkpoint. Resuming,
-as with `resume=FOLDER` or `resume=auto`, compares the stored recipe with the new one.
+These are the settings, the hashes of input files, and versions. It is stored beside the result
+(`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
 """
 
 import logging
@@ -31,8 +31,8 @@ Recipe = dict[str, Any]
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     """Return the recipe of a result as plain values (UserError: a file cannot be read).
 
-    `config` is the config of any command. Keys in `free` do not change the result, so their files
-    are not read. `facts`, such as device="cpu", change at most the last bits of the result.
+    `config` holds the settings of any command. Keys in `free` do not change the result, so their
+    files are not read. `facts`, such as device="cpu", change only the last bits of the result.
     """
     values = settings(config, free)
     return {
@@ -59,7 +59,7 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Check that two results of `settings` agree outside `free` (UserError: names the key)."""
+    """Raise UserError, with the key, if two results of `settings` differ in a key not in `free`."""
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -129,11 +129,11 @@ def _hashes(
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
-    """Return the settings of the run in `folder`, with `resume=auto`.
+    """Return the settings of the run in `folder`, to resume it.
 
-    `config` is the command line's config, and `typed` are the keys and groups given there; those in
-    FREE_KEYS are copied from `config`. (UserError: `folder` is no run's folder, or another key is
-    given.)
+    `config` holds the settings of the command line, and `typed` the keys that were typed there;
+    those in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another key
+    was typed.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
@@ -152,7 +152,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the pastiche of a run finished in `folder`, or None (UserError: other settings)."""
+    """Return the pastiche of a finished run in `folder`, or None (UserError: other settings)."""
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)

@@ -1,6 +1,6 @@
-"""The painter: a process that receives orders from a pipe and paints one run after the other.
+"""The painter: a process that receives orders through a pipe and paints one run after the other.
 
-Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
+It sends `queue.py` messages: dicts with a "type" and the "id" of the run.
 """
 
 import gc
@@ -20,7 +20,7 @@ from styletransfer.system.signals import signals_held
 
 
 def main(pipe: Connection) -> None:
-    """Paint runs until the pipe ends."""
+    """Paint the runs that come through `pipe`, until its other end is closed."""
     become_a_child()
     orders = Orders(pipe)
     with suppress(OSError):  # the server has ended
@@ -34,7 +34,7 @@ def main(pipe: Connection) -> None:
 def _warm_up() -> float | None:
     """Set up torch and paint two small pictures; the first one loads the feature extractor.
 
-    Return the pace of the second picture, in seconds per pixel of `guide.work`.
+    Return the seconds per pixel of work (see `guide.work`) of the second picture.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
