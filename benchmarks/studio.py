@@ -30,7 +30,7 @@ from styletransfer.train import paint
 
 
 class Page:
-    """The requests of the studio's page, without a browser; the studio prints the address."""
+    """A Page sends the requests of the studio's page to the printed address, without a browser."""
 
     def __init__(self, address: str) -> None:
         match = re.fullmatch(r"http://([\d.]+:\d+)(/\?token=.*)", address)
@@ -91,12 +91,12 @@ def until(socket: ClientConnection, wanted: Callable[[Any], bool]) -> Any:
 
 
 def is_preview(message: Any) -> bool:
-    """Return whether a message is a picture."""
+    """Return whether a message of the WebSocket is a preview picture."""
     return isinstance(message, bytes)
 
 
 def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """Return a test for state messages that have a current run for which `wanted` is true."""
+    """Return a test for messages: a state whose current run makes `wanted` true."""
     return lambda message: (
         isinstance(message, dict)
         and message["type"] == "state"
@@ -125,7 +125,7 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
 
 
 def looked(page: Page, style: str) -> float:
-    """Request the first look of a style; return the seconds until the answer."""
+    """Request the quick preview of a style; return the seconds until the answer."""
     began = time.perf_counter()
     answer = page.ask("GET", f"/api/look?content=content-coffee&style=style-{style}")
     if answer.status != 200 or not answer.read():
@@ -144,7 +144,7 @@ def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
 
 
 class Watch:
-    """A guide that only notes the time of each step and of the end."""
+    """Watch is an observer of a run that notes the time of each step and of the end."""
 
     def __init__(self) -> None:
         self.times: dict[int, float] = {}

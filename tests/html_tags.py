@@ -4,7 +4,7 @@ from html.parser import HTMLParser
 
 
 class Tags(HTMLParser):
-    """Parse a page: `seen` holds its tags in order, `text` its text."""
+    """Tags parses a page: `seen` holds (tag, attributes) in order, `text` the page's text."""
 
     def __init__(self, page):
         super().__init__()

@@ -42,7 +42,7 @@ class Descent:
 
 @dataclass(frozen=True)
 class Findings:
-    """Findings holds the measurements of one loss mode, named in the class Comparison."""
+    """Findings holds the measurements of one loss mode."""
 
     gradient_relative_error: float  # in float64; the larger of those at content and pastiche
     backward_calls_per_evaluation: int  # number of calls of `Tensor.backward`

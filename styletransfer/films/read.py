@@ -187,7 +187,7 @@ class Film:
         return image.flip(self._mirrored).contiguous()
 
     def _video(self, container: Any) -> Any:
-        """Return the first video stream of a file; the cover picture of a song is none."""
+        """Return the first video stream of a file, except the cover picture of a song."""
         cover = pyav().stream.Disposition.attached_pic
         for stream in container.streams.video:
             if not stream.disposition & cover:

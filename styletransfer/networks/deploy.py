@@ -58,7 +58,7 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
 
 
 class UpsampledConv(nn.Module):
-    """Nearest upsampling and a reflected 3 x 3 convolution, merged into one 2 x 2 convolution."""
+    """This layer merges nearest upsampling and a reflected 3 x 3 convolution into a 2 x 2 one."""
 
     kernels: Tensor
 
@@ -77,7 +77,7 @@ class UpsampledConv(nn.Module):
 
 
 class FourfoldConv(nn.Module):
-    """A reflected convolution that makes 2 x 2 positions at once, in the dtype of `conv`."""
+    """This layer is a reflected convolution that makes 2 x 2 positions of its output at once."""
 
     kernels: Tensor
     bias: Tensor
@@ -101,7 +101,7 @@ class FourfoldConv(nn.Module):
 
 
 class SideBySideNorm(nn.Module):
-    """The norm of a layer, which processes neighbouring positions of a row together."""
+    """This layer computes `norm`, on several neighbouring positions of a row together."""
 
     def __init__(self, norm: ConditionalInstanceNorm) -> None:
         super().__init__()
@@ -137,7 +137,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm joins."""
+    """Return how many neighbouring positions in a row of x (N, C, H, W) are joined."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 

@@ -173,7 +173,7 @@ class Clock:
         self._last = time.monotonic()
 
     def left(self, run: Run, iterate: Iterate) -> float | None:
-        """Return the predicted seconds until the end of the run, or None without a pace."""
+        """Return the predicted seconds until the end of the run, or None if `pace` is None."""
         if self.pace is None:
             return None
         later = run.scales[iterate.scale :]

@@ -29,7 +29,7 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class Group:
-    """A Group holds nodes that the drawing shows as one box; "driver" are those that add losses."""
+    """A Group holds nodes that the drawing shows as one box; "driver": those that add losses."""
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
     on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
@@ -67,7 +67,7 @@ class Study:
     mode: str  # name of the loss mode
     groups: tuple[Group, ...]  # in the order of the forward pass, from the image to the driver
     passes: tuple[Pass, ...]  # in the order of the calls
-    methods: tuple[str, ...]  # names of ordinary methods `backward` of loss modules
+    methods: tuple[str, ...]  # `backward` methods of loss modules, such as "StyleLoss.backward"
     entered_by_driver: int  # calls of these methods during the evaluation
     entered_by_autograd: int  # calls of these methods while autograd differentiates all losses
 

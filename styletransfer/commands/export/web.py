@@ -93,10 +93,10 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
         for name, row in zip(saved.styles, rows, strict=True):
             known.append({"name": name, "row": row, "palette": None, "file": drawn.get(name)})
     else:
-        eye = encoder.style_features(torch.device("cpu"), torch.float32)
+        features = encoder.style_features(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
             picture = style_image(str(file), STYLE_SIDE, encoder.SMALLEST_PAINTING)
-            row = saved.network.encoder(encoder.moments(eye, picture))[0]
+            row = saved.network.encoder(encoder.moments(features, picture))[0]
             values = {"row": row, "palette": encoder.palette(picture).flatten()}
             short = {
                 key: value.double().round(decimals=6).tolist() for key, value in values.items()

@@ -180,8 +180,8 @@ def initial_network(task: NetworkTask) -> StyleNetwork:
     start = task.start.network
     adopt(network, start)
     if start.encoder is not None:
-        eye = encoder.style_features(task.preview.device, task.extractor.dtype)
-        codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])
+        features = encoder.style_features(task.preview.device, task.extractor.dtype)
+        codes = torch.cat([encoder.moments(features, style) for style in task.styles.values()])
         encoder.set_rows(network, start.encoder(codes.cpu()))
     return network.requires_grad_()
 
