@@ -1,4 +1,4 @@
-"""How quick the studio is: `python benchmarks/studio.py`. Needs the extra [studio].
+"""Measure how quick the studio is: `python benchmarks/studio.py`. Needs the extra [studio].
 
 The script starts the studio, waits, and acts as the page does: it presses paint, moves a slider,
 and reads the previews. Then it paints one picture with the studio and without a page, in turn.

@@ -29,7 +29,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.formats import in_folder
-from styletransfer.runs.changes import changed, check_can_change
+from styletransfer.runs.recipe import changed, check_can_change
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded

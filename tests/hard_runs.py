@@ -64,9 +64,17 @@ def start(folder, line):
     sys.exit()  # so that the child shuts Python down as the console command does
 
 
-def end_of(process):
-    """Wait for a process; return its exit status as a shell reports it."""
-    _, status = os.waitpid(process, 0)
+def end_of(process, patience=300):
+    """Wait for a process; return its exit status as a shell reports it.
+
+    A process that goes on for more than `patience` seconds is killed.
+    """
+    until, ended = time.monotonic() + patience, 0
+    while not ended:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if time.monotonic() > until:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 

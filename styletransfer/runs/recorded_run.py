@@ -15,7 +15,6 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.runs.changes import changed
 from styletransfer.runs.folder import (
     CHECKPOINT,
     CONTENT,
@@ -25,7 +24,7 @@ from styletransfer.runs.folder import (
     write_record,
 )
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, check_recipe, recipe
+from styletransfer.runs.recipe import Recipe, changed, check_recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override

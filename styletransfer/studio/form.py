@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.runs.changes import FIXED
+from styletransfer.runs.recipe import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of

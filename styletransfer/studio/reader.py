@@ -23,7 +23,7 @@ from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
 from styletransfer.studio.worker import become_a_child
 
-# Seconds after which a question fails and the process is killed.
+# Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
@@ -41,13 +41,13 @@ NICE = 5
 
 
 class Reader:
-    """Calls the functions of this module in a process of its own, one after the other."""
+    """A Reader calls functions of this module in a separate process, one after the other."""
 
     def __init__(self) -> None:
         self._pool = new_pool()
 
     def start(self) -> None:
-        """Start the process, so that the first question does not wait for it."""
+        """Start the process, so that the first request does not wait for it."""
         self._pool.submit(int)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -63,7 +63,7 @@ class Reader:
         except MemoryError as error:
             raise UserError("the picture does not fit in memory; shrink it first") from error
         except BrokenExecutor as error:
-            if self._pool is pool:  # of several questions, the first starts a new process
+            if self._pool is pool:  # of several failed requests, the first makes a new pool
                 self._pool = new_pool()
             raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
@@ -77,7 +77,7 @@ class Reader:
 
 
 def new_pool() -> Executor:
-    """Return a pool of one process, which starts with the first question."""
+    """Return an executor with one process, which starts when the first function is submitted."""
     # With "spawn", the process inherits no state of this process, which has threads.
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
 
@@ -89,7 +89,7 @@ def kill(pool: Any) -> None:
 
 
 def _begin() -> None:
-    """Give the process a low priority and one thread for torch; it ends with the server."""
+    """Set up the new process: low priority, one thread for torch, an end with the server."""
     become_a_child()
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
@@ -125,7 +125,7 @@ def small(path: str, side: int) -> bytes:
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
-    """Return a photograph as a JPEG, in the mean of some styles, by the network for any style.
+    """Return a quick preview: a photograph painted by the network for any style, as a JPEG.
 
     Args:
         content: path of the photograph.
@@ -220,7 +220,7 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels."""
+    """Return (width, height) of a picture or film, and a copy whose sides are at most LARGEST."""
     try:
         return _decoded(path, os.stat(path).st_mtime_ns)
     except OSError as error:
@@ -229,7 +229,7 @@ def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
 
 @lru_cache(REMEMBERED)
 def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return what `_opened` does; `age`, the file's time in ns, tells changed files apart."""
+    """Return the result of `_opened`, cached; `age`, the file's time in ns, detects changes."""
     from styletransfer.films.read import Film
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture
