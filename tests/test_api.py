@@ -68,6 +68,7 @@ def test_transparency_is_kept():
     assert np.asarray(result.to_pil())[..., 3] == pytest.approx(128)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_bad_pictures():
     for content, message in (
         (3, "content is a int; give a path, a Pillow image, a NumPy array or a tensor"),
@@ -76,9 +77,13 @@ def test_bad_pictures():
         (torch.rand(2, 3, 24, 32), r"tensor of shape \(2, 3, 24, 32\)"),
         ((CONTENT[0] * 255).byte(), r"tensor of torch.uint8; give floats"),
         (np.zeros((0, 32, 3)), "content is empty"),
+        (torch.nested.nested_tensor([CONTENT[0]]), "content is a nested, .*; give a plain one"),
+        (CONTENT.to_mkldnn(), "content is a nested, sparse or other special tensor"),
         (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
     ):
         check_error(message, tiny, content=content)
+    meta = torch.empty(3, 24, 32, device="meta")
+    check_error("content is a nested", tiny, content=meta, style=meta)
 
 
 def test_bad_keys():

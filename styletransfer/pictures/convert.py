@@ -82,6 +82,8 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
 
 
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
+    if tensor.is_nested or tensor.is_meta or tensor.layout != torch.strided:
+        raise UserError(f"{name} is a nested, sparse or other special tensor; give a plain one")
     image = tensor[None] if tensor.ndim == 3 else tensor
     if image.ndim != 4 or image.shape[:2] != (1, 3):
         kind = f"a tensor of shape {tuple(tensor.shape)}"
