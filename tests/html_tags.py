@@ -1,4 +1,4 @@
-"""A parser of HTML pages."""
+"""A parser that collects the tags and the text of an HTML page."""
 
 from html.parser import HTMLParser
 

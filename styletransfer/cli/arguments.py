@@ -1,4 +1,4 @@
-"""Parsing of a command's arguments: the supported flags of Hydra, and KEY=VALUE words."""
+"""Parses a command's arguments: KEY=VALUE words, and those flags of Hydra that are supported."""
 
 import argparse
 import os
@@ -28,7 +28,7 @@ FLAGS = (
 
 
 class Arguments(argparse.Namespace):
-    """A command line after parsing, with one attribute per flag."""
+    """Arguments is a command line after parsing, with one attribute per flag."""
 
     overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool  # print the help and exit

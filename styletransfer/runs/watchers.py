@@ -52,7 +52,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class _Forgiving:
-    """A text file whose `write` and `flush` ignore errors; tqdm would not release its lock."""
+    """_Forgiving ignores errors of a text file, after which tqdm would not release its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file

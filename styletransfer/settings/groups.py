@@ -80,7 +80,7 @@ STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
 @dataclass
 class FeaturesConfig:
-    """Settings of the frozen network whose features the losses compare."""
+    """These are the settings of the frozen network whose features the losses compare."""
 
     name: str = choice("bundled", "vgg19", "vgg16")
     """bundled (ships with the project), vgg19 or vgg16."""
@@ -98,7 +98,7 @@ class FeaturesConfig:
 
 @dataclass
 class LossModeConfig:
-    """The setting that chooses how losses are computed and differentiated."""
+    """This setting chooses how losses are computed and differentiated."""
 
     name: str = choice("autograd_function", "fake_backward", "loss_attribute", "tensor_hook")
     """fake_backward, loss_attribute, autograd_function or tensor_hook."""
@@ -106,7 +106,7 @@ class LossModeConfig:
 
 @dataclass
 class ObjectiveConfig:
-    """Settings of the objective, the weighted sum of losses at named layers of the network."""
+    """These are the settings of the objective, the weighted sum of losses at named layers."""
 
     content_weight: float = number(0.25, "[0, inf)")
     """Linear weight of the content losses."""
@@ -146,7 +146,7 @@ class ObjectiveConfig:
 
 @dataclass
 class OptimizerConfig:
-    """Settings of the optimiser that changes the pixels."""
+    """These are the settings of the optimiser that changes the pixels."""
 
     name: str = choice("lbfgs", "adam")
     """lbfgs, or adam (torch.optim.Adam)."""

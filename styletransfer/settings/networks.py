@@ -18,7 +18,7 @@ from styletransfer.settings.groups import (
 
 @dataclass
 class TrainNetworkConfig:
-    """Settings of `scripts/train_network.py`, which trains a network that paints in one pass."""
+    """These are the settings of `scripts/train_network.py`, which trains a style network."""
 
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
@@ -67,7 +67,7 @@ class TrainNetworkConfig:
 
 @dataclass
 class ApplyConfig:
-    """Settings of `scripts/apply.py`, which paints pictures and films with a style network."""
+    """These are the settings of `scripts/apply.py`, which paints with a style network."""
 
     network: str = path("auto", words=("auto",))
     """A file that train_network has written, or a network that ships: oil; painters, which knows
@@ -108,7 +108,7 @@ class ApplyConfig:
 
 @dataclass
 class ExportConfig:
-    """Settings of `scripts/export.py`, which writes a style network for use by other programs."""
+    """These are the settings of `scripts/export.py`, which converts a style network."""
 
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""

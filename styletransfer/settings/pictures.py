@@ -19,8 +19,8 @@ from styletransfer.settings.groups import (
 
 @dataclass
 class StyleTransferConfig:
-    """Settings of one pastiche. The defaults are those of experiment=classic; `train` has other
-    defaults, in configs/train.yaml.
+    """These are the settings of one pastiche. The defaults are those of experiment=classic; `train`
+    has other defaults, in configs/train.yaml.
     """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
@@ -83,7 +83,7 @@ class StyleTransferConfig:
 
 @dataclass
 class TrainConfig(StyleTransferConfig):
-    """Settings of `scripts/train.py`: those of one pastiche, and those of its run."""
+    """These are the settings of `scripts/train.py`: those of one pastiche, and those of its run."""
 
     recipe: bool = True
     """Write into the picture file how it was made: the command, with names of files but no folders,
@@ -104,7 +104,7 @@ class TrainConfig(StyleTransferConfig):
 
 @dataclass
 class CompareConfig(StyleTransferConfig):
-    """Settings of `scripts/compare.py`, which runs one job under every loss mode."""
+    """These are the settings of `scripts/compare.py`, which runs one job under every loss mode."""
 
     output: str | None = path(None, written=True)
     """Path of a copy of comparison.png; the extension chooses the format. Default: no copy."""
@@ -116,7 +116,7 @@ class CompareConfig(StyleTransferConfig):
 
 @dataclass
 class FilmConfig(StyleTransferConfig):
-    """Settings of `scripts/film.py`, which paints a film frame by frame by optimisation."""
+    """These are the settings of `scripts/film.py`, which paints a film by optimisation."""
 
     content: str = path(MISSING)
     """Path of the film, in any container that FFmpeg reads."""
@@ -134,7 +134,7 @@ class FilmConfig(StyleTransferConfig):
 
 @dataclass
 class MixConfig:
-    """Settings of `scripts/mix.py`, which mixes the pastiche of a run with its content image."""
+    """These are the settings of `scripts/mix.py`, which mixes a pastiche with its content image."""
 
     run: str | None = path(None, positional=True)
     """The folder of a run of `train`; may be given without run=."""
@@ -150,7 +150,7 @@ class MixConfig:
 
 @dataclass
 class InfoConfig:
-    """Settings of `scripts/info.py`, which prints how a picture was made."""
+    """These are the settings of `scripts/info.py`, which prints how a picture was made."""
 
     picture: str = path(MISSING, positional=True)
     """Path of a pastiche; may be given without picture=."""
@@ -158,7 +158,7 @@ class InfoConfig:
 
 @dataclass
 class GalleryConfig:
-    """Settings of `scripts/gallery.py`, which shows runs side by side on a page."""
+    """These are the settings of `scripts/gallery.py`, which shows runs side by side on a page."""
 
     folders: Any = field(default=None, metadata=PATHS | {"positional": True})
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
@@ -169,7 +169,7 @@ class GalleryConfig:
 
 @dataclass
 class StudioConfig:
-    """Settings of `scripts/studio.py`, which serves a page to paint on."""
+    """These are the settings of `scripts/studio.py`, which serves a page to paint on."""
 
     port: int = number(0, "[0, 65535]")
     """Port of the page on 127.0.0.1; 0 for any free port."""

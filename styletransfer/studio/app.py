@@ -160,7 +160,7 @@ async def check(request: Request) -> Response:
     command = command_of(asked.overrides, name=asked.command)
     if asked.shown:
         return JSONResponse({"command": command})
-    pace = _studio(request).queue.pace
+    pace = _studio(request).queue.pace(asked.settings)
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
 
@@ -204,9 +204,8 @@ async def get_run(request: Request) -> Response:
     match part:
         case "picture":
             preview = run.record.folder / PREVIEW
-            return await _small(
-                request, preview if run.shown["has_preview"] else run.record.pastiche
-            )
+            has_preview = run.shown["has_preview"]
+            return await _small(request, preview if has_preview else run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
         case "download":

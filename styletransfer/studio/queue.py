@@ -72,13 +72,17 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.painter = Worker(paint, self._hear, self._painter_ended)
         self._steered = 0  # number of requests to change settings so far
-        self.pace: float | None = None  # seconds per pixel of `guide.work`; None if unknown
+        self._paces: dict[Any, float] = {}  # seconds per pixel of `guide.work`, by `_kind`
         self._runs_changed = 0  # number of changes of the runs on disk
 
     @property
     def at_work(self) -> QueueEntry | None:
         """The run that is being painted, or None."""
         return self.current if self.current and self.current.status in AT_WORK else None
+
+    def pace(self, settings: dict[str, Any]) -> float | None:
+        """Return the last pace of runs with such settings, or of the warm-up; None if unknown."""
+        return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
@@ -191,7 +195,7 @@ class RunQueue:
         """Handle a message of the painter's process; `guide.py` sends most of them."""
         entry = self.current
         if message["type"] == "ready":
-            self.pace = message["pace"]
+            self._paces.setdefault(_kind({}), message["pace"])
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -224,7 +228,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self.pace = pace
+            self._paces[_kind(entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
             self._show(entry, picture)
@@ -261,6 +265,11 @@ class RunQueue:
             self._end(entry, "stopped")
         else:
             self._end(entry, "failed", f"the painting process {reason}")
+
+
+def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Return those of the page's settings that change the time of a step beside its pixels."""
+    return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 
 def _keep_preview(entry: QueueEntry) -> None:

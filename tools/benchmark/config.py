@@ -18,7 +18,7 @@ from styletransfer.system.devices import PRECISIONS
 
 @dataclass
 class BenchmarkConfig:
-    """Settings of the benchmark: the rows to compare with the plain loop of benchmarks/plain.py."""
+    """These are the settings of the benchmark, which compares with benchmarks/plain.py."""
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""

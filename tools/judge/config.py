@@ -10,7 +10,7 @@ from styletransfer.settings import PATHS, FeaturesConfig, ObjectiveConfig, Optim
 
 @dataclass
 class PairConfig:
-    """Settings of one pair of pictures to combine."""
+    """These are the settings of one pair of pictures to combine."""
 
     content: str = path(MISSING)
     """Path of the content image."""
@@ -20,7 +20,7 @@ class PairConfig:
 
 @dataclass
 class JudgeConfig:
-    """Settings of the tool `judge`: the networks, and the job on which VGG-19 judges them."""
+    """These are the settings of the tool `judge`, which judges networks by VGG-19."""
 
     pairs: list[PairConfig] = field(default_factory=list)
     """Pairs of pictures; best none that the network under test was trained on."""

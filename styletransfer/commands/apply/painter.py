@@ -3,7 +3,8 @@
 import logging
 import math
 import os
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -92,6 +93,21 @@ class Painter:
         return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
+@dataclass(frozen=True)
+class Painting:
+    """What a network for any style takes from a style image.
+
+    Attributes:
+        row: scales and shifts, (1, R).
+        palette: mean and covariance of the colours, (3, 4), see `encoder.palette`.
+        is_grey: whether the image has no colours.
+    """
+
+    row: Tensor
+    palette: Tensor
+    is_grey: bool
+
+
 class Paintings:
     """Paintings holds the style images, each encoded as a row: scales and shifts for the network.
 
@@ -101,16 +117,22 @@ class Paintings:
     def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
-        self.strength, self.encoder = config.strength, encoder.to(device)
+        self.config, self.device, self.encoder = config, device, encoder.to(device)
+        self.strength = config.strength
         self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
-        rows, palettes, self.is_grey = [], [], True
-        for file in self.files:
-            picture = style_image(file, config.style_size, SMALLEST_PAINTING)
-            rows.append(self._row(picture.to(device)))
-            palettes.append(palette(picture))
-            self.is_grey = self.is_grey and is_grey([picture])
-        self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
+        self.choose([self.look_at(file) for file in self.files])
+
+    def look_at(self, file: str) -> Painting:
+        """Return what the network takes from a style image (UserError: it is no picture)."""
+        picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
+        return Painting(self._row(picture.to(self.device)), palette(picture), is_grey([picture]))
+
+    def choose(self, paintings: Sequence[Painting]) -> None:
+        """Paint in these styles from now on."""
+        self.rows = torch.cat([one.row for one in paintings])
+        self.palettes = torch.stack([one.palette for one in paintings])
+        self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
         """Give the network these styles, blended with that of `image` (1, 3, H, W) by strength."""

@@ -1,4 +1,4 @@
-"""The training of a style network, step by step (Johnson et al. 2016, section 3).
+"""Trains a style network, step by step (Johnson et al. 2016, section 3).
 
 Each step paints a batch of training pictures. `Objective` computes the losses and the gradient of
 each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries these
