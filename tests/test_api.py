@@ -153,6 +153,19 @@ def test_a_run_is_steered():
     assert run.result().image.shape == (1, 3, 18, 24)
 
 
+def test_a_steered_detail_acts_at_its_layers_alone():
+    def steered(**settings):
+        run = iterate(CONTENT, STYLE, experiment="tiny", scales=1)
+        next(iter(run))
+        run.steer(size=24, **settings)
+        return next(iter(run)).losses.as_floats()
+
+    plain = steered()
+    made = steered(style_detail=picture(7), objective={"detail_layers": ["relu1_1"]})
+    assert made["style/relu2_1"] == plain["style/relu2_1"]
+    assert made["style/relu1_1"] != plain["style/relu1_1"]
+
+
 def test_a_callers_own_hydra_is_left_alone(tmp_path):
     (tmp_path / "mine.yaml").write_text("size: 7\n")
     ConfigStore.instance().store(name="train_schema", node={"theirs": True})
@@ -169,7 +182,7 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     assert not GlobalHydra.instance().is_initialized()
 
 
-@pytest.mark.parametrize("state", ["autocast", "device", "dtype", "no_grad"])
+@pytest.mark.parametrize("state", ["autocast", "device", "dtype", "no_grad", "inference_mode"])
 def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
     expected = matched().image
     with ExitStack() as stack:
@@ -181,14 +194,15 @@ def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
             torch.set_default_dtype(torch.float16)
             stack.callback(torch.set_default_dtype, torch.float32)
         else:
-            stack.enter_context(torch.no_grad())
+            stack.enter_context(getattr(torch, state)())
         image = matched().image
         assert torch.is_autocast_enabled("cpu") == (state == "autocast")
         assert torch.empty(0).is_meta == (state == "device")
         assert torch.empty(0, device="cpu").dtype == (
             torch.float16 if state == "dtype" else torch.float32
         )
-        assert torch.is_grad_enabled() == (state != "no_grad")
+        assert torch.is_grad_enabled() == (state not in ("no_grad", "inference_mode"))
+        assert torch.is_inference_mode_enabled() == (state == "inference_mode")
     assert torch.equal(image, expected)
 
 
