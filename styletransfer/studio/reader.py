@@ -29,8 +29,7 @@ QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side of a first look in pixels. KNOWN: number of style images that are kept in memory
-# as the network sees them.
+# LOOK: longer side of a first look in pixels. KNOWN: number of style images whose rows are kept.
 LOOK, KNOWN = 512, 256
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
