@@ -55,7 +55,7 @@ def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
     turned = Image.fromarray(samples)
     turned.getexif()[0x0112] = 6
     assert as_picture(turned, "content").rgb.shape == (1, 3, 32, 24)
-    for form in (grey, Image.fromarray(grey)):
+    for form in (grey, Image.fromarray(grey), grey.view(np.matrix)):
         expected = as_picture(np.dstack([grey] * 3), "content").rgb
         assert torch.equal(as_picture(form, "content").rgb, expected)
 

@@ -65,6 +65,7 @@ def jpeg(image: Image.Image, quality: int) -> bytes:
 
 
 def _from_array(array: NDArray[Any], name: str) -> Picture:
+    array = np.asarray(array)  # np.matrix has two dimensions whatever is done to it
     samples = array[..., None] if array.ndim == 2 else array
     if samples.ndim != 3 or samples.shape[2] not in (1, 3, 4):
         raise UserError(
