@@ -100,9 +100,10 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Put the schema's positional key before words without a key, or before names of folders.
+    """Write a word without KEY= as a value of the schema's positional key, such as `input`.
 
-    Several such words become a list in brackets if the key accepts a list.
+    A word with "=" that names an existing folder counts as such a word, too. Several words become
+    a list in brackets if the key accepts a list.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
     positional = keys_marked(schema, "positional")
