@@ -191,7 +191,7 @@ def explain(error: Exception, config_name: str) -> str:
             f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
             "that holds special characters: 'KEY=\"a=b (1)\"'"
         )
-    if isinstance(error, HydraException | OmegaConfBaseException):
+    if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
         return _of_a_key(error, config_name)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
