@@ -1,4 +1,4 @@
-"""What the built metadata has beyond pyproject.toml: addresses, also for the links in README."""
+"""Adds addresses to the metadata of a built package: project links, and links in the README."""
 
 import re
 from pathlib import Path
@@ -6,16 +6,16 @@ from typing import Any
 
 from hatchling.metadata.plugin.interface import MetadataHookInterface
 
-# Of Markdown links: what is no address yet, and no heading of the page itself.
+# Pattern of a Markdown link to a file, not to an address or to a heading of the page itself.
 LOCAL = re.compile(r"\]\((?!https?://|#)([^)]+)\)")
 PICTURES = (".jpg", ".png", ".svg")
 
 
 class Addresses(MetadataHookInterface):
-    """Fill in `urls` and `readme` from the one `address` in pyproject.toml."""
+    """Addresses fills in `urls` and `readme` from the `address` in pyproject.toml."""
 
     def update(self, metadata: dict[str, Any]) -> None:
-        """Change the metadata in place; its version is known, and is the tag of the release."""
+        """Change the metadata in place; its version, already set, names the tag of the release."""
         address, tag = self.config["address"], f"v{metadata['version']}"
         metadata["urls"] = {
             "Repository": address,

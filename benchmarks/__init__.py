@@ -1,1 +1,1 @@
-"""Scripts that each measure something and print the figures."""
+"""Scripts that each measure one thing and print the figures."""

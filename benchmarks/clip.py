@@ -20,14 +20,16 @@ from styletransfer.resources import resource
 RATE = 12
 # Standard deviation of the grain in grey levels, from 0 to 255.
 GRAIN = 1.5
-# Background: motion per frame in photograph widths and heights, and magnification per frame.
+# Motion of the background photograph: its shift per frame in widths and heights of the photograph,
+# and its magnification per frame.
 PAN, ZOOM = (0.004, 0.0015), 1.006
-# Cut-out: half its height in frame heights; its first position and its speed in frame widths.
+# The cut-out, a circle with part of another photograph that crosses the picture: half its height in
+# frame heights; its first position and its speed per frame in frame widths.
 RADIUS, START, SPEED = 0.24, 0.12, 0.022
 
 
 def photograph(name: str) -> Tensor:
-    """Return a bundled photograph (1, 3, H, W)."""
+    """Return the bundled photograph `name`, (1, 3, H, W)."""
     return images.read(resource("assets") / "content" / f"{name}.jpg").rgb
 
 
@@ -42,13 +44,13 @@ def positions(height: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def background(x: Tensor, y: Tensor, time: float) -> tuple[Tensor, Tensor]:
-    """Return the positions in the photograph, from -1 to 1, that frame positions (x, y) show."""
+    """Return the positions in the background photograph, from -1 to 1, that are at (x, y)."""
     scale = 0.72 / ZOOM**time
     return x * scale - 0.15 + 2 * PAN[0] * time, y * scale + 2 * PAN[1] * time
 
 
 def cut_out(x: Tensor, y: Tensor, time: float, aspect: float) -> tuple[Tensor, Tensor]:
-    """Return frame positions (x, y) in coordinates where the cut-out is a circle of radius 1."""
+    """Return the frame's positions (x, y) in coordinates in which the cut-out has radius 1."""
     return (x + 1 - 2 * (START + SPEED * time)) * aspect / (2 * RADIUS), (y - 0.1) / (2 * RADIUS)
 
 

@@ -1,4 +1,4 @@
-"""Measure the objective's curvature along waves of each frequency; `Preconditioner` relies on it.
+"""Measure the objective's curvature along waves of each frequency, for L-BFGS's preconditioner.
 
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 
@@ -27,7 +27,7 @@ from styletransfer.system.measure import table
 EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
 # Norm of the step to each side of the pastiche; 0.14 grey levels (of 255) per value at 512 x 512.
 REACH = 0.5
-SHIFTS = 4
+SHIFTS = 4  # random shifts for each frequency band
 
 
 def band(noise: Tensor, low: float, high: float) -> Tensor:
@@ -47,7 +47,7 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 
 
 def measure(config: TrainConfig, folder: Path) -> None:
-    """Paint, measure band by band, and print a table."""
+    """Paint the pastiche, measure the curvature in each frequency band, and print a table."""
     job = prepare(config)
     image = job.on_device(complete_run(job).image)
     objective = Objective(job.extractor, job.mode, job.criterion, job.pictures_at(config.size))

@@ -29,14 +29,14 @@ OURS = "ours / autograd's"
 
 @dataclass(frozen=True)
 class Pair:
-    """Two ways to compute the same thing from inputs of one size."""
+    """A Pair is two ways to compute the same thing from inputs of one size."""
 
-    what: str
-    size: str
-    baseline: Callable[[], Tensor | tuple[Tensor, ...]]
-    candidate: Callable[[], Tensor | tuple[Tensor, ...]]
-    leaves: list[Tensor]
-    ratio: str = MODULE
+    what: str  # what is computed, such as "nn.ReLU"
+    size: str  # shape of the input
+    baseline: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of one way
+    candidate: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of the other
+    leaves: list[Tensor]  # tensors whose gradients the backward pass computes
+    ratio: str = MODULE  # which two ways are compared
 
 
 def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -45,13 +45,13 @@ def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def tapped_gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute the Gram loss on the moments tap, as loss_mode=autograd_function does."""
+    """Compute the Gram loss by the hand-written Function, as loss_mode=autograd_function does."""
     tapped, moments = moments_tap(features, GRAM.with_mean)
     return tapped, GRAM.loss(moments, target)
 
 
 def pairs(device: torch.device) -> list[Pair]:
-    """Return pairs: modules and their functions, then autograd's Gram loss and the moments tap."""
+    """Return the pairs: modules and functions; Gram losses by autograd and by our Function."""
     found = []
     for rows, width in ((4, 16), (1024, 512)):
         size = f"{rows} x {width}"

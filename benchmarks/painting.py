@@ -1,4 +1,4 @@
-"""How many pictures a second do style networks paint, and beside pytorch/examples' network?
+"""How many pictures a second do style networks paint, compared with pytorch/examples' network?
 
     python benchmarks/painting.py
 
@@ -25,7 +25,7 @@ REFERENCE = "pytorch/examples fast_neural_style"
 
 
 class Residual(nn.Sequential):
-    """Layers whose input is added to their output."""
+    """A Residual is a sequence of layers whose input is added to its output."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x plus the output of the layers at x."""

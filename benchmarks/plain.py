@@ -56,7 +56,7 @@ def gram_matrix(features: Tensor) -> Tensor:
 
 
 class PlainLoop:
-    """The optimisation of one pastiche from a content image and a style image.
+    """A PlainLoop optimises one pastiche from a content image and a style image.
 
     Args:
         state: the network's tensors; see `build_network`.

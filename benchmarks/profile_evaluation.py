@@ -1,4 +1,4 @@
-"""Where the time of one evaluation goes: operators, grouped, of VGG-19 under Gatys' layers.
+"""Measure which operators take the time of one evaluation of Gatys' losses under VGG-19.
 
     python benchmarks/profile_evaluation.py --size 512
 

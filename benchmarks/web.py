@@ -1,4 +1,4 @@
-"""How fast the page that `export target=web` wrote paints: `python benchmarks/web.py FOLDER`.
+"""Measure how fast the page of `export target=web` paints: `python benchmarks/web.py FOLDER`.
 
 The script needs the extras [onnx] and [browser], and Chromium. The page and onnxruntime in Python
 paint one picture in turn, each in one thread. The page's seconds are those that the page shows;

@@ -29,7 +29,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.formats import in_folder
-from styletransfer.runs.changes import changed, check_can_change
+from styletransfer.runs.recipe import changed, check_can_change
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded
@@ -63,7 +63,7 @@ def _own_state() -> Iterator[None]:
 
 @dataclass(frozen=True)
 class Result:
-    """A pastiche."""
+    """A result is a pastiche, its losses, and the number of steps."""
 
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
     #: Name -> weighted loss of the picture (before color=content_luminance), with "total"; empty if
@@ -86,7 +86,7 @@ class Result:
 
 
 class Stylization:
-    """A run to iterate over; leaving the loop pauses the run, and another loop continues it."""
+    """A stylization is a run to iterate over; leaving the loop pauses it, another continues it."""
 
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
@@ -198,7 +198,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings that are pictures, read, and the others; regions and masks are not read.
+    """Return pictures and other settings; pictures are read, except regions and masks.
 
     A list or a folder of styles becomes a list of pictures.
     """
@@ -238,7 +238,7 @@ def _check_devices(sources: Mapping[str, object]) -> None:
 
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
-    """Return the config that these keys make, defaults and presets included."""
+    """Return the config for these settings, defaults and presets included."""
     values = {key: value for key, value in given.items() if (key, value) != ("experiment", None)}
     _check_keys(values)
     named = [key for key in GROUPS if not isinstance(values.get(key, {}), Mapping)]

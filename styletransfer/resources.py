@@ -1,4 +1,4 @@
-"""Where the files are that the package needs beside its code: configs, pictures, templates."""
+"""Paths of the files that the package needs beside its code: configs, pictures, templates."""
 
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -21,7 +21,7 @@ def resource(name: str) -> Path:
 def templates(package: str) -> "Environment":
     """Return the files in `templates/` of a package, such as "styletransfer.commands.explain".
 
-    What they show is escaped, and must be there.
+    A value that a template shows is escaped for HTML; a missing value is an error.
     """
     from jinja2 import Environment, PackageLoader, StrictUndefined
 

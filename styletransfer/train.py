@@ -38,14 +38,14 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 @dataclass(frozen=True)
 class FinishedRun:
-    """The file that a run has written, its outcome, and how the run ended."""
+    """A finished run is the file that it has written, its outcome, and how it ended."""
 
     picture: Path  # the file that holds the pastiche
     outcome: Outcome
     seconds: float  # wall time of the optimisation in this process
     device: str
     precision: str
-    problem: str | None = None  # one line: why the run gave up, or the picture is elsewhere
+    problem: str | None = None  # one line: why the run gave up, or why `picture` is another file
     stopped: Stopped | None = None  # the signal that came during the run
 
 
@@ -128,7 +128,7 @@ def _print_outcome(run: FinishedRun, folder: Path) -> None:
 
 
 def _typed_keys() -> list[str]:
-    """Return the keys of the command line, groups included; none outside of Hydra."""
+    """Return the keys typed on the command line, groups included; none outside of Hydra."""
     if not HydraConfig.initialized():
         return []
     overrides = HydraConfig.get().overrides.task

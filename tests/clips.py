@@ -3,8 +3,9 @@
 import torch
 
 PAN = (1.5, -0.5)
-"""Camera motion in pixels per frame, to the right and down."""
+"""Motion of the camera of `pan` in pixels per frame, to the right and down."""
 ZOOM = 1.01
+"""Magnification of the camera of `zoom` per frame."""
 
 
 def scene(x, y):
@@ -17,7 +18,7 @@ def scene(x, y):
 
 
 def grid(height=24, width=32):
-    """Return the columns and rows (H, W) of a frame."""
+    """Return the x and the y of each pixel of a frame, (H, W) each."""
     y, x = torch.meshgrid(torch.arange(height), torch.arange(width), indexing="ij")
     return x.double(), y.double()
 

@@ -15,7 +15,7 @@ LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
 def written_functions():
-    """Return every torch.autograd.Function subclass of the package, by name."""
+    """Return name -> class of every torch.autograd.Function that the package defines."""
     for room in (features, lessons, losses, objective):
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
@@ -39,7 +39,7 @@ def images(layout, *shape, device="cpu"):
 
 
 def assert_same(ours, theirs, leaves):
-    """Assert equal values, and equal gradients for one random upstream gradient."""
+    """Assert equal tensors, and equal gradients of `leaves` for one random upstream gradient."""
     near = {"rtol": 1e-12, "atol": 1e-14}
     torch.testing.assert_close(ours, theirs, **near)
     direction = torch.randn_like(theirs)
@@ -48,7 +48,7 @@ def assert_same(ours, theirs, leaves):
 
 
 def check_torch_func(ours, theirs, shape):
-    """Assert that two functions agree under vmap, jacrev and grad, and to second order."""
+    """Assert that two functions agree under torch.func's vmap, jacrev, grad and double jacrev."""
     batch = torch.randn(5, *shape, dtype=torch.float64)
     torch.testing.assert_close(vmap(ours)(batch), torch.stack([theirs(x) for x in batch]))
     torch.testing.assert_close(jacrev(ours)(batch[0]), jacrev(theirs)(batch[0]))
@@ -67,7 +67,7 @@ def check_bad_input(function, arguments, error, words):
 
 
 def case_of(slope, name="square"):
-    """Return a Case of x^2 at three values; its backward returns `slope(grad_output, x)`."""
+    """Return a Case for x^2 at three values, whose backward returns `slope(grad_output, x)`."""
 
     class Square(Function):
         @staticmethod

@@ -1,4 +1,4 @@
-"""Fixtures with tiny seeded networks and pictures: fast, and equal in each session."""
+"""Options, fixtures with tiny seeded networks and pictures, and a clean state for each test."""
 
 import logging
 import signal
@@ -13,11 +13,12 @@ from styletransfer.system.signals import STOPPING
 # Threads do not speed up tiny tensors, and the last bits depend on the number of threads.
 torch.set_num_threads(1)
 
+# Signal -> its handler in a new Python process.
 PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default_int_handler}
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and the size of the random test."""
+    """Add `--all`, which also runs slow tests, and `--kills`, the length of the random test."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
 
@@ -58,7 +59,7 @@ def tiny_vgg(monkeypatch):
 
 @pytest.fixture
 def here(tmp_path, monkeypatch):
-    """Change into an empty folder, and return the folder."""
+    """Make an empty folder the current folder, and return it."""
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
@@ -72,7 +73,7 @@ def desk(here):
 
 @pytest.fixture
 def photos(desk):
-    """Return the paths of a content image and a style image."""
+    """Return the paths of a content image and a style image in the current folder."""
     return str(desk / "content.png"), str(desk / "style.png")
 
 
@@ -110,7 +111,7 @@ def _log_as_before(_close_log_files):
 
 @pytest.fixture(scope="session", autouse=True)
 def heard():
-    """Undo ignored signals, as nohup sets them, so that signals can end processes."""
+    """Give signals that nohup made ignored their usual handlers, so that they end processes."""
     for number, handler in PLAIN.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
@@ -118,7 +119,7 @@ def heard():
 
 @pytest.fixture
 def signals():
-    """Set the default signal handlers during a test; restore the old ones afterwards."""
+    """Use the usual signal handlers during a test; restore the old ones afterwards."""
     before = {number: signal.signal(number, handler) for number, handler in PLAIN.items()}
     yield
     for number, handler in before.items():

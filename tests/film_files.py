@@ -1,4 +1,4 @@
-"""Write and read tiny films for tests, with PyAV."""
+"""Writes and reads tiny films for tests, with PyAV."""
 
 from fractions import Fraction
 
@@ -9,9 +9,9 @@ from styletransfer.films.read import Film
 
 av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[video]'")
 
-TICK = Fraction(1, 9000)
+TICK = Fraction(1, 9000)  # unit of the films' times, in seconds
 BT601, BT709, UNSAID = 5, 1, 2
-"""Numbers of colour matrices in ITU-T H.273; UNSAID is "unspecified"."""
+"""Numbers of YUV matrices in ITU-T H.273; UNSAID means that a film does not state its matrix."""
 
 
 def make(
@@ -31,8 +31,8 @@ def make(
     """Write images (1, 3, H, W) with even sides as a film; return its path.
 
     Frames come at `times` in seconds, or 10 per second. `sound` lists codecs, one track each.
-    `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The colour
-    matrix is `matrix`; the file declares `said`. All times are shifted by `start` seconds.
+    `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The YUV
+    matrix is `matrix`, but the file states `said`. All times are shifted by `start` seconds.
     """
     with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
@@ -81,7 +81,7 @@ def frames(path):
 
 
 def sounds(path):
-    """Return the codec, the packets and their times in seconds, of each sound of a film."""
+    """Return (codec, packets, times of the packets in seconds) of each sound track of a film."""
     tracks = []
     for number in range(len(av.open(str(path)).streams.audio)):
         with av.open(str(path)) as film:

@@ -1,4 +1,4 @@
-"""Kill and stop runs until they end: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
+"""Test resuming after kills at random moments: `python tests/hard_runs.py FOLDER RUNS [SEED]`.
 
 Each run of `train` or `train_network` receives SIGKILL, SIGTERM or SIGINT at a random moment, and
 the same command is started again until the run finishes. Its files must then have the same bytes as
@@ -28,8 +28,8 @@ from styletransfer.system.signals import STOPPING, interruptible
 PAIR = f"content=../0.png style=../1.png {' '.join(LAYERS)} checkpoint_every=1e-9 hydra.run.dir=."
 TRAIN = f"train experiment=tiny {PAIR} size=48 steps=60 scales=2 tile=off resume=auto"
 TRAINING = f"style=../1.png pictures=null steps=12 batch=1 crop=16 style_size=40 {' '.join(LAYERS)}"
-TIMED = {".json", ".log", ".pt"}
-# Command lines: both optimisers, with and without tiles, and the training of a network.
+TIMED = {".json", ".log", ".pt"}  # extensions of files that contain times, and so differ
+# The command lines to test: both optimisers, with and without tiles, and training a network.
 JOBS = [
     f"{TRAIN} optimizer.plateau=0 objective.style_loss=wasserstein tile=16",
     f"{TRAIN} optimizer=adam optimizer.averaging=0.9 tile=16 color=content_luminance scales=3",
@@ -40,7 +40,7 @@ JOBS = [
 
 
 def start(folder, line):
-    """Start a command line as a process in `folder`; return its id once signals reach it.
+    """Start a command line in a new process in `folder`; return its id once it handles signals.
 
     Its output goes to FOLDER.out and FOLDER.err.
     """
@@ -61,18 +61,26 @@ def start(folder, line):
         os.close(started)
         with interruptible():
             command_line(line.split())
-    sys.exit()  # as the console command ends, with Python's own shutdown
+    sys.exit()  # so that the child shuts Python down as the console command does
 
 
-def end_of(process):
-    """Wait for a process; return its exit status as a shell reports it."""
-    _, status = os.waitpid(process, 0)
+def end_of(process, patience=300):
+    """Wait for a process; return its exit status as a shell reports it.
+
+    A process that goes on for more than `patience` seconds is killed.
+    """
+    until, ended = time.monotonic() + patience, 0
+    while not ended:
+        ended, status = os.waitpid(process, os.WNOHANG)
+        if time.monotonic() > until:
+            os.kill(process, signal.SIGKILL)
+        time.sleep(0.01)
     code = os.waitstatus_to_exitcode(status)
     return code if code >= 0 else 128 - code
 
 
 def warm_up():
-    """Import modules and create objects once, so that each forked run starts fast."""
+    """Import modules and create objects once, so that each forked process starts fast."""
     sys.modules["triton"] = None  # its exit handler would print about frozen objects
     torch.set_num_threads(1)
     importlib.import_module("torch.utils.flop_counter")  # it warns once that triton is missing
@@ -90,7 +98,10 @@ def contents(folder):
 
 
 def faults(desk, number, chance):
-    """Stop and resume a run at random moments until it is complete; return the faults."""
+    """Stop and resume run `number` at random moments until it is complete; return its faults.
+
+    The faults are names of files that differ from an uninterrupted run's, or [status, errors].
+    """
     line, whole, folder = JOBS[number % len(JOBS)], desk / f"whole {number}", desk / f"{number}"
     began = time.monotonic()
     assert end_of(start(whole, line)) == 0, Path(f"{whole}.err").read_text()

@@ -35,12 +35,12 @@ from styletransfer.system.signals import Stopped
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
 LAYERS = ["objective.content_layers=[relu2_1]", "objective.style_layers=[relu1_1,relu2_1]"]
-# The layout of VGG-19 with few channels: stride 16 at relu5_1.
+# Channels of each convolution, block by block: VGG-19 with few channels; stride 16 at relu5_1.
 VGG19 = ((3, 4), (4, 5), (5, 5, 4, 5), (6, 5, 5, 5), (6,))
 
 
 def tiny_network(widths=((4, 4), (6, 6)), seed=0, **options):
-    """Return a VGG-shaped network in float64, whose random numbers are the same on every CPU."""
+    """Return a VGG of few channels in float64; its random weights are the same on every CPU."""
     network = vgg.build(widths, **options).double()
     vgg.randomize(network, seed)
     return network
@@ -59,12 +59,12 @@ def write_pictures(*paths, height=24, width=32):
 
 
 def composed(command, *overrides):
-    """Return the typed settings of a command, as it has them after KEY=VALUE arguments."""
+    """Return the settings that a command gets from the KEY=VALUE words `overrides`."""
     return settings_of(compose(command, overrides), command)
 
 
 def status_of(*words, run=main):
-    """Run the console command in this process; return its exit status."""
+    """Run the console command with arguments `words` in this process; return its exit status."""
     try:
         run(words)
     except SystemExit as exit:
@@ -73,12 +73,12 @@ def status_of(*words, run=main):
 
 
 def call(capsys, *words, run=main):
-    """Run the console command in this process; return its status and what it printed."""
+    """Run the console command in this process; return its exit status and what it printed."""
     return status_of(*words, run=run), capsys.readouterr()
 
 
 def process(*command, **options):
-    """Run a command in a process with one thread; return what subprocess.run does."""
+    """Run a command in a process with one thread; return its result, with output as text."""
     environment = os.environ | {"OMP_NUM_THREADS": "1"} | options.pop("env", {})
     environment.pop("PYTHONUNBUFFERED", None)
     options |= {"env": environment, "capture_output": True, "text": True}
@@ -92,7 +92,7 @@ def begun(*command, env, stderr=subprocess.PIPE, **options):
 
 
 def until(is_so, patience=300):
-    """Wait until `is_so()` is true, for at most `patience` seconds."""
+    """Wait until `is_so()` is true; fail after `patience` seconds."""
     end = time.monotonic() + patience
     while not is_so():
         assert time.monotonic() < end
@@ -100,13 +100,13 @@ def until(is_so, patience=300):
 
 
 def lines_of(stderr):
-    """Return the lines of `stderr` without those of a progress bar."""
+    """Return the lines of the text `stderr`, except progress bars."""
     lines = re.split(r"\r +\r|[\r\n]+", stderr)
     return [line for line in lines if line and not re.search(r"step/s|s/step", line)]
 
 
 def refusal(capsys, *words, run=main):
-    """Run a command that must fail; return its only line of error, without progress bars."""
+    """Assert that a command fails with status 1 and prints one line of error; return the line."""
     capsys.readouterr()
     status, printed = call(capsys, *words, run=run)
     lines = lines_of(printed.err)
@@ -117,7 +117,7 @@ def refusal(capsys, *words, run=main):
 
 @contextmanager
 def largest_file(size):
-    """Limit files that this process writes to `size` bytes."""
+    """Limit the files that this process writes to `size` bytes, as if the disk were full."""
     resource = pytest.importorskip("resource")
     before = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (size, before[1]))
@@ -145,7 +145,7 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
 
 
 def ended_early(monkeypatch, training, train):
-    """Train twice, and yield after each: stopped by a signal in step 1, then killed in step 3."""
+    """Call `train` twice, and yield after each: a signal ends step 1, a sudden exit step 3."""
     advance = training.advance
 
     def ended(self):
@@ -164,7 +164,7 @@ def ended_early(monkeypatch, training, train):
 
 
 def metrics_of(folder):
-    """Return the lines of a run's metrics."""
+    """Return the lines of metrics.jsonl in a run's folder, as dicts."""
     return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
 
 
@@ -184,7 +184,7 @@ def relative_error(actual, expected):
 
 
 def layers(**settings):
-    """Return an ObjectiveConfig on layers that a tiny network has."""
+    """Return an ObjectiveConfig whose layers `tiny_network` has, with other `settings`."""
     defaults = {"content_layers": ["relu2_1"], "style_layers": ["relu1_1", "relu2_1"]}
     defaults |= {"content_weight": 0.5, "style_weight": 2.0}
     return ObjectiveConfig(**(defaults | settings))
@@ -204,7 +204,7 @@ def gradient(objective, image):
 
 
 def run_settings(optimizer="lbfgs", **settings):
-    """Return the settings of a short run with tiny pictures, at one scale."""
+    """Return settings of a run with 5 steps at one scale and 20 pixels, or as in `settings`."""
     if isinstance(optimizer, str):
         optimizer = OptimizerConfig(optimizer, 1.0 if optimizer == "lbfgs" else 0.02)
     defaults: dict[str, Any] = {"size": 20, "steps": 5, "scales": 1, "objective": layers()}
@@ -219,12 +219,12 @@ def with_bowl(monkeypatch, bowl):
 
 @dataclass
 class Bowl:
-    """An objective with a known minimum: mean((image - target)^2), or NaN on request.
+    """A Bowl is an objective with a known minimum: the mean of (image - target)^2.
 
     Attributes:
         target: the picture (1, 3, H, W) with loss 0.
         broken: numbers of the evaluations, from 1, that give NaN for the loss and its gradient.
-        points: every picture that was evaluated.
+        points: the pictures at which it was evaluated.
     """
 
     target: Tensor
@@ -241,7 +241,7 @@ class Bowl:
 
 
 def style_network(layout, styles):
-    """Return a seeded style network whose styles differ."""
+    """Return a style network with seeded weights, whose styles differ."""
     network = StyleNetwork(layout, styles).requires_grad_(False)
     randomize(network, seed=1)
     generator = torch.Generator().manual_seed(2)
@@ -252,7 +252,7 @@ def style_network(layout, styles):
 
 
 def style_encoder(network):
-    """Return a seeded encoder for a style network; its rows differ much between paintings."""
+    """Return a seeded encoder for a style network: two paintings get very different rows."""
     with torch.random.fork_rng():
         torch.manual_seed(3)
         encoder = StyleEncoder(network).requires_grad_(False)
@@ -261,13 +261,13 @@ def style_encoder(network):
 
 
 def check_error(words, make, /, *given, **named):
-    """Assert that `make(...)` raises a one-line UserError that matches the pattern `words`."""
+    """Assert that `make(*given, **named)` raises a UserError of one line that matches `words`."""
     with pytest.raises(UserError, match=words) as refused:
         make(*given, **named)
     assert "\n" not in str(refused.value)
 
 
 def check_refused(make, cases):
-    """Assert that each case (keyword arguments of `make`, words) is refused with these words."""
+    """Assert that `make(**given)` raises a UserError with `words`, for each (given, words)."""
     for given, words in cases:
         check_error(re.escape(words), make, **given)

@@ -1,10 +1,10 @@
-"""A parser of HTML pages."""
+"""A parser that collects the tags and the text of an HTML page."""
 
 from html.parser import HTMLParser
 
 
 class Tags(HTMLParser):
-    """Parse a page: `seen` holds its tags in order, `text` its text."""
+    """Tags parses a page: `seen` holds (tag, attributes) in order, `text` the page's text."""
 
     def __init__(self, page):
         super().__init__()

@@ -14,11 +14,11 @@ from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
 from styletransfer.system.signals import HERE
 
-MADE = 3  # steps before the end
+MADE = 3  # steps that a run makes before it is ended
 
 
 def torchrun(count, *words):
-    """Run `count` processes of the script in `words`, else of this file; return the result."""
+    """Run the script in `words`, or else this file, in `count` processes; return the result."""
     if not words[0].endswith(".py"):
         words = (__file__, *words)
     run = (sys.executable, "-m", "torch.distributed.run", "--standalone")

@@ -1,4 +1,4 @@
-"""The studio's page in a real browser, with its server as a separate process."""
+"""Opens the studio's page in a real browser, with its server as a separate process."""
 
 import base64
 import re
@@ -21,7 +21,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
 # Timeout in milliseconds, long enough for a slow and busy machine.
 PATIENCE = 120_000
-
+# JavaScript that drops files, [name, base64] each, on an element, as a user does with the mouse.
 DROP = """([query, files]) => {
   const dropped = new DataTransfer();
   for (const [name, text] of files) {
@@ -36,7 +36,7 @@ DROP = """([query, files]) => {
 
 
 def png(width, height, color):
-    """Return a picture of rings in one colour, as a file."""
+    """Return the bytes of a PNG file with rings in one colour."""
     rings = Image.radial_gradient("L").resize((width, height)).point(lambda level: level * 5 % 256)
     image = ImageOps.colorize(rings, color, "white")
     file = BytesIO()
@@ -58,11 +58,11 @@ def served(folder, *words):
 
 @dataclass
 class Visit:
-    """One page and its errors.
+    """A Visit is one open page and its errors.
 
     Attributes:
-        page: the page of Playwright.
-        complaints: errors of the console, of scripts and of requests.
+        page: Playwright's page.
+        complaints: error messages of the console, of scripts and of requests.
     """
 
     page: Any
@@ -95,12 +95,12 @@ class Visit:
                 summary.click()
 
     def ask_for_tiny(self):
-        """Choose settings of a run with short steps that lasts for minutes."""
+        """Enter settings of a run that lasts for minutes and whose steps are short."""
         self.unfold("steps", "look")
         self.last_long()
 
     def last_long(self):
-        """Enter the settings LONG: the loss falls for minutes (a run ends when it settles)."""
+        """Enter the settings LONG, whose loss falls for minutes: a run ends once it settles."""
         for key, value in LONG.items():
             if key == "objective.style_loss":
                 self.page.select_option(f'[id="control-{key}"]', value)
@@ -113,7 +113,7 @@ class Visit:
         self.expect("#status").to_contain_text(re.compile(r"step \d"))
 
     def paint_tiny(self):
-        """Start a run with short steps that lasts for minutes."""
+        """Start a run that lasts for minutes and whose steps are short."""
         self.ask_for_tiny()
         self.paint()
 
@@ -131,7 +131,7 @@ def browsing():
 
 @contextmanager
 def _visited(browser, address, width=1280, scheme="light", height=844):
-    """Open the page in a new profile; below 500 pixels of width, as a phone with touch."""
+    """Open the page in a new browser profile, below 500 pixels wide as on a phone; yield Visit."""
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
@@ -143,7 +143,7 @@ def _visited(browser, address, width=1280, scheme="light", height=844):
 
 
 def _note_failure(note, request):
-    """Note a failed request, unless the page cancelled it, as for a replaced picture."""
+    """Call `note` with a failed request, unless the page cancelled it, as for an old picture."""
     if request.failure != "net::ERR_ABORTED":
         note(f"{request.url}: {request.failure}")
 

@@ -1,4 +1,4 @@
-"""Studios for tests: in this process, with threads for its processes; or as a process."""
+"""Studios for tests: in this process, with threads in place of child processes; or as a process."""
 
 import json
 import multiprocessing
@@ -35,13 +35,13 @@ PROCESSES = multiprocessing.get_context("spawn")
 JPEG = b"\xff\xd8 a picture"
 # Timeout in seconds, long enough for a busy machine.
 PATIENCE = 120
-# Settings of a run of minutes: the Wasserstein loss falls slowly, and its steps are slow.
+# Settings of a run that lasts for minutes: the Wasserstein loss falls slowly, in slow steps.
 LONG = {"size": 96, "steps": 50000, "objective.style_loss": "wasserstein"}
 LONG |= {"objective.match_weight": 0, "objective.style_weight": 100}
 
 
 class Thread(threading.Thread):
-    """A thread with the interface of a process, for the server."""
+    """Thread stands in for the server's child process; it is a thread with the same interface."""
 
     exitcode, pid = 0, None
 
@@ -66,9 +66,9 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
 def pretend(pipe):
-    """Act as a painter: begin each run, send one picture, then only obey orders.
+    """Act as the painter's process: begin each run, send one picture, then wait for requests.
 
-    The order `pause` pauses, `resume` finishes, `stop` stops, and `steer` is refused.
+    The request `pause` pauses the run, `resume` finishes it, `stop` stops it, `steer` is refused.
     """
     orders = Orders(pipe)
     while (order := orders.next_run()) is not None:
@@ -135,7 +135,7 @@ def act(client, id, action, wanted=202, **body):
 
 
 def watch(socket, until):
-    """Return the messages of a socket up to the first with `until(message)`; pictures as bytes."""
+    """Return the messages of a WebSocket as dicts, up to the first for which `until` is true."""
     seen: list[dict[str, Any]] = []
     before = signal.signal(signal.SIGALRM, _in_vain)
     signal.alarm(PATIENCE)
@@ -158,7 +158,7 @@ def _in_vain(*_):
 
 
 def status(*wanted, id=None):
-    """Return a predicate: a state message whose run has a `wanted` status and, if given, `id`."""
+    """Return a test for messages: a state whose run has a `wanted` status and, if given, `id`."""
 
     def is_wanted(message):
         if message["type"] != "state" or message["current"] is None:
@@ -170,7 +170,7 @@ def status(*wanted, id=None):
 
 
 class Process:
-    """A studio in a separate process, and an HTTP client with its cookie."""
+    """Process runs a studio in a separate process, with an HTTP client that has its cookie."""
 
     def __init__(self, folder, *words, **environment):
         command = (sys.executable, str(ROOT / "scripts" / "studio.py"), *words)
@@ -198,7 +198,7 @@ class Process:
         return id
 
     def end(self, number):
-        """Send a signal; return the exit status and the rest of both output streams."""
+        """Send a signal to the studio; return its exit status and the rest of its two outputs."""
         family = psutil.Process(self.process.pid).children(recursive=True)
         assert family
         self.process.send_signal(number)

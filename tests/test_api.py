@@ -71,14 +71,12 @@ def test_transparency_is_kept():
 def test_bad_pictures():
     for content, message in (
         (3, "content is a int; give a path, a Pillow image, a NumPy array or a tensor"),
-        (np.full((24, 32, 3), 200.0), r"values from 200 to 200; .* in \[0, 1\]"),
         (CONTENT - 1, r"content holds values from -.*floats must be in \[0, 1\]"),
         (CONTENT * torch.nan, "content holds NaN or infinity"),
         (torch.rand(2, 3, 24, 32), r"tensor of shape \(2, 3, 24, 32\)"),
         ((CONTENT[0] * 255).byte(), r"tensor of torch.uint8; give floats"),
         (np.zeros((0, 32, 3)), "content is empty"),
         (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
-        (Image.new("F", (32, 24)), "the content image has F colours"),
     ):
         check_error(message, tiny, content=content)
 
@@ -90,7 +88,6 @@ def test_bad_keys():
         ({"output": "a.png"}, "output is a key of the command line; see Res"),
         ({"snapshot_every": 1}, "snapshot_every is a key of the command line"),
         ({"objective": {3: 1}}, "unknown key objective.3"),
-        ({"features": {"weights": "a${b}.pth"}}, r"no weights file at a\$\{b\}\.pth"),
     ):
         check_error(message, tiny, **settings)
 

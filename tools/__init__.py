@@ -15,7 +15,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run `main` of tools/NAME/command.py; errors and Ctrl-C, in the import too, print a line."""
+    """Run `main` of tools/NAME/command.py; an error or Ctrl-C prints one line, also in imports."""
     with one_line_errors():
         if place().count > 1:
             raise UserError(f"{name} works in one process; start it without torchrun")

@@ -1,4 +1,4 @@
-"""Measure how much films flicker and how large their style loss is, as docs/film.md does."""
+"""Measures how much films flicker and how large their style loss is, as docs/film.md reports."""
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
@@ -12,7 +12,7 @@ from styletransfer.job.job import Job
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.system.measure import table
 
-# Distances in frames between the two frames compared: neighbours (short term), five (long term).
+# Distance in frames between the two frames that are compared: 1 (short term), 5 (long term).
 GAPS = (1, 5)
 # A function that maps a frame (1, 3, H, W) to its style loss.
 StyleLoss = Callable[[Tensor], float]
@@ -20,7 +20,7 @@ StyleLoss = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class Flicker:
-    """The measurements of one film; a value is None where no frame of the film allows it."""
+    """A Flicker is the measurements of one film; a value is None if it cannot be measured."""
 
     short: float | None  # mean `warping_error` between neighbouring frames
     long: float | None  # mean `warping_error` between frames five apart
@@ -32,9 +32,9 @@ def measure(
 ) -> dict[str, Flicker]:
     """Return name -> Flicker of films that have the same length and size.
 
-    A film is an iterable of frames (1, 3, H, W) in [0, 1]. The first film is the input of the
-    others: its motion is used for all, and it has no style loss. At most six frames of each film
-    are in memory.
+    A film is an iterable of frames (1, 3, H, W) in [0, 1]. The first film is the one of which the
+    others are painted: its motion is used for all, and it gets no style loss. At most six frames of
+    each film are in memory.
     """
     names = list(films)
     # One list of values for each field of Flicker, in their order.
@@ -59,7 +59,7 @@ def measure(
 
 
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
-    """Return the mean squared difference of two frames (1, 3, H, W) that motion does not explain.
+    """Return the mean squared difference of a frame and an earlier one, warped by the motion.
 
     This is E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, also averaged over channels.
     `motion` is that of the input film, from the frame `image` to the earlier frame `before`. Return
@@ -73,7 +73,7 @@ def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None
 
 
 def style_loss_of(job: Job) -> StyleLoss | None:
-    """Return a function that gives a frame's style loss as a job defines it; None without style."""
+    """Return the function from a frame to its style loss in `job`; None if the job has none."""
     if not job.criterion.styles:
         return None
     criterion = replace(job.criterion, contents={}, tv_weight=0.0)

@@ -27,7 +27,7 @@ Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.pn
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run `styletransfer` with the arguments `argv`, by default the process's."""
+    """Run the command line `argv`, without the program's name; the default is sys.argv."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with one_line_errors():
         if not arguments or arguments[0] in ("-h", "--help"):
@@ -42,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 
 def script(name: str) -> Callable[[Sequence[str] | None], None]:
-    """Return the main function of a command, which imports the command's module when called.
+    """Return a function that takes `argv` and runs a command; it imports the command's module.
 
     Hydra runs the commands that have a config file. Every other command has a `main(argv)` that
     parses its arguments and returns the exit status.
@@ -64,7 +64,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def check_process(name: str) -> None:
-    """Check how a command was started (UserError: a deleted folder, or torchrun is not allowed)."""
+    """Raise UserError in a deleted folder, or under torchrun if the command cannot share work."""
     try:
         os.getcwd()
     except FileNotFoundError as error:
@@ -74,7 +74,7 @@ def check_process(name: str) -> None:
 
 
 def module(name: str) -> str:
-    """Return the name of the module that holds a command's `main`."""
+    """Return the name of the module with the `main` of a command: a file or a package."""
     if name == "train":
         return "styletransfer.train"
     if name == "studio":

@@ -1,4 +1,4 @@
-"""Parsing of a command's arguments: the supported flags of Hydra, and KEY=VALUE words."""
+"""Parses a command's arguments: KEY=VALUE words, and those flags of Hydra that are supported."""
 
 import argparse
 import os
@@ -28,13 +28,13 @@ FLAGS = (
 
 
 class Arguments(argparse.Namespace):
-    """A parsed command line, with one attribute per flag."""
+    """Arguments is a command line after parsing, with one attribute per flag."""
 
-    overrides: list[str]  # KEY=VALUE in Hydra's grammar, with file names in quotes
-    help: bool
+    overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
+    help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
-    resolve: bool
-    config_dir: str | None
+    resolve: bool  # with `cfg`: replace interpolations ${...} by their values
+    config_dir: str | None  # folder of further presets
     multirun: bool  # whether to run a job for each combination of values
 
 
@@ -44,10 +44,10 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Parse a command line, without the program's name, for settings of a schema.
+    """Parse a command line, without the program's name; `schema` is the settings' dataclass.
 
-    Raise UserError for an unknown flag, a flag without its value, a sweep whose jobs would write
-    the same file or folder, or a folder without pictures.
+    Raise UserError for an unknown flag, a flag without its value, a sweep (several jobs) whose jobs
+    would write the same file or folder, or a folder without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -70,7 +70,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     arguments.multirun = sweep = sweep or words != typed
     words = [quote_names(word, schema, sweep=sweep) for word in words]
     _check(words, schema, arguments)
-    # Hydra adds a new key to a mapping of arbitrary keys only by ++KEY.
+    # Hydra adds a new key to a mapping, such as ++region_styles.red=1, only with ++ before it.
     open_keys = mapping_keys(schema)
     is_open = [re.split(r"[.=]", word)[0] in open_keys for word in words]
     arguments.overrides = [f"++{w}" if add else w for w, add in zip(words, is_open, strict=True)]
@@ -78,9 +78,9 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
 
 
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
-    """Return KEY=VALUE; if KEY is in `keys`, replace each folder by its pictures.
+    """Return the word KEY=VALUE; if KEY is in `keys`, each folder becomes a list of its pictures.
 
-    The pictures are values of a sweep. Without `sweep`, a comma is a part of the file name.
+    Hydra runs one job for each picture. Without `sweep`, a comma is a part of the file name.
     (UserError: the folder holds no picture.)
     """
     key, equals, value = override.partition("=")
@@ -100,9 +100,9 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Put the positional key before words without a key, or names of folders that hold =.
+    """Put the schema's positional key before words without a key, or before names of folders.
 
-    Several words become a list in brackets if the key accepts a list.
+    Several such words become a list in brackets if the key accepts a list.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
     positional = keys_marked(schema, "positional")
@@ -116,7 +116,7 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
-    """Refuse overrides that Hydra would accept and ignore, and jobs that would share a file."""
+    """Raise UserError for a word that Hydra would ignore, or for jobs that write the same file."""
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))

@@ -1,4 +1,4 @@
-"""The end of a command: errors in one line, exit statuses, and full or closed outputs."""
+"""Errors of a command as one line and an exit status; also full or closed standard outputs."""
 
 import atexit
 import io
@@ -15,12 +15,12 @@ from styletransfer.errors import UserError
 from styletransfer.system.process import place
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
-# Exit status if the reader closed the output: 128 + SIGPIPE, as for other tools.
+# Exit status if the program that read standard output closed it: 128 + SIGPIPE, as other tools.
 BROKEN_PIPE = 141
 
 
 class Ended(SystemExit):
-    """An exit of the program, which has printed `message`."""
+    """Raised to exit the program after `message` was printed."""
 
     def __init__(self, status: int, message: str) -> None:
         super().__init__(status)
@@ -29,22 +29,22 @@ class Ended(SystemExit):
 
 @contextmanager
 def one_line_errors() -> Iterator[None]:
-    """Turn errors of the body into one line on standard error and an exit status.
+    """Turn errors of the `with` block into one line on standard error and an exit status.
 
     The status is 1 for bad input or too little memory, 130 for Ctrl-C, and 128 + N for signal N.
-    Signals wait, except in `interruptible` parts. A warning also becomes one line. Every other
-    error is a bug and keeps its traceback. Each process of a job prints its own error, because
+    Signals wait, except in `interruptible` blocks. A warning also becomes one line. Any other
+    error is a bug and keeps its traceback. Each process of torchrun prints its own error, because
     torchrun stops the other processes as soon as one has ended.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
-        sys.stdout.reconfigure(errors="backslashreplace")  # for letters that it cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")  # escape what it cannot encode
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # came too late, or a destructor dropped it
+            if stop.asked is not None:  # a signal that came last, or was lost in a destructor
                 raise stop.asked
         except UserError as error:
             fail(str(error))
@@ -66,14 +66,14 @@ def one_line_errors() -> Iterator[None]:
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
-    """Print `message` on standard error and exit; for `shared` see `tell`."""
+    """Print `message` on standard error and exit; `shared`: once on a machine, see `tell`."""
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)
 
 
 def fail_for(error: OSError) -> NoReturn:
-    """Exit if the error names a file or means a closed output; else raise it."""
+    """Exit if `error` names a file or means that standard output is closed; else raise it."""
     if error.filename is not None:
         fail(f"{error.filename}: {error.strerror}")
     if isinstance(error, BrokenPipeError):  # the output's reader has ended
@@ -83,7 +83,7 @@ def fail_for(error: OSError) -> NoReturn:
 
 
 def tell(message: str, *, shared: bool = False) -> None:
-    """Print `message` as one line on standard error, if possible.
+    """Print `message` as one line on standard error; do nothing if that fails.
 
     If `shared`, all processes of torchrun call this with the same message, and only the first
     process on a machine prints it.

@@ -1,4 +1,4 @@
-"""Commands that Hydra runs: settings composed from configs/ and the command line, and sweeps."""
+"""Runs commands by Hydra: composes settings from configs/ and the command line; runs sweeps."""
 
 import importlib
 import logging
@@ -30,17 +30,16 @@ from styletransfer.system.process import keep_freed_memory, place
 from styletransfer.system.signals import interruptible
 
 Function = Callable[[Any, Path], int | None]
-# Exit statuses of a job that failed itself; others mean a signal or a closed output.
+# Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
 FAILED = (1, 2)
 
 
 def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[str] | None], None]:
     """Return a main function that lets Hydra call `function` with its settings and run folder.
 
-    The settings are composed from NAME.yaml, as an instance of its schema in COMMANDS or TOOLS. The
-    function may return an exit status; the default is the `main` of the command of that name,
-    imported at the call. Hydra's errors become one line, unless HYDRA_FULL_ERROR=1 is in the
-    environment.
+    The settings come from NAME.yaml, as an instance of the dataclass in COMMANDS or TOOLS. The
+    function may return an exit status; the default is the `main` of the command `name`, imported
+    late. Hydra's errors become one line, unless HYDRA_FULL_ERROR=1 is in the environment.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -98,7 +97,7 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
 
 
 def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:
-    """Run in a process of torchrun after the first, without a folder, a log or output."""
+    """Run in a process of torchrun that is not the first, without a folder, a log or output."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -110,9 +109,10 @@ def _run_beside_the_first(name: str, function: Function | None, arguments: Argum
 
 
 def run_job(name: str, function: Function | None, sweep: bool, config: DictConfig) -> str:
-    """Run a job that Hydra prepared, here or in a launcher's process; return "" on success.
+    """Run a job with the config that Hydra composed; return "" on success.
 
-    A failed job of a sweep writes the reason to error.txt in its folder, and returns the last line.
+    The process is this one or one of a launcher's. `sweep`: the job is one of several. A failed job
+    of a sweep writes the reason to error.txt in its folder, and returns the reason's last line.
     A failed single job raises SystemExit, after a traceback if the cause is a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
@@ -133,13 +133,13 @@ def run_job(name: str, function: Function | None, sweep: bool, config: DictConfi
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # `_report` prints the reason as well.
+    with suppress(OSError):  # nothing is lost: `_report` prints the reason as well
         (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
     return reason.splitlines()[-1]
 
 
 def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
-    """Call the function with typed settings; exit if it returns a status."""
+    """Call the function with the settings in `config`; exit if it returns a status."""
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
@@ -155,7 +155,7 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
 
 
 def _report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; after a line per failed job, raise UserError."""
+    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]
@@ -169,9 +169,9 @@ def _report(jobs: Sequence[JobReturn]) -> None:
 
 
 def remove_unused(folders: Iterable[Path]) -> None:
-    """Remove folders, inner ones given first, that hold only Hydra's files and error.txt.
+    """Remove those of `folders` that hold only Hydra's files and error.txt; inner ones come first.
 
-    A folder without a record of Hydra's is removed only if it is empty: other runs may use it.
+    A folder without Hydra's files is removed only if it is empty: other runs may use it.
     """
     for folder in folders:
         files = [name for _, _, names in os.walk(folder) for name in names]

@@ -1,8 +1,8 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
 The keys are those of `scripts/train.py`, and `rounds=`. Without arguments the bundled pictures are
-used. The run folder receives comparison.json, with the gradient
-error, calls, time and memory of each mode, and comparison.png, the pastiches side by side.
+used. The run folder receives comparison.json, with gradient error, calls of backward, time and
+memory of each mode, and comparison.png, with the pastiches side by side.
 """
 
 import logging
@@ -34,34 +34,34 @@ logger = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Descent:
-    """One finished optimisation."""
+    """A Descent is one finished optimisation under one loss mode."""
 
-    outcome: Outcome
-    losses: list[float]  # the objective at every step; each scale has an objective of its own
+    outcome: Outcome  # the final picture and its losses
+    losses: list[float]  # total loss at every step; each scale has its own objective
 
 
 @dataclass(frozen=True)
 class Findings:
-    """The measurements of one loss mode."""
+    """Findings holds the measurements of one loss mode."""
 
-    gradient_relative_error: float  # in float64, the larger at the content and at the pastiche
-    backward_calls_per_evaluation: int  # calls of `backward` on a tensor
+    gradient_relative_error: float  # in float64; the larger of those at content and pastiche
+    backward_calls_per_evaluation: int  # number of calls of `Tensor.backward`
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
-    peak_memory_bytes: int  # of one evaluation, minus the bytes held before it
-    final_loss: float  # the objective at the pastiche
-    losses: list[float]  # the objective at every step
+    peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
+    final_loss: float  # total loss of the pastiche
+    losses: list[float]  # total loss at every step
 
 
 @dataclass(frozen=True)
 class Comparison:
-    """The contents of comparison.json."""
+    """A Comparison is the contents of comparison.json."""
 
-    reference: str  # name of the mode to which all are compared
-    modes: dict[str, Findings]  # name -> findings
-    machine: dict[str, str | int]  # see `measure.describe_machine`
+    reference: str  # name of the loss mode with which all modes are compared
+    modes: dict[str, Findings]  # name of a loss mode -> its measurements
+    machine: dict[str, str | int]  # processor, versions and so on -> their values
 
     def ratio(self, name: str, value: str) -> float:
-        """Return a mode's value divided by the reference's, NaN if that is zero."""
+        """Return a measurement of mode `name` over that of the reference, NaN if that is zero."""
         base = getattr(self.modes[self.reference], value)
         return getattr(self.modes[name], value) / base if base else math.nan
 
@@ -113,7 +113,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
 
 
 def descend(job: Job, mode: LossMode) -> Descent:
-    """Run `job` under `mode`, and keep every loss."""
+    """Run the optimisation of `job` under a loss mode, and collect the loss of every step."""
     losses: list[float] = []
 
     def record(iterate: Iterate) -> None:
@@ -125,11 +125,11 @@ def descend(job: Job, mode: LossMode) -> Descent:
 
 
 def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
-    """Measure evaluations at the reference's pastiche, and gradients there and at the content."""
+    """Measure all modes at the reference mode's pastiche, gradients at the content image too."""
     name = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
     image = job.on_device(descents[name].outcome.picture)
-    # A new job has the exact weights; this job's weights may be rounded to bfloat16.
+    # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
     exact = prepare(replace(config, precision="float64"))
     points = [exact.pictures_at(config.size).content, descents[name].outcome.image]
     errors = gradient_errors(exact, name, points)
@@ -151,7 +151,7 @@ def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Co
 
 
 def objectives_at(job: Job, side: int) -> dict[str, Objective]:
-    """Return mode -> the objective of a run at the scale whose longer side is `side` pixels."""
+    """Return loss mode -> the objective of `job` at the scale of longer side `side` pixels."""
     pictures = job.pictures_at(side)
     return {
         name: Objective(job.extractor, mode, job.criterion, pictures)
@@ -160,11 +160,11 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
 
 
 def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
-    """Return mode -> the largest relative error of its gradient at any of `points`, (1, 3, h, w).
+    """Return loss mode -> the largest relative error of its gradient at any of `points`.
 
-    The error is |g - r| / |r| in the Euclidean norm, with g the mode's gradient and r that of the
-    reference; |g| if r is zero; NaN if any gradient is NaN. Each point has the size of one of the
-    job's scales. The job should be in float64, where rounding causes errors of about 1e-15.
+    The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
+    the mode `reference`; |g| if r is zero; NaN if any gradient is NaN. Each point is (1, 3, h, w),
+    as large as one of the job's scales. In float64, rounding causes errors of about 1e-15.
     """
     errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
     for point in map(job.on_device, points):

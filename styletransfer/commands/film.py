@@ -28,14 +28,14 @@ from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-# In a film's folder: the recipe, the folder of painted frames, the finished film.
+# Names in the folder of a run: the recipe, the folder of painted frames, the finished film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 # Keys that may differ when a film is resumed.
 FREE_KEYS = ("output", "device")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
-    """Paint a film, or continue after its frames in `folder`; print the path of its file.
+    """Paint a film, or continue after the frames in `folder`; print the path of the painted film.
 
     A signal such as Ctrl-C ends the painting, and the painted frames become a partial film.
     """
@@ -52,9 +52,9 @@ def main(config: FilmConfig, folder: Path) -> None:
 
 
 class FilmRun:
-    """The painting of a film: its frames, each a PNG file below `folder`, and the finished file.
+    """A FilmRun paints a film: each frame as a PNG file below `folder`, then the finished file.
 
-    Settings that would make the film fail raise UserError here; cheap checks come first.
+    The constructor checks all settings (UserError: a setting would make the film fail).
     """
 
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
@@ -68,11 +68,11 @@ class FilmRun:
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:
-        """Return the path of a painted frame, from 0; `color` is applied later."""
+        """Return the path of painted frame `number`, from 0; `config.color` is not yet applied."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Check that existing frames have this film's recipe; write the recipe to RECORD."""
+        """Raise UserError if existing frames have another recipe; write this one to RECORD."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = recipe(self.config, FREE_KEYS, device=device, precision=precision)
@@ -88,7 +88,7 @@ class FilmRun:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     def paint(self, stop: Stop, watch: Watch | None = None) -> int:
-        """Paint the missing frames until a signal comes; return the number of painted frames."""
+        """Paint the missing frames, until a signal comes; return how many frames now exist."""
         config = self.config
         painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
         bar = self.film.bar(self._contents())
@@ -101,7 +101,7 @@ class FilmRun:
                 if outcome.interrupted:
                     break
                 images.write(path, outcome.image, bit_depth=16)
-            # Read from the file, so that a resumed film continues with the same bits.
+            # Read the pastiche from its file, so that a resumed film continues with the same bits.
             painter.before = None if config.independent else (content, self._read(number))
             count = number + 1
             if watch and not watch(self.film.count, content, self._read(number)):
@@ -112,7 +112,7 @@ class FilmRun:
         return count
 
     def write(self, count: int, stop: Stop) -> None:
-        """Write a film of the first `count` frames; a signal makes it partial, raising Stopped."""
+        """Write a film of the first `count` frames; after a signal, a partial one, then raise."""
         with FilmWriter(self.output, like=self.film) as writer:
             for frame in self._painted(count):
                 writer.write(*frame)
@@ -129,7 +129,7 @@ class FilmRun:
             raise UserError(f"{path} is damaged; {advice}") from error
 
     def _contents(self) -> Iterator[Tensor]:
-        """Return the frames of the input (1, 3, H, W) at the size of the painted film."""
+        """Return the frames of the input film, (1, 3, H, W), in the size of the painted film."""
         return self.film.images(self.job.scales[-1].size)
 
     def _painted(self, count: int) -> Iterator[Frame]:

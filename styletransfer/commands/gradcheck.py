@@ -1,4 +1,4 @@
-"""Check every hand-written backward against measured slopes: `scripts/gradcheck.py`.
+"""Check every hand-written backward against finite differences: `scripts/gradcheck.py`.
 
 Exits with status 1 if any check fails.
 """

@@ -1,6 +1,6 @@
 """Mix a pastiche with its content image: `scripts/mix.py RUN strength=0.6 output=y.png`.
 
-RUN is the folder of a run of `train`, which holds both pictures, so nothing is painted again.
+RUN is the folder of a run of `train`. It holds both pictures, so nothing is painted again.
 """
 
 import warnings
@@ -17,8 +17,8 @@ from styletransfer.system.files import check_outputs
 def main(config: MixConfig, folder: Path) -> None:
     """Write a mixture of a run's content image and pastiche, and print its path.
 
-    Its transparency is the pastiche's. Colours of the mixture that sRGB cannot show lose chroma,
-    see `styletransfer.pictures.color`.
+    Its transparency is the pastiche's. Mixed colours outside of sRGB are replaced by less saturated
+    ones, see `styletransfer.pictures.color`.
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")

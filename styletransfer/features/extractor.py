@@ -20,7 +20,7 @@ FEWER_CHANNELS, MORE_CHANNELS, POSITIONS = 128, 192, 24 * 24
 
 
 class Normalize(nn.Module):
-    """Map sRGB in [0, 1], shape (N, 3, H, W), to the zero-mean input a network was trained on."""
+    """This layer maps sRGB in [0, 1], (N, 3, H, W), to the zero-mean input of a trained network."""
 
     mean: Tensor
     std: Tensor
@@ -45,7 +45,7 @@ class Normalize(nn.Module):
 
 
 class FeatureExtractor(nn.Module):
-    """A sequence of named layers that stays in eval mode.
+    """A feature extractor is a sequence of named layers that stays in eval mode.
 
     The preprocessing is part of the network: callers pass sRGB images in [0, 1]. The layers are in
     the order of evaluation. `content_gains` maps a layer to a factor on its content loss, so that
@@ -138,7 +138,7 @@ def is_pool(layer: nn.Module) -> bool:
 
 
 class WinogradConv2d(nn.Conv2d):
-    """A 3 x 3 convolution with constant weights, computed by Winograd's algorithm.
+    """This layer is a 3 x 3 convolution with constant weights, by Winograd's algorithm.
 
     It shares the weights of `conv`, and stores the transformed kernels, which are four times as
     large.
@@ -159,7 +159,7 @@ class WinogradConv2d(nn.Conv2d):
 
 
 class Wrapped(nn.Module):
-    """A 3 x 3 convolution with circular padding: each edge is padded from the opposite edge."""
+    """This layer is a 3 x 3 convolution with circular padding, which copies the opposite edge."""
 
     def __init__(self, conv: nn.Conv2d) -> None:
         super().__init__()

@@ -13,7 +13,7 @@ PADDING, DILATION, CEIL = [0, 0], [1, 1], False
 
 
 class MaxPoolFunction(Function):
-    """The maximum of each 2 x 2 window; among equal values the first receives the gradient.
+    """This Function takes the maximum of each 2 x 2 window; its first position gets the gradient.
 
     torch saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that VGG-19
     saves for backward. The ReLU before the pool saves x in any case, so backward computes the
@@ -34,7 +34,7 @@ class MaxPoolFunction(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
-        """Save x."""
+        """Save x, the input."""
         ctx.save_for_backward(*inputs)
 
     @staticmethod
@@ -74,7 +74,7 @@ def max_pool(x: Tensor) -> Tensor:
 
 
 class MaxPool(nn.Module):
-    """`max_pool` as a module, without state."""
+    """This module applies `max_pool`; it has no state."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return the maxima (N, C, H // 2, W // 2) of x (N, C, H, W)."""

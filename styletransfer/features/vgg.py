@@ -23,7 +23,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 # Mean of ImageNet's red, green and blue values from 0 to 255, as Caffe's weights expect them.
 CAFFE_MEAN = (123.68, 116.779, 103.939)
-# Prefix of a weights file's keys "content_gain.LAYER"; see `FeatureExtractor.content_gains`.
+# Prefix of a weights file's keys "content_gain.LAYER", each a factor on that layer's content loss.
 CONTENT_GAIN = "content_gain."
 
 
@@ -147,7 +147,7 @@ def _content_gains(
 
 
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
-    """Return the widths of the VGG-19-shaped network whose convolutions `state` holds.
+    """Return the output channels, by block, of the VGG-19-shaped network in `state`.
 
     The network may end early; with conv5_1 it has five blocks. A UserError reports a `state`
     without VGG-19's names.

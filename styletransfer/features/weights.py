@@ -45,8 +45,8 @@ def read(path: Path) -> Mapping[str, Tensor]:
             "nothing in it was executed: save the tensors alone, best as .safetensors"
         ) from error
     except Exception as error:  # readers raise many kinds of errors for damaged files
-        told = isinstance(error, SafetensorError | RuntimeError | OSError)
-        reason = str(error).strip().split(". ")[0] if told else "it is damaged or of another kind"
+        clear = isinstance(error, SafetensorError | RuntimeError | OSError)
+        reason = str(error).strip().split(". ")[0] if clear else "it is damaged or of another kind"
         raise UserError(f"{path} is not a readable weights file: {reason}") from error
     raise UserError(f"{path} must end in .safetensors, .pth or .pt")
 
@@ -71,7 +71,7 @@ def _unpacked(tensors: Mapping[str, Tensor]) -> Mapping[str, Tensor]:
 
 
 def digest(tensors: Mapping[str, Tensor]) -> str:
-    """Return the SHA-256 of names, dtypes, shapes and values, as hexadecimal digits."""
+    """Return the SHA-256 of tensors' names, dtypes, shapes and values, as hexadecimal digits."""
     hashed = hashlib.sha256()
     for name in sorted(tensors):
         tensor = tensors[name].detach().cpu().contiguous()
@@ -101,7 +101,7 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Refuse a compressed zip archive, which could fill memory; torch does not compress files."""
+    """Raise UserError for a compressed zip archive, which could fill memory; torch writes none."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(entry.file_size > entry.compress_size for entry in archive.infolist()):

@@ -51,13 +51,13 @@ STEP, READ = 4, 6
 # Index of the interpolation point 1. Column ONE of RESULTS is all ones, so a bias that is added to
 # this product is added to each result of the tile.
 ONE = 1
-# Number of tiles that are computed at once. Fewer would pack the kernels more often; all tiles at
-# once would need nearly seven times the memory of x.
+# Number of tiles that are computed at once. With fewer, oneDNN would rearrange the kernels more
+# often; all tiles at once would need nearly seven times the memory of x.
 TILES = 256
 
 
 class WinogradConv(Function):
-    """conv2d(x, g, bias, padding=1) from transformed kernels; kernels and bias are constants.
+    """This Function is conv2d(x, g, bias, padding=1) by transformed kernels; these are constant.
 
     The gradient of a convolution is a convolution with mirrored kernels and exchanged channels.
     `is_mirrored` mirrors the kernels by reading the pixels and writing the results in reverse.

@@ -10,7 +10,7 @@ from styletransfer.system.validation import check_features
 
 
 class WrapPad(Function):
-    """pad(x, (1, 1, 1, 1), mode="circular") that keeps channels_last, unlike torch's `pad`."""
+    """This Function pads circularly by 1 and keeps channels_last, which torch's `pad` does not."""
 
     generate_vmap_rule = True
 

@@ -1,1 +1,1 @@
-"""Films: reads and writes them, finds their motion, and paints them without flicker."""
+"""Reads and writes films, finds their motion, and paints them without flicker."""

@@ -1,4 +1,4 @@
-"""Films without flicker: each frame is painted from the previous pastiche, warped by the motion."""
+"""Paints films without flicker: each frame uses the previous one, painted, warped by the motion."""
 
 from dataclasses import replace
 
@@ -13,29 +13,30 @@ from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize.results import Outcome
 from styletransfer.optimize.run import Run
 
-# Constants of `with_contrast_of`. NEAR: standard deviation of the Gaussian, in pixels. FAINT: added
+# Constants of `with_contrast_of`. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
 # to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
-# STRONGEST: largest factor on the contrast.
+# STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 
 
 class FilmPainter:
-    """Paints frames in their order by optimisation (Ruder et al. 2016, arXiv:1604.08610).
+    """A FilmPainter paints frames in their order by optimisation (Ruder et al. 2016).
 
-    The first frame, and the first frame after a cut, is painted as a single picture, by `job`. Each
-    other frame starts from the previous pastiche, warped by the motion, and takes `frame_steps`
-    steps at one scale. Where the motion is reliable, a temporal loss keeps it near its start.
+    `job` paints the first frame, and the first after a cut, as a single picture. Each other frame
+    starts from the previous painted frame, warped by the motion, and takes `frame_steps` steps at
+    one scale. Where the motion is reliable, a temporal loss keeps the frame near its start.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
+        # The settings of each frame that starts from the previous one.
         self.following = replace(job.config, steps=frame_steps, scales=1)
-        # The previous frame and its pastiche, (1, 3, H, W) each, or None; the caller sets it.
+        # (Previous frame, the same painted), each (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: StyleTargets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
-        """Return the pastiche of the next frame (1, 3, H, W), which has the job's size."""
+        """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
         return Run(self.job_of(content)).complete()
 
     def job_of(self, content: Tensor) -> Job:
@@ -56,11 +57,11 @@ class FilmPainter:
 
 
 class Steady:
-    """Reduces flicker: mixes each painted frame with the previous mixture, warped by the motion.
+    """Steady reduces flicker: it mixes each painted frame with its result for the previous frame.
 
-    Frames are mixed only where the motion is reliable, and not across a cut. `strength` in [0, 1)
-    is the share of the previous mixture. Mixing different strokes blurs them, so the result gets
-    the local contrast of the painted frame.
+    That result is first warped by the motion. Frames are mixed only where the motion is reliable,
+    and not across a cut. `strength` in [0, 1) is the weight of the previous result. Mixing blurs
+    strokes, so the result gets the local contrast of the painted frame.
     """
 
     def __init__(self, strength: float) -> None:
@@ -68,7 +69,10 @@ class Steady:
         self.before: tuple[Tensor, Tensor] | None = None
 
     def mixed(self, content: Tensor, painted: Tensor) -> Tensor:
-        """Return the mixture for an input frame and its pastiche, all (1, 3, H, W) in [0, 1]."""
+        """Return `painted`, mixed with the previous result; all are (1, 3, H, W) in [0, 1].
+
+        `content` is the input frame, from which the motion is found.
+        """
         if not self.strength:
             return painted
         if (carried := _carried(self.before, content)) is not None:
@@ -95,10 +99,10 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
 
 
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
-    """Return the previous pastiche, warped to the next frame, and the reliability of the motion.
+    """Return the previous painted frame, warped by the motion, and the motion's reliability.
 
-    The result is None for the first frame and after a cut. The warp is bicubic, because repeated
-    bilinear warps blur a picture.
+    `before` is (previous input frame, the same painted); `content` is the next input frame. The
+    result is None for the first frame and after a cut. Repeated bilinear warps would blur.
     """
     if before is None:
         return None

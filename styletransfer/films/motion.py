@@ -1,7 +1,7 @@
-"""Motion between two frames of a film: optical flow, its reliability, and warping by a flow.
+"""Finds the motion between two frames of a film (optical flow), and warps images by it.
 
-A flow (1, 2, H, W) is the displacement of each pixel, in pixels to the right and down, from a frame
-to the same point in another frame.
+A flow (1, 2, H, W) is the displacement of each pixel, in pixels to the right and down, from its
+position in one frame to the position of the same object in another frame.
 """
 
 from dataclasses import dataclass
@@ -14,8 +14,8 @@ from torch.nn.functional import conv2d, grid_sample, pad
 
 from styletransfer.errors import UserError, pip_install
 
-# SOFTENING: standard deviation in pixels of the Gaussian that softens the reliability, from the
-# code of Ruder et al. 2016. TAPS: number of taps on each side of a Gaussian's centre.
+# SOFTENING: standard deviation in pixels of the Gaussian that blurs the reliability mask, from the
+# code of Ruder et al. 2016. TAPS: number of samples on each side of a Gaussian kernel's centre.
 SOFTENING, TAPS = 0.8, 3
 # Smallest mean reliability, from 0 to 1, between two frames of one scene; a smaller value means a
 # cut. Two unrelated photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
@@ -24,11 +24,11 @@ LEAST_IN_COMMON = 0.25
 
 @dataclass(frozen=True)
 class Motion:
-    """The motion from one frame to another, and its reliability."""
+    """A Motion is the optical flow from one frame to another, and its reliability."""
 
-    flow: Tensor  # (1, 2, H, W), in pixels, from this frame to the other
-    # (1, 1, H, W) in [0, 1]: 1 where the flow is reliable, 0 where a point is hidden in the other
-    # frame or lies at the edge of a moving object.
+    flow: Tensor  # (1, 2, H, W), in pixels, right and down, from the first frame to the other
+    # (1, 1, H, W) in [0, 1]: 1 where the flow is reliable, 0 where the object is hidden in the
+    # other frame, or where the edge of a moving object is.
     reliability: Tensor
 
     @property
@@ -38,7 +38,7 @@ class Motion:
 
 
 def motion_between(image: Tensor, other: Tensor) -> Motion:
-    """Return the motion from a frame to another, both (1, 3, H, W) in [0, 1], found by OpenCV."""
+    """Return the motion from frame `image` to frame `other`, both (1, 3, H, W) in [0, 1]."""
     here, there = _luma(image), _luma(other)
     flow, back = (_flow(*pair).to(image.device) for pair in ((here, there), (there, here)))
     return Motion(flow, softened(reliability(flow, back)))
@@ -68,8 +68,8 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
 def reliability(flow: Tensor, back: Tensor) -> Tensor:
     """Return a mask (1, 1, H, W): 1 where a flow (1, 2, H, W) is reliable, 0 elsewhere.
 
-    A flow is unreliable where `flow` and the reverse flow `back` do not cancel (the point is hidden
-    in the other frame), where `flow` changes fast (the edge of a moving object), and where it leads
+    It is unreliable where `flow` and the flow `back` from the other frame do not cancel (the object
+    is hidden there), where `flow` changes fast (the edge of a moving object), and where it leads
     out of the frame. The first two are equations 5 and 6 of Sundaram et al. 2010 with the constants
     of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
     """
@@ -85,7 +85,7 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
 
 def softened(mask: Tensor) -> Tensor:
-    """Return a mask (1, 1, H, W) blurred by SOFTENING pixels, but nowhere larger than before."""
+    """Return a mask (1, 1, H, W) with soft edges: blurred, but nowhere larger than before."""
     return torch.minimum(mask, blurred(mask, SOFTENING))
 
 
@@ -100,7 +100,7 @@ def blurred(image: Tensor, deviation: float) -> Tensor:
 
 
 def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the columns and the rows, (N, H, W) each, to which a flow (N, 2, H, W) leads."""
+    """Return the x and the y, (N, H, W) each, in pixels, to which a flow (N, 2, H, W) leads."""
     height, width = flow.shape[2:]
     rows = torch.arange(height, dtype=flow.dtype, device=flow.device)
     columns = torch.arange(width, dtype=flow.dtype, device=flow.device)
@@ -108,7 +108,7 @@ def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _squared(vectors: Tensor) -> Tensor:
-    """Return the squared length (1, 1, H, W) of vectors (1, 2, H, W)."""
+    """Return the squared length (1, 1, H, W) of each vector in a flow (1, 2, H, W)."""
     return vectors.square().sum(1, keepdim=True)
 
 
@@ -120,7 +120,7 @@ def _luma(image: Tensor) -> Any:
 
 
 def _flow(image: Any, other: Any) -> Tensor:
-    """Return the flow (1, 2, H, W) between two grey pictures (H, W) of uint8.
+    """Return the flow (1, 2, H, W) from one grey picture (H, W) of uint8 to another.
 
     The method is dense inverse search (Kroeger et al. 2016, arXiv:1603.03590). OpenCV's preset
     "medium" finds shifts by whole pixels with an error of 0.02 pixels; "fast" has an error of 0.11.

@@ -1,4 +1,4 @@
-"""Reads films in every container and codec of FFmpeg, by PyAV; converts frames and tensors."""
+"""Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
 import os
 import struct
@@ -19,18 +19,18 @@ from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.images import resize
 
 Watch = Callable[[int, Tensor, Tensor], bool]
-"""Callback (number of frames, frame, painted frame) after each frame; frames are (1, 3, H, W). The
-callback returns False to end the painting; the film then holds the frames painted so far."""
+"""Callback after each painted frame: (number of frames in the film, input frame, painted frame) ->
+whether to go on. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
-# Codecs whose side data is not read, because it may name a colour profile. PyAV frees this name
+# Codecs whose side data is not read: it may hold the name of a colour profile, which PyAV frees
 # twice, which crashes the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
-# Largest width and height in pixels of a standard-definition frame. If a film does not state its
-# colour matrix, larger frames are read with BT.709 and others with BT.601, as players do.
+# Largest width and height in pixels of a standard-definition frame. If a film does not state the
+# matrix of its YUV colours, larger frames are read with BT.709, others with BT.601, as in players.
 LARGEST_SD = (1279, 576)
-# FFmpeg's number of the AVColorSpace of a film that does not state its colour matrix.
+# FFmpeg's number (AVColorSpace) for a film that does not state the matrix of its YUV colours.
 UNSPECIFIED = 2
 
 
@@ -55,7 +55,7 @@ def _interpolation() -> Any:
 
 
 def from_tensor(image: Tensor, *, even: bool) -> Any:
-    """Return an image (1, 3, H, W) in [0, 1] as a PyAV frame: 8 bits, 4:2:0, BT.709, limited range.
+    """Return an image (1, 3, H, W) as a frame of PyAV: 8-bit YUV 4:2:0, BT.709, limited range.
 
     Values are clamped to [0, 1]. With `even`, the last row or column is repeated if the number of
     rows or columns is odd.
@@ -71,7 +71,7 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 class Frame(NamedTuple):
-    """An upright frame of a film, and its time."""
+    """A Frame is one frame of a film, rotated upright, and its time."""
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
     time: Fraction  # in seconds from the film's start
@@ -79,18 +79,18 @@ class Frame(NamedTuple):
 
 
 class Film:
-    """A film to read: the first video stream of a file. `with` closes the file at the end.
+    """A Film reads the first video stream of a file. `with` closes the file at the end.
 
-    Colours are read as sRGB, even if the film names another transfer curve or other primaries; its
-    colour matrix and range are respected. 10 bits become 8, and transparency is dropped.
+    Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
+    YUV matrix and range are respected. 10 bits become 8, and transparency is dropped.
 
     Attributes:
-        size: height and width in pixels, upright.
+        size: (height, width) of a frame in pixels, after its rotation upright.
         rate: frames per second, on average.
         count: number of frames, an estimate; 0 if unknown.
-        start: time of the file's first frame or sound, in seconds of the file's own clock.
-        time_base: unit of the frames' times, in seconds.
-        pixel_aspect: width of an upright pixel over its height.
+        start: time stamp in the file of its first frame or sound, in seconds.
+        time_base: unit of the time stamps of frames, in seconds.
+        pixel_aspect: width of a pixel over its height, after the rotation.
 
     Raises:
         UserError: there is no such film, none of its frames can be decoded, or PyAV is missing.
@@ -108,7 +108,7 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} is a film without frames; get an intact copy")
-            # The display matrix (ISO 14496-12) moves (x, y) to (a x + c y, b x + d y).
+            # The display matrix (ISO 14496-12) of a rotated film moves (x, y) to (ax+cy, bx+dy).
             a, b, c, d = 1, 0, 0, 1
             kind = av.sidedata.sidedata.Type.DISPLAYMATRIX
             if stream.codec_context.name not in PNGS and (data := first.side_data.get(kind)):
@@ -128,7 +128,7 @@ class Film:
         self._files.close()
 
     def opened(self) -> Any:
-        """Open the file anew, and return PyAV's container, which is closed with the film."""
+        """Open the file once more, and return PyAV's container; it is closed with the film."""
         av = pyav()
         if not os.path.isfile(self.path):
             is_there = os.path.exists(self.path)
@@ -145,7 +145,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames, from the first at each call (UserError: the film is damaged)."""
+        """Yield all frames; each call begins with the first (UserError: the film is damaged)."""
         last: Fraction | None = None
         for frame in self.decoded():
             last = self._time(frame, last)
@@ -158,7 +158,7 @@ class Film:
             yield Frame(image, last, frame.duration * base if frame.duration else None)
 
     def decoded(self) -> Iterator[Any]:
-        """Yield all frames as PyAV's objects, from the first at each call; see `frames`."""
+        """Yield all frames as PyAV's objects; each call begins with the first; see `frames`."""
         container = self.opened()
         yield from self._decoded(container, self._video(container))
 
@@ -173,7 +173,7 @@ class Film:
         return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return PyAV's frame as (1, 3, H, W), float32 in [0, 1], of the film's size, upright."""
+        """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
         colors = frame.reformat(
@@ -187,7 +187,7 @@ class Film:
         return image.flip(self._mirrored).contiguous()
 
     def _video(self, container: Any) -> Any:
-        """Return the first video stream that is not the cover picture of a sound file."""
+        """Return the first video stream of a file, except the cover picture of a song."""
         cover = pyav().stream.Disposition.attached_pic
         for stream in container.streams.video:
             if not stream.disposition & cover:
@@ -195,7 +195,7 @@ class Film:
         raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first, as recordings may lack a key frame."""
+        """Yield PyAV's frames; skip errors before the first, as in a recording that was cut."""
         av = pyav()
         packets, count = container.demux(), 0
         while True:
@@ -214,7 +214,7 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return a frame's time in seconds, which is later than `last`, the previous frame's."""
+        """Return the time of a frame in seconds, later than `last`, the time of the one before."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
@@ -222,10 +222,10 @@ class Film:
 
 
 def _start(container: Any, video: Any) -> Fraction:
-    """Return the time of a file's first frame or sound, in seconds, at least 0.
+    """Return the time stamp of a file's first frame or sound, in seconds, at least 0.
 
     It is rounded down to a multiple of the video's time base. Sound may begin a little before 0,
-    because its decoder needs samples to start.
+    because its decoder needs some samples before the first audible one.
     """
     streams = [video, *container.streams.audio]
     starts = [one.start_time * one.time_base for one in streams if one.start_time is not None]

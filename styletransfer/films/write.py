@@ -1,4 +1,4 @@
-"""Writes films in H.264 or VP9, and copies the sound of the source film without a change."""
+"""Writes films in H.264 or VP9, and copies the sound of the input film without a change."""
 
 import io
 import logging
@@ -21,19 +21,19 @@ logger = logging.getLogger(__name__)
 
 
 class Codec(NamedTuple):
-    """An encoder with its options."""
+    """A Codec is an encoder of FFmpeg with its options."""
 
     encoder: str  # FFmpeg's name of the encoder
-    options: dict[str, str]
+    options: dict[str, str]  # FFmpeg's options of the encoder -> their values
     even: bool  # whether width and height must be even
 
 
-# With crf=18, losses are hard to see. Without B-frames (bf=0), frames are stored in the order in
-# which they are shown, so that all times and the duration are exact. Chroma has half the
+# With crf=18 (quality), losses are hard to see. Without B-frames (bf=0), frames are stored in the
+# order in which they are shown, so that all times and the duration are exact. Chroma has half the
 # resolution, so the sides must be even.
 H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
-# crf has an effect only with b=0; cpu-used=4 needs a quarter of the time at little loss of quality
-# (ffmpeg.org, VP9).
+# For VP9, crf (quality) has an effect only with b=0; cpu-used=4 needs a quarter of the time at
+# little loss of quality (ffmpeg.org, VP9).
 VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
 
 CODECS = {
@@ -45,9 +45,9 @@ CODECS = {
 }
 """Extension that can be written -> (FFmpeg's name of the container, codec)."""
 
-# Number of BT.709 in ITU-T H.273, for the matrix, the primaries and the transfer curve alike.
+# Number by which ITU-T H.273 denotes BT.709: its YUV matrix, primaries and transfer curve alike.
 BT709 = 1
-# FFmpeg's number for limited range, in which black is 16 and white 235.
+# FFmpeg's number for limited range: black is 16, and white 235.
 LIMITED = 1
 
 
@@ -67,19 +67,19 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Return the two paths of a film: its own, and the path of the file until it is complete."""
+    """Return the path of a film, and the path of its file while it is incomplete."""
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 
 class FilmWriter:
-    """Writes a film; the file gets its name when the `with` block ends and the film is complete.
+    """A FilmWriter writes a film, whose file gets its name at the end of the `with` block.
 
     Before, its name is NAME.styletransfer-partial.EXTENSION. If a signal or an error ends the
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
-    Times are those of `like`, the source film, but Matroska and WebM round them to milliseconds.
+    Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
     The sound of `like` is copied. (UserError: the reasons of `check_writable`; the output would
     overwrite `like` or cannot be written.)
     """
@@ -91,11 +91,12 @@ class FilmWriter:
         self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
         self._like = like
         self._format, self._codec = CODECS[self._target.suffix.lower()]
-        # Set by the first frame, whose size is the size of the film.
+        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
+        # because its size is the size of the film.
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
-        self._last = 0, 0  # time and duration of the last frame, in ticks; duration 0 is unknown
+        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
 
     def __enter__(self) -> Self:
         with self._one_line():
@@ -185,10 +186,10 @@ class FilmWriter:
 
 
 class Sound:
-    """Copies all sound of a film to PyAV's container `output`, before its header is written.
+    """Sound copies all sound of a film to PyAV's container `output`, without decoding it.
 
-    Packets are copied without decoding. Sound that the container cannot hold is left out, with a
-    warning that calls the output `name`.
+    It must be made before the container's header is written. Sound that the container cannot hold
+    is left out, with a warning that calls the output `name`.
     """
 
     def __init__(self, film: Film, output: Any, name: str) -> None:
@@ -215,7 +216,7 @@ class Sound:
             self._next = next(self._packets, None)
 
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
-        """Yield (time in seconds, packet) for the new film, which begins at 0 seconds."""
+        """Yield (time in seconds, packet) with times as in the new film, which begins at 0."""
         if not self._streams:
             return
         last: dict[int, int] = {}
@@ -232,7 +233,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Return whether a container accepts the sound stream `index`; writes one packet to memory."""
+    """Return whether a container format accepts sound stream `index`, by writing a packet of it."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

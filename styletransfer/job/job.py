@@ -19,31 +19,31 @@ from styletransfer.settings import StyleTransferConfig, each
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
 # Longer side in pixels below which `scales=0` adds no coarser scale: VGG's deep layers have few
-# positions there. Matching needs coarser scales, to place large shapes of the style, such as stars;
-# from 48 pixels up these shapes also cover faces.
+# positions there. A match loss needs coarser scales, to place large shapes of the style, such as
+# stars; if scales begin at 48 pixels, these shapes also cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
-# Smallest shorter side in pixels that `scales=0` makes: two positions of the deepest layer.
+# Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
-# Share of the steps that the finest of more than three scales makes; an even share is too small. Of
-# 100 steps at 1536 pixels, 25 gave two pairs 1.2 and 2.6 times their style error at 512 pixels, and
-# 42 gave 0.7 and 1.3 times.
+# Fraction of the steps that the finest of more than three scales makes. Of 100 steps up to 1536
+# pixels, 25 at the finest scale gave two test pictures 1.2 and 2.6 times their style error at 512
+# pixels, and 42 gave 0.7 and 1.3 times.
 FINEST_SHARE = 0.42
-# The same share with matching, for two scales or more. At 512 pixels a share of 0.42 took 1.5 times
-# the time of 0.2 and added grain to calm areas; 0.2 left colours paler than 0.3.
+# The same fraction if there are match losses, for two scales or more. At 512 pixels a fraction of
+# 0.42 took 1.5 times the time of 0.2 and made calm areas grainy; 0.2 gave paler colours than 0.3.
 MATCHED_FINEST_SHARE = 0.25
 
 # Stride of VGG's deepest layers: pixels per position along each axis.
 DEEPEST = 16
 
-# Share of the start's fine detail that a finer scale adds; see `enlarge`. With 0 the final losses
-# of three pairs were 3 to 14 % higher; with 1 a photograph's edges stayed instead of strokes.
+# Fraction of the starting picture's fine detail that each finer scale adds; see `enlarge`. With 0
+# the final losses of three pictures were 3 to 14 % higher; with 1 edges stayed, without strokes.
 DETAIL = 0.5
 
 
 @dataclass(frozen=True)
 class Scale:
-    """One level of the pyramid."""
+    """A scale is one level of the pyramid: picture sizes and a number of steps."""
 
     size: tuple[int, int]  # (height, width) of the pastiche in pixels
     style_sizes: tuple[tuple[int, int], ...]  # (height, width) of each style image
@@ -52,7 +52,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Job:
-    """A style transfer, ready to run."""
+    """A job is a style transfer that is ready to run."""
 
     config: StyleTransferConfig  # the settings
     extractor: FeatureExtractor  # the network, on its device, in its precision
@@ -131,8 +131,8 @@ def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE
 def steps_at_scale(steps: int, scales: int, index: int, share: float | None = None) -> int:
     """Return the steps of scale `index`, from 0; `steps`, the sum, is at least `scales`.
 
-    The finest scale gets `share` of all steps, and the others get even shares of the rest. Without
-    `share`, up to three scales get even shares, and the finest of more gets FINEST_SHARE.
+    The finest scale makes the fraction `share` of all steps, and the others divide the rest evenly.
+    Without `share`, up to three scales divide all evenly, and the finest of more has FINEST_SHARE.
     """
     if share is None and scales > 3:
         share = FINEST_SHARE
@@ -180,8 +180,8 @@ def pastiche_size(
 ) -> tuple[int, int]:
     """Return the (height, width) of a pastiche with the aspect ratio of `shape` (height, width).
 
-    The longer side is `side` pixels. A seamless pastiche needs sides of which no pool leaves out a
-    rest, so its sides are rounded to multiples of DEEPEST.
+    The longer side is `side` pixels. No pool of the network may drop a row or column of a seamless
+    pastiche, so its sides are rounded to multiples of DEEPEST.
     """
     height, width = scaled_size(shape, side)
     if config.objective.seamless:
@@ -190,7 +190,7 @@ def pastiche_size(
 
 
 def style_scales(config: StyleTransferConfig, styles: int) -> list[float]:
-    """Return one factor per style image: `style_scale`, and 1 for the image of `style_detail`."""
+    """Return the relative size of each style image: `style_scale`, and 1 for `style_detail`."""
     factors, detail = each(config.style_scale), [1.0] * (config.style_detail is not None)
     if len(factors) == 1:
         factors = factors * (styles - len(detail))
@@ -215,7 +215,7 @@ def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
 def enlarge(
     image: Tensor, start: Tensor, size: tuple[int, int], init: str, wraps: bool = False
 ) -> Tensor:
-    """Return `image` at a finer scale, plus the share DETAIL of the finest detail of `start`.
+    """Return `image` at a finer scale, plus DETAIL times the finest detail of `start`.
 
     An enlarged picture is blurred, and the first ten steps would only make detail again. For
     init=noise nothing is added, because the detail of noise is useless.

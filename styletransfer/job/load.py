@@ -1,4 +1,4 @@
-"""The pictures of a job: found by setting, read, checked, rotated, resized to the pastiche."""
+"""Reads, checks, rotates and resizes the pictures that the settings of a job name."""
 
 import logging
 import os
@@ -28,18 +28,18 @@ from styletransfer.system.memory import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
-# Settings that name pictures; init may also be a word.
+# Settings that name pictures; init may also be a word such as "noise".
 PICTURE_KEYS = (
     *("content", "style", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
 )
 
-# Pictures already in memory, by the setting whose files they replace: a Picture, a list of them for
-# style, and what `read_regions` and `read_mask` take for regions and masks.
+# Setting -> picture in memory that replaces its file: a Picture, a list of them for style, and for
+# regions and masks what `read_regions` and `read_mask` take.
 Given = Mapping[str, Any]
-# Bytes of a style's pixel: three channels of float32, and their copy while the style is resized.
+# Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
-# Pattern of a content that is a shape, width:height.
+# Pattern of a `content` that names an aspect ratio, width:height such as 4:3, instead of a file.
 SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
 # Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
 SMALLEST_SIDE = 8
@@ -61,7 +61,7 @@ def files_read(config: Any) -> list[tuple[str, str]]:
 
 
 def read_one(key: str, path: str | None, given: Given) -> Picture:
-    """Return the picture of a setting (UserError: it cannot be read)."""
+    """Return the picture of a setting, in memory or in a file (UserError: it cannot be read)."""
     with about(key):
         return given[key] if key in given else images.read(path or "")
 
@@ -82,7 +82,7 @@ def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
 def read_content_regions(config: StyleTransferConfig, given: Given) -> Regions | None:
     """Return the regions of the content image, or None if it has none.
 
-    UserError: the label picture cannot be read, or other keys need one.
+    UserError: the label picture cannot be read, or is missing and other keys need it.
     """
     source = given.get("content_regions", config.content_regions)
     if source is not None:
@@ -116,10 +116,10 @@ def read_style_regions(
 
 @dataclass(frozen=True)
 class Loaded:
-    """The pictures of a job."""
+    """`Loaded` are the pictures of a job."""
 
     pictures: Inputs  # content, styles and regions at the pastiche's size
-    names: list[str]  # of the content image and of each style image, for messages
+    names: list[str]  # names of the content image and of each style image, for messages
     # (1, 3, h, w), the picture to begin with, or None for what `config.init` names.
     start: Tensor | None
     alpha: Tensor | None  # (1, 1, H, W), the content's transparency, or None
@@ -180,7 +180,7 @@ def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
-    """Refuse a size whose pictures, and the optimiser's on a CPU, do not fit in memory.
+    """Raise UserError if the pictures, and on a CPU the optimiser's, do not fit in memory.
 
     `shape` is the content's (h, w); `count` is the number of style images, detail included.
     """
@@ -199,7 +199,7 @@ def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) 
 
 
 def check_side(picture: Picture, key: str | None = None) -> None:
-    """Refuse a picture that is smaller than SMALLEST_SIDE."""
+    """Raise UserError if a side of a picture is shorter than SMALLEST_SIDE."""
     height, width = picture.size
     if min(height, width) < SMALLEST_SIDE:
         least = f"each side needs at least {SMALLEST_SIDE}"
@@ -284,7 +284,7 @@ def _read_start(config: StyleTransferConfig, given: Given) -> Tensor | None:
 def _fitted_styles(
     config: StyleTransferConfig, styles: list[Style], content: Picture, enlarge: bool
 ) -> list[Style]:
-    """Return the styles at their scales, recoloured for color=content_palette."""
+    """Return the style images, resized, and recoloured for color=content_palette."""
     fitted = []
     for style, scale in zip(styles, style_scales(config, len(styles)), strict=True):
         picture = _fitted(style.picture, max(1, round(scale * config.size)), enlarge)

@@ -17,23 +17,24 @@ from styletransfer.settings import StyleTransferConfig
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8
-# Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles mostly read halo.
+# Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles read mostly halo,
+# which is the part that neighbouring tiles read too.
 SMALL_TILE = 256
-# Tensors of the picture's size: content, style, the scale before, and about ten of the optimiser.
+# Number of tensors of the picture's size: content, style, the scale before, ten of the optimiser.
 PICTURES = 15
-# Gradients of the size of the largest activation that a backward holds at a time.
+# Number of gradients of the size of the largest activation that a backward holds at a time.
 GRADIENTS = 3
-# Share of all activations that stays in tiles: the inputs of all stages and the content's features.
+# Fraction of all activations that tiles keep: the inputs of all stages and the content's features.
 KEPT_IN_TILES = 1 / 12
 # Bytes that do not grow with the picture: reordered weights and the like.
 FIXED = 64 * 2**20
 
 
 class MemoryPlan(NamedTuple):
-    """The tile for one scale, and the memory that it is expected to take."""
+    """A memory plan is the tile for one scale, and the memory that is expected to be needed."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
-    bytes: float  # estimated at the peak, above what the loaded process holds
+    bytes: float  # estimated peak, minus the bytes that the process holds before the run
 
 
 def picture_bytes(config: StyleTransferConfig) -> int:

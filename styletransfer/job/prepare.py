@@ -69,7 +69,7 @@ def prepare(
 def check_layers(
     extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, loaded: Loaded
 ) -> None:
-    """Refuse unknown layers, and pictures that do not reach them at the coarsest scale."""
+    """Raise UserError for unknown layers, or pictures too small for them at the coarsest scale."""
     ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, loaded.pictures)
     content = loaded.pictures.content
     shape = (content.shape[2], content.shape[3])
@@ -86,7 +86,7 @@ def check_layers(
 def _tell_vanished(job: Job) -> None:
     """Log which regions are too small for which layers at the coarsest scale.
 
-    A UserError reports that all regions are too small for all layers, without a content loss.
+    UserError: all regions are too small for all style layers, and there is no other loss.
     """
     layers = list(job.criterion.styles)
     is_any_seen = False

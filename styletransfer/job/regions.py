@@ -14,13 +14,13 @@ from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
 
-# A region whose weights are all below half a level of 8 bits is left out.
+# A region whose weights are all below half of an 8-bit level is left out.
 LEAST_OPACITY = 0.5 / 255
 
 
 @dataclass(frozen=True)
 class Style:
-    """A style image, and its regions if it has a label picture."""
+    """A style is a style image, with its regions if it has a label picture."""
 
     picture: Picture
     regions: Regions | None = None
@@ -64,7 +64,7 @@ def _by_region(
     divided: Regions,
     parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
-    """Return for each region of the content the styles that paint it."""
+    """Return, for each region of the content image, the style images that paint it."""
     count = len(styles) - (config.style_detail is not None)
     blend = [part for part in parts if part.style < count]
     detail = parts[len(blend) :]
@@ -111,7 +111,7 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
 
 
 def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
-    """Return the styles of weight above 0, and last `style_detail` at its own layers."""
+    """Return the style images of weight above 0, then that of `style_detail` at its own layers."""
     if config.style_detail is None:
         return tuple(_weighted(config, styles, layers=None))
     objective, detail = config.objective, set(config.objective.detail_layers)
@@ -137,7 +137,7 @@ def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StyleP
 def _weighted(
     config: StyleTransferConfig, styles: Sequence[str], layers: list[str] | None
 ) -> list[StylePart]:
-    """Return the styles of weight above 0; their shares sum to 1."""
+    """Return the style images of weight above 0; their normalised weights sum to 1."""
     weights = config.style_weights or [1.0] * len(styles)
     if len(weights) != len(styles):
         raise UserError(
@@ -153,7 +153,7 @@ def _weighted(
 
 
 def check_scales(config: StyleTransferConfig, styles: int) -> None:
-    """Check that there is one scale and one rotation, or one for each style, and their ranges."""
+    """Raise UserError unless each setting has one number, or one for each of `styles`."""
     for key in ("style_scale", "style_rotation"):
         if (count := len(each(getattr(config, key)))) not in (1, styles):
             raise UserError(

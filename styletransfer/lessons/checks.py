@@ -1,4 +1,4 @@
-"""Checks each Function's backward against the slope of its forward, by torch's gradcheck."""
+"""Checks each Function's backward against difference quotients of its forward, by gradcheck."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -27,7 +27,7 @@ TOLERANCE = 1e-6
 
 @dataclass(frozen=True)
 class Case:
-    """A function and its inputs; derivatives are computed for the inputs that require grad."""
+    """A case is a function and its inputs; derivatives are for the inputs that require grad."""
 
     name: str
     function: Callable[..., Any]
@@ -62,13 +62,13 @@ def check(case: Case) -> str:
     return ""
 
 
-# Smallest distance of random values from a point without a derivative, which a maximum has where
-# two values are equal. It is far larger than STEP, so no difference quotient crosses a point.
+# Smallest difference of two random values: a maximum of equal values has no derivative. It is far
+# larger than STEP, so that no step of a difference quotient makes two values equal.
 MARGIN = 0.1
 
 
 class Draw:
-    """Draws seeded float64 leaves that require grad."""
+    """`Draw` makes seeded random float64 leaves that require grad."""
 
     def __init__(self) -> None:
         self.generator = torch.Generator().manual_seed(0)
@@ -96,7 +96,7 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
 
 
 def cases() -> list[Case]:
-    """Return the cases of every Function, and of the moments by ordinary operations."""
+    """Return the cases of every Function, and of `moments` and `gram_matrix`."""
     draw = Draw()
     different = draw.all_different
     kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()

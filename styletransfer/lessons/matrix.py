@@ -1,7 +1,7 @@
-"""Whose derivative does torch use? Six ways to give one, under eleven ways to ask for it.
+"""Which derivative does torch use: a given one, or its own? Six ways to give it, in eleven calls.
 
 `python -m styletransfer.lessons.matrix` prints the table. Each way computes the sum of x^2, and the
-derivative that it gives is wrong on purpose: 3 x. Where the result is 3 x, torch used ours; where
+derivative that it gives is wrong on purpose: 3 x. Where a call returns 3 x, torch used it; where
 it is 2 x, torch differentiated the operations of forward. The second derivative is 3 or 2.
 """
 
@@ -20,7 +20,7 @@ VERDICTS = {3.0: "ours", 2.0: "forward's", 0.0: "0"}
 
 
 class Loss(nn.Module):
-    """A loss layer with a `.loss`, as in the PyTorch 0.4 tutorial."""
+    """This loss layer keeps its loss in `.loss`, as in the PyTorch 0.4 tutorial."""
 
     loss: Tensor
 
@@ -36,15 +36,15 @@ class Loss(nn.Module):
 
 
 class FakeLoss(Loss):
-    """A loss layer with a method `backward`, as in the PyTorch 0.3 tutorial."""
+    """This loss layer has a method `backward`, as in the PyTorch 0.3 tutorial."""
 
     def backward(self, x: Tensor) -> Tensor:
-        """Return 3 x; nothing here calls it."""
+        """Return 3 x; no code calls this method."""
         return 3 * x
 
 
 class Square(nn.Module):
-    """x^2 as a module, for a hook."""
+    """This module computes x^2; `with_module_hook` registers a hook on it."""
 
     def forward(self, x: Tensor) -> Tensor:
         """Return x^2."""
@@ -52,7 +52,7 @@ class Square(nn.Module):
 
 
 class WrongSquare(torch.autograd.Function):
-    """x^2 with a derivative of its own."""
+    """This Function computes x^2, and its backward a wrong derivative, 3 x."""
 
     generate_vmap_rule = True
 
@@ -68,7 +68,7 @@ class WrongSquare(torch.autograd.Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Return 3 x, times what comes in."""
+        """Return 3 x times the gradient of the output."""
         (x,) = ctx.saved_tensors
         result: Tensor = 3 * x * grads[0]
         return result
@@ -76,7 +76,7 @@ class WrongSquare(torch.autograd.Function):
 
 @torch.library.custom_op("styletransfer_lessons::square", mutates_args=())
 def square(x: Tensor) -> Tensor:
-    """Return x^2 by an operator of our own."""
+    """Return x^2 by a custom operator, whose derivative is registered as 3 x."""
     return x.square()
 
 
@@ -128,7 +128,7 @@ def twice(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
 
 
 def with_saved_hooks(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return x.grad when every saved tensor passes through two functions."""
+    """Return x.grad when every saved tensor passes through two hooks that do not change it."""
     with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         return backward(f, x)
 
@@ -155,7 +155,7 @@ ASKED: dict[str, Ask] = {
 
 
 def cell(way: str, asked: str) -> str:
-    """Return "ours", "forward's", "0" (wrong, without an error), or the error."""
+    """Return "ours" if the derivative is 3 x, "forward's" if 2 x, "0" (wrong), or the error."""
     x = torch.tensor([1.0, 2.0])
     torch.compiler.reset()
     try:
@@ -163,13 +163,13 @@ def cell(way: str, asked: str) -> str:
             warnings.simplefilter("ignore")
             factors = (ASKED[asked](WAYS[way](), x) / x).tolist()
     except Exception as error:
-        error = getattr(error, "inner_exception", error)  # of torch.compile's own
+        error = getattr(error, "inner_exception", error)  # torch.compile wraps errors
         return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
     return VERDICTS.get(factors[0], str(factors))
 
 
 def table() -> str:
-    """Return the matrix in Markdown: a row for each question, and the errors' text below."""
+    """Return a Markdown table: rows of ASKED, columns of WAYS; below it, the texts of errors."""
     errors: dict[str, int] = {}
     lines = [f"| | {' | '.join(WAYS)} |", "|---|" + "---|" * len(WAYS)]
     for asked in ASKED:

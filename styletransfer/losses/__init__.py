@@ -1,4 +1,4 @@
-"""Losses: four ways in which a module can carry a loss, and the functions that compute losses.
+"""Losses: four ways for an nn.Module to compute a loss and its gradient, and the loss functions.
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
 Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others.
@@ -37,14 +37,14 @@ STYLE_LOSSES: dict[str, StyleMeasure] = {
 
 
 def get_loss_mode(name: str) -> LossMode:
-    """Return the loss mode called `name` (UserError: there is no such mode)."""
+    """Return the loss mode called `name`, such as "tensor_hook" (UserError: unknown name)."""
     if name not in LOSS_MODES:
         raise UserError(f"unknown loss mode {name!r}; choose one of {', '.join(LOSS_MODES)}")
     return LOSS_MODES[name]
 
 
 def get_style_loss(name: str) -> StyleMeasure:
-    """Return the style loss called `name` (UserError: there is no such loss)."""
+    """Return the style loss called `name`, such as "gram" (UserError: unknown name)."""
     if name not in STYLE_LOSSES:
         raise UserError(
             f"unknown objective.style_loss {name!r}; choose one of {', '.join(STYLE_LOSSES)}"

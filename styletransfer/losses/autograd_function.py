@@ -1,10 +1,10 @@
-"""A real backward: each loss is computed by a `torch.autograd.Function` that returns the features.
+"""A real backward: each loss is computed by a `torch.autograd.Function` that returns its input.
 
 Autograd calls the `backward` of such a Function, because the Function is a node of the graph. The
 content loss has a closed-form gradient. A style loss has two steps. The first, from the features to
-their moments, has a closed-form gradient, which is added to the features' own gradient in one fused
-product. The second, from the moments to the loss, is a few operations on small matrices, which
-autograd differentiates.
+their moments (means over positions), has a closed-form gradient, which is added to the features'
+own gradient in one fused product. The second, from the moments to the loss, is a few operations on
+small matrices, which autograd differentiates.
 """
 
 from torch import Tensor, nn
@@ -17,10 +17,10 @@ from styletransfer.losses.style import GRAM, StyleMeasure
 
 
 class ContentLoss(nn.Module):
-    """A transparent layer whose loss MSE(F, P) has a backward of its own.
+    """This layer returns its input F and keeps MSE(F, P), whose backward is written by hand.
 
     Args:
-        target: P, the content's features, (1, C, H, W).
+        target: P, the content image's features at this layer, (1, C, H, W).
     """
 
     target: Tensor
@@ -31,16 +31,16 @@ class ContentLoss(nn.Module):
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""
         tapped, self.loss = content_tap(features, self.target)
         return tapped
 
 
 class MatchLoss(nn.Module):
-    """A transparent layer whose loss, the mean of 1 - cos(F_p, T_p), has a backward of its own.
+    """This layer returns its input F and keeps mean_p(1 - cos(F_p, T_p)) over positions p.
 
     Args:
-        target: T, features of the style, (1, C, H, W).
+        target: T, (1, C, H, W), at each position the features of the most similar style position.
     """
 
     target: Tensor
@@ -51,18 +51,18 @@ class MatchLoss(nn.Module):
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""
         tapped, self.loss = cosine_tap(features, self.target)
         return tapped
 
 
 class StyleLoss(nn.Module):
-    """A transparent layer whose style loss reaches the features by a backward of its own.
+    """This layer returns its input and keeps a style loss with a partly hand-written backward.
 
     Args:
-        target: the style's statistic, for Gram matrices A (C, C).
-        measure: which statistic is compared, and how.
-        weights: (H, W), weights of the positions; None weighs all alike.
+        target: the statistic of the style image; for the Gram loss its Gram matrix (C, C).
+        measure: the statistic that is compared, and the distance.
+        weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
     target: Tensor
@@ -78,7 +78,7 @@ class StyleLoss(nn.Module):
         self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W), as a new node."""
+        """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""
         tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
         self.loss = self.measure.loss(found, self.target)
         return tapped

@@ -11,7 +11,7 @@ from styletransfer.system.validation import check_target
 
 
 class ContentTap(Function):
-    """L = mean((F - P)^2), with dL/dF = 2 (F - P) / (C H W)."""
+    """This Function computes L = mean((F - P)^2) and its gradient dL/dF = 2 (F - P) / (C H W)."""
 
     generate_vmap_rule = True
 
@@ -23,7 +23,7 @@ class ContentTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save F and P, which exist in any case; their difference would need new memory."""
+        """Save features F and target P, which stay in memory anyway; F - P would need more."""
         ctx.save_for_backward(*inputs)
         ctx.set_materialize_grads(False)
 

@@ -1,8 +1,8 @@
 """The match loss: at each position, one minus the cosine of the features and their target.
 
-The target of a position is the style's features at the place that is most like it (Kolkin et al.
-2022, "Neural Neighbor Style Transfer", arXiv:2203.13215). A cosine compares which features are
-present, not how strong they are, so every position of the picture counts alike.
+The target of a position is the features at the style position that is most similar to it (Kolkin
+et al. 2022, "Neural Neighbor Style Transfer", arXiv:2203.13215). A cosine compares which features
+are present, not how strong they are, so every position of the picture counts alike.
 """
 
 from typing import Any
@@ -16,7 +16,7 @@ from styletransfer.system.validation import check_target
 
 
 def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
-    """Return the mean over positions of 1 - cos(F_p, T_p), 0-d, from 0 to 2.
+    """Return the mean over positions p of 1 - cos(F_p, T_p), 0-d, from 0 to 2.
 
     F are the features (1, C, H, W) and T the target, of the same shape. Where F is 0, the cosine
     counts as 0. Where T is 0 the position has no target, and its loss counts as 0.
@@ -26,7 +26,7 @@ def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
 
 
 def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
-    """Return the gradient of the sum over positions of 1 - cos(F_p, T_p), like F.
+    """Return the gradient w.r.t. features F of the sum over positions p of 1 - cos(F_p, T_p).
 
     For f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p or T_p is 0.
     """
@@ -37,11 +37,11 @@ def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
 
 
 def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the parts of a cosine at each position.
+    """Return the terms of the cosine between features F and target T at each position p.
 
-    They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|, like F;
-    and whether F_p and T_p have a value that is not 0. All but the third have the shape
-    (1, 1, H, W).
+    They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|; whether
+    F_p has a value that is not 0; and whether T_p has. The third has the shape of F, the others
+    have the shape (1, 1, H, W).
     """
     dtype = accumulate_dtype(features.dtype)
     lengths, sizes = (
@@ -56,7 +56,7 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
 
 
 class CosineTap(Function):
-    """L = mean_p(1 - cos(F_p, T_p)), with dL/dF from `cosine_gradient`."""
+    """This Function computes L = mean_p(1 - cos(F_p, T_p)), and dL/dF by `cosine_gradient`."""
 
     generate_vmap_rule = True
 
@@ -67,7 +67,7 @@ class CosineTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save F and T, which exist in any case."""
+        """Save features F and target T, which stay in memory anyway."""
         ctx.save_for_backward(*inputs)
         ctx.set_materialize_grads(False)
 

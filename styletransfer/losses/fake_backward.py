@@ -1,7 +1,7 @@
 """The PyTorch 0.3 way: a loss module with an ordinary method called `backward`.
 
 Autograd does not know this method. `loss.backward()` on a network that holds such modules walks the
-graph of operations and never calls it. The driver calls it by hand, once for each module. Each call
+graph of operations and never calls it. The calling code calls it, once for each module. Each call
 walks the network below its own layer again, and `retain_graph=True` keeps the saved tensors for the
 calls that follow.
 
@@ -26,11 +26,11 @@ MISSING = "backward() was called before forward(): there is no loss yet"
 
 
 class ContentLoss(nn.Module):
-    """A transparent layer that computes MSE(F w, P w).
+    """This layer returns its input F and keeps MSE(F w, P w) in `loss`.
 
     Args:
-        target: P, the content's features, (1, C, H, W).
-        weight: w, at least 0. It acts squared.
+        target: P, the content image's features at this layer, (1, C, H, W).
+        weight: w, at least 0; the loss is proportional to w^2.
     """
 
     target: Tensor
@@ -47,7 +47,7 @@ class ContentLoss(nn.Module):
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the loss of the last forward. The driver calls this, never autograd."""
+        """Differentiate the last forward's loss; the objective calls this, autograd never does."""
         if self.loss is None:
             raise RuntimeError(MISSING)
         self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
@@ -55,12 +55,12 @@ class ContentLoss(nn.Module):
 
 
 class MatchLoss(nn.Module):
-    """A transparent layer that computes w^2 times the mean of 1 - cos(F_p, T_p) over positions p.
+    """This layer returns its input F and keeps w^2 mean_p(1 - cos(F_p, T_p)) over positions p.
 
-    A cosine does not change when both features are multiplied by w, so w^2 stands outside.
+    A cosine does not change when both vectors are multiplied by w, so w^2 multiplies the loss.
 
     Args:
-        target: T, features of the style, (1, C, H, W).
+        target: T, (1, C, H, W), at each position the features of the most similar style position.
         weight: w, at least 0.
     """
 
@@ -78,7 +78,7 @@ class MatchLoss(nn.Module):
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the loss of the last forward. The driver calls this, never autograd."""
+        """Differentiate the last forward's loss; the objective calls this, autograd never does."""
         if self.loss is None:
             raise RuntimeError(MISSING)
         self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
@@ -86,13 +86,13 @@ class MatchLoss(nn.Module):
 
 
 class StyleLoss(nn.Module):
-    """A transparent layer that computes a style loss, MSE(G w, A w) for Gram matrices.
+    """This layer returns its input and keeps a style loss; for Gram matrices G, MSE(G w, A w).
 
     Args:
-        target: the style's statistic, for Gram matrices A (C, C).
-        weight: w, at least 0. It acts squared.
-        measure: which statistic is compared, and how.
-        weights: (H, W), weights of the positions; None weighs all alike.
+        target: the statistic of the style image; for the Gram loss its Gram matrix A (C, C).
+        weight: w, at least 0; the loss is proportional to w^2.
+        measure: the statistic that is compared, and the distance.
+        weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
     target: Tensor
@@ -122,7 +122,7 @@ class StyleLoss(nn.Module):
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the loss of the last forward. The driver calls this, never autograd."""
+        """Differentiate the last forward's loss; the objective calls this, autograd never does."""
         if self.loss is None:
             raise RuntimeError(MISSING)
         self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
@@ -130,24 +130,24 @@ class StyleLoss(nn.Module):
 
 
 def make_content_loss(target: Tensor, weight: float) -> ContentLoss:
-    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
+    """Return the layer whose loss has the factor `weight`: w acts squared, so w = sqrt(weight)."""
     return ContentLoss(target, math.sqrt(weight))
 
 
 def make_match_loss(target: Tensor, weight: float) -> MatchLoss:
-    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
+    """Return the layer whose loss has the factor `weight`: w acts squared, so w = sqrt(weight)."""
     return MatchLoss(target, math.sqrt(weight))
 
 
 def make_style_loss(
     target: Tensor, weight: float, measure: StyleMeasure, weights: Tensor | None
 ) -> StyleLoss:
-    """Return the layer for a linear weight: w acts squared, so w = sqrt(weight)."""
+    """Return the layer whose loss has the factor `weight`: w acts squared, so w = sqrt(weight)."""
     return StyleLoss(target, math.sqrt(weight), measure, weights)
 
 
 def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call every module's own `backward`; the gradients add up in the image."""
+    """Call every loss module's own `backward`; the gradients add up in the image's `.grad`."""
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]

@@ -1,8 +1,8 @@
 """The PyTorch 0.4 way: a loss module keeps its loss in an attribute.
 
-The module has no `backward`. The driver sums weight times loss over all modules and calls
+The module has no `backward`. The calling code sums weight times loss over all modules and calls
 `.backward()` on the sum once, so the network is walked once, however many losses there are. The
-weight is in the driver and acts linearly.
+weight is in the calling code and acts linearly.
 """
 
 from torch import Tensor, nn
@@ -15,10 +15,10 @@ from styletransfer.losses.style import GRAM, StyleMeasure
 
 
 class ContentLoss(nn.Module):
-    """A transparent layer that computes MSE(F, P).
+    """This layer returns its input F and keeps MSE(F, P) in `loss`.
 
     Args:
-        target: P, the content's features, (1, C, H, W).
+        target: P, the content image's features at this layer, (1, C, H, W).
     """
 
     target: Tensor
@@ -35,10 +35,10 @@ class ContentLoss(nn.Module):
 
 
 class MatchLoss(nn.Module):
-    """A transparent layer that computes the mean of 1 - cos(F_p, T_p) over positions p.
+    """This layer returns its input F and keeps mean_p(1 - cos(F_p, T_p)) over positions p.
 
     Args:
-        target: T, features of the style, (1, C, H, W).
+        target: T, (1, C, H, W), at each position the features of the most similar style position.
     """
 
     target: Tensor
@@ -55,12 +55,12 @@ class MatchLoss(nn.Module):
 
 
 class StyleLoss(nn.Module):
-    """A transparent layer that computes a style loss, MSE(G, A) for Gram matrices.
+    """This layer returns its input and keeps a style loss; for Gram matrices G, MSE(G, A).
 
     Args:
-        target: the style's statistic, for Gram matrices A (C, C).
-        measure: which statistic is compared, and how.
-        weights: (H, W), weights of the positions; None weighs all alike.
+        target: the statistic of the style image; for the Gram loss its Gram matrix A (C, C).
+        measure: the statistic that is compared, and the distance.
+        weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
     target: Tensor

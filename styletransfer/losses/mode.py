@@ -1,4 +1,4 @@
-"""The protocol by which an objective drives any loss mode."""
+"""The interface of a loss mode: how an objective makes loss layers and differentiates losses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -11,24 +11,24 @@ from styletransfer.losses.style import StyleMeasure
 
 @dataclass(frozen=True)
 class Term:
-    """One content, match or style loss of an objective."""
+    """A term is one content, match or style loss of an objective."""
 
     name: str  #: kind and layer, such as "style/relu1_1"
-    module: nn.Module  #: the transparent layer; after a forward its `loss` holds a 0-d tensor
+    module: nn.Module  #: the layer that computes the loss; `loss` is 0-d after a forward pass
     weight: float  #: the linear weight of the loss in the objective
 
 
 @dataclass(frozen=True)
 class LossMode:
-    """One way to compute losses in modules and differentiate them with respect to the image."""
+    """A loss mode is a way to compute losses in modules and differentiate them w.r.t. the image."""
 
     name: str  #: the value of the config key loss_mode.name
-    #: (target features, linear weight) -> transparent content-loss layer.
+    #: (target features, linear weight) -> content-loss layer, which returns its input unchanged.
     content: Callable[[Tensor, float], nn.Module]
-    #: (target features, linear weight) -> transparent match-loss layer.
+    #: (target features, linear weight) -> match-loss layer, which returns its input unchanged.
     match: Callable[[Tensor, float], nn.Module]
-    #: (target statistic, linear weight, measure, weights of positions or None) -> transparent
-    #: style-loss layer.
+    #: (target statistic, linear weight, measure, weights of positions or None) -> style-loss layer,
+    #: which returns its input unchanged.
     style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]
     #: (terms, prior, output) -> weighted losses, one per term. Their gradient, and the gradient of
     #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
@@ -40,7 +40,7 @@ class LossMode:
 
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Sum weight * loss over all modules and call `.backward()` once."""
+    """Call `.backward()` once on the sum of weight * loss over all terms, and of `prior`."""
     losses: list[Tensor] = [term.weight * term.module.loss for term in terms]  # type: ignore
     total = torch.stack(losses).sum()
     if prior is not None:

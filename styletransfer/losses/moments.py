@@ -1,4 +1,4 @@
-"""The first two moments of one feature map over its positions, by ordinary operations.
+"""The first two moments of one feature map over its positions, by ordinary torch operations.
 
 Positions may have weights; for a region of the picture, they are zero outside of the region.
 """
@@ -12,16 +12,16 @@ from torch import Tensor
 from styletransfer.system.precision import LOW_PRECISION, accumulate_dtype, without_autocast
 from styletransfer.system.validation import check_features, check_weights
 
-# Number of parts of a sum over low-precision features. Each part is summed by one product, which
-# rounds once to low precision; the parts are added in float32.
+# A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
+# sums each part and rounds once to low precision, and the parts are added in float32.
 CHUNKS = 8
 
 
 class Moments(NamedTuple):
-    """First and second moment of the features f_p (C,) over all positions p of a feature map.
+    """`Moments` are the first and second moment of features f_p (C,) over all positions p.
 
-    Every style loss here is a function of these moments. Moments of several pictures may be
-    averaged with weights.
+    Every style loss of this package is a function of these moments. Moments of several pictures may
+    be averaged with weights.
     """
 
     #: (C,), the mean of f_p over p, weighted by m_p / sum(m) if positions have weights m_p.
@@ -37,7 +37,7 @@ def pixel_rows(features: Tensor) -> Tensor:
 def is_channels_last(features: Tensor) -> bool:
     """Tell whether the C values of one pixel lie next to each other in memory.
 
-    Reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    It reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
     """
     return features.dim() == 4 and features.stride(1) == 1
 
@@ -45,7 +45,7 @@ def is_channels_last(features: Tensor) -> bool:
 def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = None) -> Moments:
     """Return the mean and the second moment of one feature map.
 
-    Differentiable by autograd, any number of times.
+    The result is differentiable by autograd, any number of times.
 
     Args:
         features: (1, C, H, W), floating point, any memory format.
@@ -57,7 +57,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             cost as much as one large region.
 
     Returns:
-        Both in float32 for bfloat16 and float16 features, else in their dtype.
+        The moments, in float32 for bfloat16 and float16 features, else in their dtype.
 
     Raises:
         TypeError: features are not floating point.
@@ -84,9 +84,9 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
 
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Return the indices (n,) of the rows of `pixel_rows` with positive weight, and the weights.
+    """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    The weights are (n, 1) and constants.
+    Indices are those of the rows of `pixel_rows`. The weights are constants, without gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
@@ -103,12 +103,12 @@ def gram_matrix(features: Tensor) -> Tensor:
 
 
 def _times(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return each row times its factor, in the dtype of the rows."""
+    """Return each row (n, C) times its factor (n, 1), None for 1, in the dtype of the rows."""
     return rows if factors is None else rows * factors.to(rows.dtype)
 
 
 def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return the weighted sum of the rows (C,), in float32 or wider."""
+    """Return the sum (C,) of rows (n, C) times their factors (n, 1), in float32 or wider."""
     if factors is None:
         return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
     total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 or wider
@@ -125,7 +125,7 @@ def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tens
 
 
 def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T rows (C, C) in float32: low-precision products of chunks, summed in float32."""
+    """Return rows^T (factors * rows), (C, C), in float32; products of chunks are low-precision."""
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
     unused = rows.new_zeros(1, 1)
     for chunk, factor in _chunks(rows, factors):
@@ -137,7 +137,7 @@ def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _sum_of_wide_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T rows (C, C) in float32, one chunk at a time.
+    """Return rows^T (factors * rows), (C, C), in float32, one chunk of rows at a time.
 
     A float32 copy of all rows at once would need twice the memory of the rows.
     """

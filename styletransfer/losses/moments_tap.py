@@ -19,7 +19,7 @@ from styletransfer.system.validation import check_features
 
 
 class MomentsTap(Function):
-    """The moments of features, with a closed-form gradient for any loss L of the moments.
+    """This Function computes moments of features; backward is closed-form for any loss L of them.
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
     dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. One
@@ -65,11 +65,11 @@ def add_moments_gradient(
     total: Tensor | float,
     weights: Tensor | None = None,
 ) -> Tensor | None:
-    """Return addend + dL/dF, in the memory format and dtype of F (1, C, h, w).
+    """Return addend + dL/dF for a loss L of moments, in the memory format and dtype of F.
 
     Args:
         addend: the gradient of F from other sources, of the shape of F; None for zeros.
-        features: F, (1, C, h, w): all positions over which the moments are means, or a part.
+        features: F, (1, C, h, w): all positions over which the moments are means, or some of them.
         grad_mean: g = dL/dmean, (C,); None for zeros.
         grad_second: H = dL/dsecond, (C, C); None for zeros.
         total: number of all positions, or the sum of their weights.
@@ -114,7 +114,7 @@ def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> T
 
 
 def _as_features(rows: Tensor, features: Tensor) -> Tensor:
-    """Return (h w, C) as (1, C, h, w) in the layout and dtype of the features."""
+    """Return rows (h w, C) as (1, C, h, w) in the memory layout and dtype of `features`."""
     _, channels, height, width = features.shape
     if is_channels_last(features):
         image = rows.view(1, height, width, channels).permute(0, 3, 1, 2)

@@ -1,4 +1,4 @@
-"""Losses that are mean squares: of differences of features, of pictures, or of pixels."""
+"""Losses that are mean squares: of differences of features, pictures or neighbouring pixels."""
 
 from torch import Tensor
 

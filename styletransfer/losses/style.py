@@ -14,23 +14,23 @@ from styletransfer.losses.squares import mean_square
 from styletransfer.system.precision import to_float64
 
 Distance = Callable[[Tensor, Tensor], Tensor]
-# Share of the channels' mean variance that is added to each variance; `wasserstein` takes the mean
-# variance of the style. It keeps the gradient finite: the slope of a square root is infinite at 0,
-# and the covariance of a network's channels is nearly singular.
+# RIDGE times the channels' mean variance (in `wasserstein`, times the style's) is added to each
+# variance. It keeps the gradient finite: the slope of a square root is infinite at 0, and the
+# covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
-# Smallest variance, added where all features are constant; times the ridge, it is also the lower
-# limit of eigenvalues, which rounding may make negative.
+# TINY is added to each variance, for features that are all constant. TINY times the ridge is
+# the lower limit of eigenvalues, which rounding may make negative.
 TINY = 1e-12
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
-    """Return mean((S - T)^2), 0-d. A factor on both S and T acts squared."""
+    """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the distance."""
     return mean_square(statistic - target)
 
 
 @dataclass(frozen=True)
 class StyleMeasure:
-    """One way to compare styles: distance(statistic(pastiche), statistic(style))."""
+    """A style measure compares styles by distance(statistic(pastiche), statistic(style))."""
 
     name: str  #: the value of the config key objective.style_loss
     #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
@@ -41,11 +41,11 @@ class StyleMeasure:
 
     @property
     def is_squared(self) -> bool:
-        """Whether a factor on statistic and target acts squared on the distance."""
+        """Whether a factor w on both statistic and target multiplies the distance by w^2."""
         return self.distance is squared_distance
 
     def loss(self, moments: Moments, target: Tensor) -> Tensor:
-        """Return the loss, 0-d, of a pastiche that has the given moments."""
+        """Return the loss, 0-d, for the pastiche's moments and the style's statistic `target`."""
         return self.distance(self.statistic(moments), target)
 
 
@@ -78,8 +78,8 @@ def normal(moments: Moments) -> Tensor:
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    For means m and covariances C (Dowson and Landau 1982, "The Frechet distance between
-    multivariate normal distributions"), the squared distance is
+    For means m and covariances C of the pastiche, m_s and C_s of the style, it is (Dowson and
+    Landau 1982, "The Frechet distance between multivariate normal distributions")
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
@@ -103,9 +103,9 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
 
 
 def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
-    """Return L with L L^T = covariance.
+    """Return L with L L^T = covariance (C, C).
 
-    If rounding made an eigenvalue negative, eigenvalues below `ridge` are replaced by it first.
+    If rounding made an eigenvalue negative, eigenvalues below `ridge` are first raised to it.
     """
     factor: Tensor
     factor, failed = torch.linalg.cholesky_ex(covariance)

@@ -2,9 +2,9 @@
 
 `features.register_hook(hook)` makes autograd call `hook(grad)` when the gradient of these features
 is complete, and continue with the tensor that the hook returns. Each loss is computed on detached
-features, so it has no graph, and its gradient is known in closed form. The driver sends zeros
-backward from the network's output. On the way down, each hook adds weight * dL/dF to the gradient.
-Lua Torch's `updateGradInput` added it at the same place (jcjohnson/neural-style).
+features, so it has no graph, and its gradient is known in closed form. The calling code sends zeros
+backward from the network's output. On the way to the image, each hook adds weight * dL/dF to the
+gradient. Lua Torch's `updateGradInput` added it at the same place (jcjohnson/neural-style).
 
 A loss without a graph cannot be differentiated again, by `loss.backward()` or any other function.
 """
@@ -23,10 +23,10 @@ from styletransfer.losses.style import GRAM, StyleMeasure
 
 
 class ContentLoss(nn.Module):
-    """A transparent layer that computes MSE(F, P); its hook adds weight * 2 (F - P) / (C H W).
+    """This layer returns its input F, and a hook adds weight * dMSE(F, P)/dF to its gradient.
 
     Args:
-        target: P, the content's features, (1, C, H, W).
+        target: P, the content image's features at this layer, (1, C, H, W).
         weight: the linear weight of the gradient that the hook adds; `loss` is without it.
     """
 
@@ -47,10 +47,10 @@ class ContentLoss(nn.Module):
 
 
 class MatchLoss(nn.Module):
-    """A transparent layer that computes the mean of 1 - cos(F_p, T_p); its hook adds the gradient.
+    """This layer returns its input F; a hook adds the gradient of mean_p(1 - cos(F_p, T_p)).
 
     Args:
-        target: T, features of the style, (1, C, H, W).
+        target: T, (1, C, H, W), at each position p the features of the most similar style position.
         weight: the linear weight of the gradient that the hook adds; `loss` is without it.
     """
 
@@ -73,16 +73,16 @@ class MatchLoss(nn.Module):
 
 
 class StyleLoss(nn.Module):
-    """A transparent layer that computes a style loss, MSE(G, A) for Gram matrices.
+    """This layer returns its input F, and a hook adds the gradient of a style loss.
 
-    Autograd differentiates the loss by the moments, which are small; the hook adds the gradient by
-    the features in closed form (see `add_moments_gradient`).
+    Autograd differentiates the loss w.r.t. the moments, which are small; the hook adds the gradient
+    w.r.t. the features in closed form (see `add_moments_gradient`).
 
     Args:
-        target: the style's statistic, for Gram matrices A (C, C).
+        target: the statistic of the style image; for the Gram loss its Gram matrix (C, C).
         weight: the linear weight of the gradient that the hook adds; `loss` is without it.
-        measure: which statistic is compared, and how.
-        weights: (H, W), weights of the positions; None weighs all alike.
+        measure: the statistic that is compared, and the distance.
+        weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
     target: Tensor
@@ -106,7 +106,7 @@ class StyleLoss(nn.Module):
         measured = features.detach()
         found = moments(measured, self.measure.with_mean, self.weights)
         found = Moments(*(moment.requires_grad_() for moment in found))
-        with torch.enable_grad():  # the network may run without
+        with torch.enable_grad():  # the caller may have disabled gradients
             loss = self.measure.loss(found, self.target)
             mean, second = torch.autograd.grad(self.weight * loss, found, allow_unused=True)
         self.loss = loss.detach()
@@ -119,7 +119,7 @@ class StyleLoss(nn.Module):
 
 
 def with_hook(features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
-    """Return a view of the features with a hook; the tensor of the caller gets none."""
+    """Return a view of the features with `hook` registered; `features` itself gets no hook."""
     tapped = features.view_as(features)
     if tapped.requires_grad:
         tapped.register_hook(hook)  # type: ignore[no-untyped-call]
@@ -127,7 +127,7 @@ def with_hook(features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tens
 
 
 def send_zeros(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Send zeros backward from the network's output; the hooks add all gradients on the way."""
+    """Backpropagate zeros from the network's output, so that every hook adds its gradient."""
     output.backward(torch.zeros_like(output))  # type: ignore[no-untyped-call]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]

@@ -21,7 +21,7 @@ PHOTO_SIZE, KEPT = 1536, 16
 
 
 class Photos:
-    """The pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE large, in order of names.
+    """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, reduced to PHOTO_SIZE pixels.
 
     Each picture is read when it is indexed, and the last KEPT stay in memory, so that a folder may
     be larger than memory. A file that cannot be read is logged, and the next readable file replaces
@@ -60,7 +60,7 @@ class Photos:
 
 
 class Crops:
-    """Random training pictures (3, size, size); `share` of them are crops of `photos` (3, H, W)."""
+    """`Crops` makes random pictures (3, size, size); a fraction `share` are crops of `photos`."""
 
     def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size

@@ -60,7 +60,7 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
 
 
 class UpsampledConv(nn.Module):
-    """Bilinear upsampling and a 3 x 3 convolution, merged into one 3 x 3 convolution."""
+    """This layer merges bilinear upsampling and a 3 x 3 convolution into one 3 x 3 convolution."""
 
     kernels: Tensor
 
@@ -79,7 +79,7 @@ class UpsampledConv(nn.Module):
 
 
 class FourfoldConv(nn.Module):
-    """A reflected convolution that makes 2 x 2 positions at once, in the dtype of `conv`."""
+    """This layer is a reflected convolution that makes 2 x 2 positions of its output at once."""
 
     kernels: Tensor
     bias: Tensor
@@ -103,7 +103,7 @@ class FourfoldConv(nn.Module):
 
 
 class SideBySideNorm(nn.Module):
-    """The norm of a layer, which processes neighbouring positions of a row together."""
+    """This layer computes `norm`, on several neighbouring positions of a row together."""
 
     def __init__(self, norm: ConditionalInstanceNorm) -> None:
         super().__init__()
@@ -139,7 +139,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm joins."""
+    """Return how many neighbouring positions in a row of x (N, C, H, W) are joined."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 

@@ -29,8 +29,8 @@ CODE = 100
 # EPSILON is added to a channel's standard deviation, which may be 0, before the logarithm. LEAST is
 # added to the standard deviation of each moment over many paintings, which is a divisor.
 EPSILON, LEAST = 1e-3, 1e-2
-# Share of the way from the pastiche's palette to the painting's, from 0 to 1. The value 0.5 makes
-# up for the colour error of the network alone.
+# Fraction of the way from a pastiche's colours to the painting's by which `finished` moves them,
+# from 0 to 1. The value 0.5 makes up for the colour error of the network alone.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
@@ -44,25 +44,28 @@ def style_features(device: torch.device, dtype: torch.dtype) -> FeatureExtractor
 
 
 @torch.no_grad()
-def moments(eye: FeatureExtractor, painting: Tensor) -> Tensor:
+def moments(extractor: FeatureExtractor, painting: Tensor) -> Tensor:
     """Return the means and log deviations (1, M) of a painting's features, in float32.
 
     The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `style_features`.
     """
-    return moments_of(eye(painting, SEEN))
+    return moments_of(extractor(painting, SEEN))
 
 
 def moments_of(features: Mapping[str, Tensor]) -> Tensor:
     """Return the moments (1, M) of given features, layer -> (1, C, h, w); see `moments`."""
     found = []
     for name in SEEN:
-        variance, mean = torch.var_mean(features[name].float(), (2, 3), correction=0)
-        found += [mean, (variance.sqrt() + EPSILON).log()]
+        # Two passes: torch.var_mean takes four times as long on a CPU.
+        values = features[name].float()
+        mean = values.mean((2, 3), keepdim=True)
+        variance = (values - mean).square_().mean((2, 3))
+        found += [mean.flatten(1), (variance.sqrt() + EPSILON).log()]
     return torch.cat(found, dim=1)
 
 
 class StyleEncoder(nn.Module):
-    """Maps moments (N, M) of paintings to rows (N, R): scales and shifts of a network's norms."""
+    """A style encoder maps moments (N, M) of paintings to rows (N, R) of scales and shifts."""
 
     mean: Tensor
     deviation: Tensor
@@ -76,7 +79,7 @@ class StyleEncoder(nn.Module):
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
 
     def forward(self, moments: Tensor) -> Tensor:
-        """Return all scales and shifts, norm by norm, in the order of `norms`."""
+        """Return rows (N, R): all scales and shifts, norm by norm, in the order of `norms`."""
         usual = (moments.to(self.mean) - self.mean) / self.deviation
         # Each layer's input is divided by the square root of its length. Adam changes all weights
         # by about the same amount, so the sum over a long input would otherwise change too fast.
@@ -107,7 +110,7 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
     Wrong colours are the largest error of such a network, and a linear map in closed form corrects
-    them. `goal` is the painting's `palette`. The share of the correction is PALETTE * `strength`.
+    them by the fraction PALETTE * `strength`. `goal` is the painting's `palette`.
     """
     own, share = palette(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)

@@ -28,7 +28,7 @@ FORMAT = "style network"
 # Version of the file format; raise it when the meaning of the stored data changes.
 VERSION = 2
 # Largest width in channels, number of residual blocks, and number of styles that a file may have.
-# All trained networks are smaller. The limits prevent that a file requests a huge network.
+# All trained networks are smaller. The limits keep a file from requesting a huge network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
 # Name of the shipped network from which a training starts by default; it was trained on the most
@@ -38,7 +38,7 @@ BASE = "painters"
 
 @dataclass(frozen=True)
 class NetworkFile:
-    """The content of a style network's file."""
+    """A `NetworkFile` is the content of a style network's file."""
 
     network: StyleNetwork  # in float32 on the CPU, frozen
     styles: list[str]  # the name of each style

@@ -1,4 +1,4 @@
-"""The layout of Johnson et al. 2016 (arXiv:1603.08155, supplementary material, table 1).
+"""Style networks in the layout of Johnson et al. 2016 (arXiv:1603.08155, supplement, table 1).
 
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
 convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
@@ -22,7 +22,7 @@ SMALLEST_SIDE = 2 * STRIDE
 
 
 class ConditionalInstanceNorm(nn.Module):
-    """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, equation 5)."""
+    """This layer is instance norm with scales and shifts by style (Dumoulin et al. 2017, eq. 5)."""
 
     # Added to the variance, as in torch.nn.InstanceNorm2d, so that a constant channel stays finite.
     epsilon = 1e-5
@@ -35,7 +35,7 @@ class ConditionalInstanceNorm(nn.Module):
     def forward(self, x: Tensor, blend: Tensor) -> Tensor:
         """Return x (N, C, H, W), normalised, with the blended scale and shift of each channel.
 
-        `blend` (N, S) is the share of each style, as in `StyleNetwork.forward`.
+        `blend` (N, S) is the weight of each style; each row sums to 1.
         """
         variance, mean = torch.var_mean(x, (2, 3), correction=0, keepdim=True)
         factor, offset = self.affine(blend, mean, variance)
@@ -53,7 +53,7 @@ class ConditionalInstanceNorm(nn.Module):
 
 
 class NormedConv(nn.Module):
-    """A convolution of a reflected picture, then an instance norm, then perhaps a ReLU.
+    """This layer is a convolution of the reflected input, an instance norm, and perhaps a ReLU.
 
     The side of the kernel is odd; a stride of 2 halves height and width, which must be even. With
     `upsample`, bilinear interpolation first doubles height and width, and the borders are repeated
@@ -86,7 +86,7 @@ class NormedConv(nn.Module):
         self.upsample, self.relu = upsample, relu
 
     def forward(self, x: Tensor, blend: Tensor) -> Tensor:
-        """Return (N, out_channels, ...) for x (N, in_channels, H, W) and the styles' shares."""
+        """Return features for x (N, in_channels, H, W); `blend` (N, S): weight of each style."""
         if self.upsample:
             x = interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
         normed: Tensor = self.norm(self.conv(x), blend)
@@ -94,7 +94,7 @@ class NormedConv(nn.Module):
 
 
 class Segment(nn.Module):
-    """A sequence of convolutions.
+    """A segment is a sequence of convolutions.
 
     With `residual`, the input is added to the output (He et al. 2016), without a ReLU after the sum
     (Johnson et al. 2016). `last` is a module after the convolutions, without a norm.
@@ -108,7 +108,7 @@ class Segment(nn.Module):
         self.residual, self.last = residual, last
 
     def forward(self, x: Tensor, blend: Tensor) -> Tensor:
-        """Return the output features for x (N, C, H, W); `blend` (N, S): share of each style."""
+        """Return the features for x (N, C, H, W); `blend` (N, S) is the weight of each style."""
         y = x
         for conv in self.convs:
             y = conv(y, blend)
@@ -119,7 +119,7 @@ class Segment(nn.Module):
 
 @dataclass(frozen=True)
 class Architecture:
-    """Width and depth of a style network."""
+    """An architecture is the width and depth of a style network."""
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
     blocks: int  # residual blocks
@@ -135,7 +135,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A network that paints pictures in one or several styles."""
+    """A style network paints pictures in one or several styles, in one pass."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
@@ -166,7 +166,7 @@ class StyleNetwork(nn.Module):
 
         Args:
             image: (N, 3, H, W), sRGB in [0, 1], each side at least SMALLEST_SIDE.
-            blend: (N, S), the share of each style in each pastiche; rows add up to 1. A network of
+            blend: (N, S), the weight of each style in each pastiche; rows add up to 1. A network of
                 one style needs no blend.
         """
         if blend is None:
@@ -185,7 +185,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy the kernels of `trained` to `network`, and the mean of its styles to each style.
+    """Copy kernels from `trained` to `network`, and to each style the mean scales and shifts.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, add styles to a trained network by learning only scales and shifts.

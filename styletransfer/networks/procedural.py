@@ -78,7 +78,7 @@ def random_palette(g: Generator) -> Tensor:
 
 
 def painted(field: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return a field in the palette's colours, smoothly or, in one of five cases, in flat steps."""
+    """Return a canvas: a field in the palette's colours, smooth or, one time in five, in steps."""
     position = field.clamp(0.0, 1.0) * (len(palette) - 1)
     if chance(g, 0.2):
         return palette.T[:, position.round().long()]
@@ -191,7 +191,7 @@ def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
 
 
 def _filled(q: Tensor, u: Tensor, texture: Tensor, g: Generator, palette: Tensor) -> Tensor:
-    """Return a (3, h, w) fill for a shape: flat, gradient, rings or texture, then shading."""
+    """Return (3, h, w), a shape filled flat, or with a gradient, rings or texture, and shaded."""
     ends = palette[torch.randint(len(palette), (2,), generator=g)]
     style = uniform(g, 0.0, 1.0)
     if style < 0.3:

@@ -1,1 +1,1 @@
-"""The losses at a picture and their gradient, at once or in tiles."""
+"""The losses of a picture and their gradient, for the whole picture at once or tile by tile."""

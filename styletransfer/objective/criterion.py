@@ -20,27 +20,29 @@ from styletransfer.losses import (
 from styletransfer.objective.inputs import Anchor, Inputs
 from styletransfer.settings import STYLE_LAYER_FACTORS, ObjectiveConfig
 
-# Layers whose features are compared to find the most similar style position; see `matching`.
+# A match loss finds the style position that is most similar to a content position; similarity is
+# that of the features at these layers.
 SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 
 
 @dataclass(frozen=True)
 class Criterion:
-    """Which losses act at which layers, and with which weights."""
+    """A criterion says which losses act at which layers, and with which weights."""
 
     contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
-    #: layer -> linear weight of its match loss, above 0; see `matching`
+    #: layer -> linear weight, above 0, of its match loss: 1 - cosine with the style's features
     matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
-    measure: StyleMeasure  #: which statistic of a style is compared, and how
+    measure: StyleMeasure  #: the statistic that a style loss compares, and the distance
     tv_weight: float  #: linear weight of the picture's total variation
     is_relative: bool  #: content and style losses are divided by their value for zero features
-    painted_share: float  #: share of the pastiche in the picture that is matched, in [0, 1]
+    #: In [0, 1], weight of the pastiche in the mix of content and pastiche that is matched.
+    painted_share: float
     seamless: bool  #: each edge of the pastiche continues at the opposite edge
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Return the criterion of the settings (UserError: a contradiction, or all weights 0)."""
+        """Return the criterion of the settings (UserError: contradictions, or all weights 0)."""
         measure = get_style_loss(config.style_loss)
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -70,14 +72,14 @@ class Criterion:
 
     @property
     def layers(self) -> list[str]:
-        """The layers with content, style and match losses, and those of SEARCHED for matching."""
+        """The layers with content, style and match losses; with match losses, also SEARCHED."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 
 def _by_layer(
     kind: str, weight: float, layers: list[str], factors: list[float]
 ) -> dict[str, float]:
-    """Return layer -> weight * factor, without layers where it is 0 (UserError: bad lists)."""
+    """Return layer -> weight * factor, if above 0 (UserError: a layer twice, factors missing)."""
     if factors and len(factors) != len(layers):
         raise UserError(
             f"objective.{kind}_layers names {len(layers)} layers but "
@@ -92,7 +94,7 @@ def _by_layer(
 
 
 def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) -> None:
-    """Raise UserError if (height, width) is below one position of the deepest layer."""
+    """Raise UserError if an image (height, width) has no position at the deepest layer."""
     deepest = list(extractor.layers)[-1]
     stride = extractor.stride(deepest)
     height, width = size
@@ -113,20 +115,20 @@ def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
 
 
 def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
-    """Return the smallest side of a tile: the stride of the deepest layer, in pixels."""
+    """Return the smallest side of a tile in pixels: the stride of the deepest layer with a loss."""
     ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting that tiles require and that is missing; empty if tiles can be used."""
+    """Return the setting that tiles need and that is missing, or "" if tiles can be used."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""
 
 
 def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
-    """Return the end of a message about too little memory; empty if tiles can be used."""
+    """Return ", or SETTING with its tiles", which ends a message about memory, or "" if none."""
     needed = tiles_need(mode, criterion)
     return needed and f", or {needed} with its tiles"
 
@@ -147,7 +149,7 @@ def check_tile(
 
 @dataclass(frozen=True)
 class Losses:
-    """The weighted losses of one evaluation: detached 0-d tensors on the device."""
+    """`Losses` are the weighted losses of one evaluation: detached 0-d tensors on the device."""
 
     #: Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
     terms: dict[str, Tensor]
@@ -164,7 +166,7 @@ class Losses:
 
 
 class Evaluates(Protocol):
-    """The protocol of `Objective` and `TiledObjective`: losses at a picture."""
+    """`Objective` and `TiledObjective` follow this protocol: they return a picture's losses."""
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.
@@ -183,10 +185,10 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class Prior:
-    """The losses on pixels: total variation, and the temporal loss of a film."""
+    """A prior computes the losses on pixels: total variation, and the temporal loss of a film."""
 
     tv_weight: float  #: linear weight of the total variation
-    anchor: Anchor | None  #: the expected frame of a film, or None
+    anchor: Anchor | None  #: the frame that the temporal loss of a film expects, or None
 
     def losses(self, image: Tensor) -> dict[str, Tensor]:
         """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""

@@ -6,16 +6,16 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-# (features, gradient that reached the tap) -> that gradient plus dL/dfeatures.
+# (features F, gradient of F from later layers) -> that gradient plus dL/dF, for an external loss L.
 Feed = Callable[[Tensor, Tensor], Tensor]
 
 
 class FedTap(Function):
-    """The identity in forward; backward adds dL/dF of a loss L that was computed elsewhere.
+    """This Function is the identity in forward; backward adds dL/dF of a loss L computed elsewhere.
 
     A tile holds only a part of the features on which L depends, so its graph cannot compute L.
-    dL/dF is computed during backward: stored before it, the gradients of all taps would take a
-    quarter of the tile's memory.
+    dL/dF is computed during backward: if it were stored before, the gradients of all taps would
+    take a quarter of the tile's memory.
     """
 
     @staticmethod
@@ -25,7 +25,7 @@ class FedTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Feed], output: Tensor) -> None:
-        """Save F, which the network keeps in any case."""
+        """Save the features, which the network keeps anyway."""
         features, ctx.feed = inputs
         ctx.save_for_backward(features)
 

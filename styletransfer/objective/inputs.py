@@ -17,42 +17,42 @@ from styletransfer.system.precision import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]
-# (tensor, index of its style image, or None for the content image) -> new tensor.
+# (tensor, index of the style image it belongs to, None for the content image) -> changed tensor.
 Change = Callable[[Tensor, int | None], Tensor]
-# Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is left
-# out of the layer, because its moments are divided by the sum.
+# Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is not
+# used at the layer, because its moments are divided by the sum.
 FEWEST = 1.0
 
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style image, or some of its pixels, in a region's style."""
+    """A style part is a style image, or some of its pixels, among those that paint a region."""
 
-    style: int = 0  #: index of a style image
-    share: float = 1.0  #: above 0; its weight in the average of the moments of all parts
+    style: int = 0  #: index of the style image in `Inputs.styles`
+    share: float = 1.0  #: above 0; weight of this part's moments in the mean over all parts
     #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
     weights: Tensor | None = None
-    #: The layers with style or match losses at which this part acts; None for all.
+    #: The layers whose style or match losses use this part; None for all.
     layers: Collection[str] | None = None
 
 
 @dataclass(frozen=True)
 class Region:
-    """A region of the pastiche, and the style that paints the region."""
+    """A region is a part of the pastiche, with the style images that paint it."""
 
     name: str = ""  #: used in the names of its losses; empty for an undivided picture
     weights: Tensor | None = None  #: (1, 1, H, W) in [0, 1], like an opacity; None for 1 everywhere
-    sources: tuple[StylePart, ...] = (StylePart(),)  #: the parts of its style
+    sources: tuple[StylePart, ...] = (StylePart(),)  #: the style images that paint the region
 
     @property
     def share(self) -> float:
-        """The region's share of the picture, in [0, 1]."""
+        """The fraction of the picture that the region covers, in [0, 1]."""
         return 1.0 if self.weights is None else float(to_float64(self.weights).mean())
 
 
 @dataclass(frozen=True)
 class Anchor:
-    """The expected frame of a film, made from the frame before."""
+    """An anchor is the expected frame of a film, predicted from the frame before."""
 
     target: Tensor  #: (1, 3, H, W), sRGB in [0, 1], the expected frame
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
@@ -61,10 +61,10 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Protection:
-    """Pixels of the pastiche that keep the content image."""
+    """A protection says which pixels of the pastiche keep the content image."""
 
     content: Tensor  #: (1, 3, H, W), the content image
-    protected: Tensor  #: (1, 1, H, W), the share of the content image in [0, 1]
+    protected: Tensor  #: (1, 1, H, W) in [0, 1], 1 where the content image is kept
 
     def hold(self, image: Tensor) -> Tensor:
         """Return `image` (1, 3, H, W) with the content image at protected pixels."""
@@ -73,7 +73,7 @@ class Protection:
 
 @dataclass(frozen=True)
 class Inputs:
-    """The pictures of an objective, or of a whole run before they are resized for a scale."""
+    """`Inputs` are pictures of an objective, or of a run before they are resized for a scale."""
 
     content: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     styles: tuple[Tensor, ...]  #: (1, 3, h, w) each, sRGB in [0, 1]
@@ -111,26 +111,26 @@ class Inputs:
         return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
 
     def _changed(self, image: Change, weights: Change) -> Self:
-        """Return the inputs with changed images and weights; `painted` stays the same."""
+        """Change all weights by `weights`, and all images by `image`, except `painted`."""
 
-        def known(old: Tensor | None, style: int | None = None) -> Tensor | None:
+        def changed(old: Tensor | None, style: int | None = None) -> Tensor | None:
             return None if old is None else weights(old, style)
 
         def part(old: StylePart) -> StylePart:
-            return replace(old, weights=known(old.weights, old.style))
+            return replace(old, weights=changed(old.weights, old.style))
 
         if (anchor := self.anchor) is not None:
-            target, believed = image(anchor.target, None), weights(anchor.weights, None)
-            anchor = replace(anchor, target=target, weights=believed)
+            target, confidence = image(anchor.target, None), weights(anchor.weights, None)
+            anchor = replace(anchor, target=target, weights=confidence)
         return replace(
             self,
             content=image(self.content, None),
             styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
             regions=tuple(
-                replace(old, weights=known(old.weights), sources=tuple(map(part, old.sources)))
+                replace(old, weights=changed(old.weights), sources=tuple(map(part, old.sources)))
                 for old in self.regions
             ),
-            protected=known(self.protected),
+            protected=changed(self.protected),
             anchor=anchor,
         )
 

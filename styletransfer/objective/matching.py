@@ -1,4 +1,4 @@
-"""Nearest-neighbour feature matching: the style's features in the place of the content's.
+"""Nearest-neighbour matching: each content position gets the features of a similar style position.
 
 A Gram matrix says how often a stroke occurs, not where. Here the target of each position of the
 content image is the style's features at the most similar position of the style (Kolkin et al.
@@ -21,51 +21,51 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart
 from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize
 
-# Layer whose positions the hypercolumns have. A hypercolumn is a vector of the features of all
-# SEARCHED layers at one position.
+# A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
+# GRID; maps of the other layers are resized to the size of GRID.
 GRID = "relu3_1"
-# Number of positions whose neighbours are searched at once, to limit memory.
+# Number of content positions that are compared with all style positions at once, to limit memory.
 BLOCK = 256
-# Score bonus per unit of log(style weight); 0.1 is about the gap in cosine between the best matches
-# of two styles.
+# BIAS * log(weight of a style image) is added to the similarity of its positions, a cosine; 0.1 is
+# about the difference between the largest cosines of two styles.
 BIAS = 0.1
 # Number of principal axes of the styles along which hypercolumns are compared, if they have more
-# channels. At 512 pixels, 3 of 4 neighbours are those found with all axes, at 0.995 of their
-# cosine, in a fifth of the time.
+# channels. At 512 pixels, 3 of 4 content positions get the same style position as with all axes,
+# the mean cosine is 0.995 of that with all axes, and the search takes a fifth of the time.
 AXES = 128
-# A position is calm if the hypercolumns around it vary less than CALM times the mean variation of
-# the content. NEIGHBOURS is the side of that surrounding square, in positions.
+# A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
+# times their mean variation. NEIGHBOURS is the side of that surrounding square, in positions.
 CALM, NEIGHBOURS = 0.65, 5
-# Share of a style image's height and width, at each edge, left out of the search; see `_within`.
+# Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
-# (image, layers) -> dict of layer -> features (1, C, h, w).
-Look = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
+# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
+Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
 class Matching:
-    """The nearest neighbour, among the positions of the styles, of each content position.
+    """A matching holds, for each content position, the most similar position of the styles.
 
-    Calm positions of the content, such as those of a clear sky, have none. A plain surface would
-    get the plainest patch of the painting; without a target, the style losses paint there freely.
+    Calm positions of the content, such as those of a clear sky, are not matched. A plain surface
+    would get the plainest patch of the painting; without a target, only style losses act there.
     """
 
     # The first four are on the CPU: `values` needs float64, which some devices do not have.
-    calm: Tensor  #: (h, w), True where there is no neighbour
-    styles: Tensor  #: (h, w), index of the neighbour's style image
-    rows: Tensor  #: (h, w), row of the neighbour in the grid of its style image
-    columns: Tensor  #: (h, w), column of the neighbour in the same grid
-    cells: list[tuple[int, int]]  #: height and width of the grid of each style image
+    calm: Tensor  #: (h, w) bool, True at content positions that are not matched to a style position
+    styles: Tensor  #: (h, w), index of the style image that has the most similar position
+    rows: Tensor  #: (h, w), row of the most similar position in its style image's feature map
+    columns: Tensor  #: (h, w), column of that position
+    cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
-        """Return the styles' features (1, C, h, w) at the neighbours of the content's positions.
+        """Return the features (1, C, h, w) of the style position matched to each content position.
 
         They are 0 at calm positions, where the match loss then has no gradient.
         `size` is the height and width of the content's features at `layer`.
         """
-        # Centre of each position, in cells of the content's grid.
+        # Centre of each content position at `layer`, in units of positions of `self.styles`.
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
@@ -76,80 +76,80 @@ class Matching:
         maps = [features[layer] for features in self.features]
         made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
         for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
-            mine = styles == number
+            own = styles == number
             places = [
-                ((cell + part) * length / count).long()[mine]
+                ((cell + part) * length / count).long()[own]
                 for cell, part, count, length in zip(
                     neighbours, within, cells, seen.shape[2:], strict=True
                 )
             ]
-            made[:, mine] = seen[0][:, places[0], places[1]]
+            made[:, own] = seen[0][:, places[0], places[1]]
         made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
 
 
 @torch.no_grad()
 def match_targets(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, look: Look
+    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, extract: Extract
 ) -> dict[str, Target]:
-    """Return layer -> match target, the nearest features (1, C, h, w) of the styles.
+    """Return layer -> target of its match loss: features (1, C, h, w) of the matched positions.
 
-    `look` returns the features of an image at some layers. A match loss is a mean of cosines, so
-    its weight is not divided by a value of the target.
+    `extract` returns the features of an image at some layers. A match loss is a mean of cosines, so
+    its weight, unlike other weights, is not divided by the loss of features that are all zero.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
     for layer, weight in criterion.matches.items():
-        regions = tuple(replace(each, sources=_heard(each, layer)) for each in pictures.regions)
+        regions = tuple(replace(each, sources=_parts_at(each, layer)) for each in pictures.regions)
         # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
-            searches[key] = matching(criterion, replace(pictures, regions=regions), look)
+            searches[key] = matching(criterion, replace(pictures, regions=regions), extract)
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
     return targets
 
 
-def _heard(region: Region, layer: str) -> tuple[StylePart, ...]:
-    """Return the parts of a region's style that act at a layer, or all parts if none acts."""
-    heard = [part for part in region.sources if part.layers is None or layer in part.layers]
-    return tuple(heard) or region.sources
+def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:
+    """Return a region's style images that are used at a layer, or all of them if none is."""
+    acting = [part for part in region.sources if part.layers is None or layer in part.layers]
+    return tuple(acting) or region.sources
 
 
 @torch.no_grad()
-def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
-    """Return the nearest neighbour of every content position among the styles of its region.
+def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matching:
+    """Return the most similar style position of every content position, in its region's styles.
 
-    The nearest position has the largest cosine of hypercolumns, after the mean hypercolumn of each
-    picture is subtracted. Calm positions of the content are left out, see `_calm`. The search
+    The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
+    each picture is subtracted. Calm positions of the content are left out, see `_calm`. The search
     reduces larger pictures by `at_reference`, which limits its time and memory. All pixels of one
     searched position move together, so strokes stay whole.
 
-    `criterion` gives the matched layers and the share of the pastiche in the picture that is
-    matched; `pictures` are those of one scale.
+    `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
+    content that is matched; `pictures` are those of one scale.
     """
     sought = pictures.content
     if pictures.painted is not None:
         sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
-    looks = [_looked_at(style, criterion.matches, look) for style in pictures.styles]
-    columns = [_columns(look(at_reference(sought), SEARCHED)), *(each for each, _ in looks)]
+    extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
+    columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}
     wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     content = columns[0]
     if sought is not pictures.content:
-        content = _columns(look(at_reference(pictures.content), SEARCHED))
+        content = _columns(extract(at_reference(pictures.content), SEARCHED))
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
-        mine = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
+        own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
-            for block in torch.split(mine, BLOCK):
+            for block in torch.split(own, BLOCK):
                 nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]
@@ -164,22 +164,22 @@ def matching(criterion: Criterion, pictures: Inputs, look: Look) -> Matching:
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
         cells=cells,
-        features=[features for _, features in looks],
+        features=[features for _, features in extracted],
     )
 
 
-def _looked_at(
-    style: Tensor, layers: Collection[str], look: Look
+def _style_columns(
+    style: Tensor, layers: Collection[str], extract: Extract
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return a style's hypercolumns, and its features at `layers`, by one forward if possible."""
+    """Return a style's hypercolumns and its features at `layers`, by one forward if possible."""
     small = at_reference(style)
-    seen = look(small, {*SEARCHED, *layers} if small is style else SEARCHED)
-    kept = seen if small is style else look(style, layers)
+    seen = extract(small, {*SEARCHED, *layers} if small is style else SEARCHED)
+    kept = seen if small is style else extract(style, layers)
     return _columns(seen), {layer: kept[layer] for layer in layers}
 
 
 def _columns(seen: dict[str, Tensor]) -> Tensor:
-    """Return the hypercolumns (D, h, w) minus their mean, each divided by its length."""
+    """Return features as hypercolumns (D, h, w), minus their mean, each divided by its length."""
     layers = []
     for name in SEARCHED:
         exact = torch.promote_types(seen[name].dtype, torch.float32)
@@ -203,7 +203,7 @@ def _calm(columns: Tensor) -> Tensor:
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
-    """Return hypercolumns (at most AXES, h, w) along the principal axes of `used`, of length 1."""
+    """Project hypercolumns (D, h, w) to the AXES principal axes of `used`; make their length 1."""
     if len(columns[0]) <= AXES:
         return columns
     keys = (column.flatten(1) for column in used)

@@ -15,7 +15,7 @@ from styletransfer.objective.tiles import Stage, Tile, Visit
 
 @dataclass(frozen=True)
 class TiledStage:
-    """A stage and the tiles of its input."""
+    """A tiled stage is a stage, which is a sequence of layers, and the tiles of its input."""
 
     stage: Stage
     tiles: list[Tile]
@@ -60,9 +60,9 @@ class TiledStage:
 
 @dataclass(frozen=True)
 class SavedForBackward:
-    """Tensors that the forward pass keeps for the backward pass."""
+    """The forward pass keeps these tensors for the backward pass."""
 
-    inputs: list[Tensor]  # the inputs of the stages in several tiles
+    inputs: list[Tensor]  # the input (1, C, h, w) of each stage that has several tiles
     # Input, a leaf, of the first stage with a single tile; None without such a stage.
     start: Tensor | None = None
     end: Tensor | None = None  # output of the last stage, with the graph from `start`
@@ -70,13 +70,13 @@ class SavedForBackward:
 
 @dataclass(frozen=True)
 class Passes:
-    """The stages of a network, cut into tiles for pictures of one size."""
+    """`Passes` are the stages of a network, cut into tiles for pictures of one size."""
 
     in_tiles: list[TiledStage]  # the last stage in several tiles, and all stages before it
     whole: list[TiledStage]  # the last stages, if they are one tile each
 
     def show(self, picture: Tensor, visit: Visit) -> None:
-        """Call `visit` with all features of a picture (1, 3, H, W); keep none of them."""
+        """Call `visit` with the features of a picture (1, 3, H, W), tile by tile; keep none."""
         features = picture
         for part in [*self.in_tiles, *self.whole]:
             features = part.forward(features, visit)
@@ -106,7 +106,7 @@ class Passes:
         """
         gradient = None
         if saved.start is not None and saved.end is not None:
-            # The taps add all gradients, so the gradient of `end` itself is zero.
+            # Taps in the graph add the gradients of all losses, so that of `end` is zero.
             (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
             inputs = saved.inputs.pop()

@@ -19,17 +19,17 @@ from styletransfer.objective.targets import Place, Targets
 from styletransfer.objective.tiles import Tile, stages
 from styletransfer.system.precision import accumulate_dtype, gradient_dtype
 
-# Name of a loss -> dL/dmean and dL/dsecond, None for a moment on which the loss does not depend.
+# Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
 
 
 @dataclass(eq=False)
 class Scan:
-    """A network that is applied to pictures in tiles."""
+    """A scan applies a network to pictures, tile by tile."""
 
     extractor: FeatureExtractor  # ends at the deepest layer with a loss
     tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`
-    with_mean: bool  # see `moments`
+    with_mean: bool  # whether the moments include the mean
 
     def passes(self, image: Tensor, layers: Collection[str] = ()) -> Passes:
         """Return the passes through `image`, up to the deepest of `layers`, by default of all."""
@@ -56,7 +56,7 @@ class Scan:
         return wholes
 
     def measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
-        """Return the moments of the whole image's features at each place."""
+        """Return the moments of the image's features at each place: a layer and weights."""
         sums, layers = [self.blank(layer, image) for layer, _ in places], dict(places).keys()
 
         def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -81,17 +81,17 @@ class Scan:
     def add_moments(
         self, sums: Moments, place: Place, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
-        """Return `sums` plus the share of the image's moments at the positions that a tile owns.
+        """Return `sums` plus the contribution, to the image's moments, of positions a tile owns.
 
         `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
         the place must be above 0 at a position of the image.
         """
-        mine = features[tile.own[place[0]]]
+        owned = features[tile.own[place[0]]]
         weights, total = self.weights(place, tile, image)
-        if not mine.numel() or (weights is not None and not weights.any()):  # all in other tiles
+        if not owned.numel() or (weights is not None and not weights.any()):  # no weight here
             return sums
-        part = (mine[0, 0].numel() if weights is None else weights.sum()) / total
-        seen = moments(mine, self.with_mean, weights)
+        part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
+        seen = moments(owned, self.with_mean, weights)
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
 
     def weights(
@@ -108,17 +108,17 @@ class Scan:
 
 @dataclass(eq=False)
 class TileLosses:
-    """The losses of one evaluation, added up tile by tile."""
+    """`TileLosses` adds up the losses of one evaluation, tile by tile."""
 
-    scan: Scan  # how features are measured
+    scan: Scan  # computes features and moments
     targets: Targets  # what the picture is compared with
     image: Tensor  # (1, 3, H, W), the whole picture, detached
     terms: dict[str, Tensor]  # name -> content or match loss, 0-d; backward adds to it
-    sums: dict[str, Moments]  # name -> moments so far; `measure` adds to them
-    slopes: Slopes  # filled after the forward pass, before the backward of any tap
+    sums: dict[str, Moments]  # name of a style loss -> moments so far; `measure` adds to them
+    slopes: Slopes  # set between the forward and the backward pass, from the moments
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Add the tile's share to the moments at `layer`; return the features."""
+        """Add the tile's contribution to the moments at `layer`; return the features."""
         for target in self.targets.styles.get(layer, []):
             place, before = (layer, target.positions), self.sums[target.name]
             seen = (tile, features.detach(), self.image)

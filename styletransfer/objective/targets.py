@@ -1,4 +1,4 @@
-"""The targets of content and style losses, with their weights; see `matching` for the others."""
+"""The targets and weights of content and style losses; `matching` has those of match losses."""
 
 from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
@@ -28,9 +28,9 @@ Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
 @dataclass(frozen=True)
 class Target:
-    """The target of one loss, at one layer and in one region."""
+    """A target is what one loss compares the picture with, at one layer and in one region."""
 
-    name: str  #: the loss's, such as "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
+    name: str  #: name of the loss: "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
     value: Tensor  #: features (1, C, h, w), or for a style loss a statistic of the style's moments
     weight: float  #: the linear weight of the loss in the objective
     #: (h, w), the weights of the region's positions; None for equal weights.
@@ -43,11 +43,11 @@ StyleTargets = dict[str, list[Target]]
 
 @dataclass(frozen=True)
 class Targets:
-    """All targets of one objective."""
+    """`Targets` are all targets of one objective."""
 
-    contents: dict[str, Target]  #: layer -> content target
-    matches: dict[str, Target]  #: layer -> match target
-    styles: StyleTargets  #: layer -> style targets, one for each region
+    contents: dict[str, Target]  #: layer -> target of its content loss
+    matches: dict[str, Target]  #: layer -> target of its match loss
+    styles: StyleTargets  #: layer -> targets of its style losses, one for each region
 
 
 def content_targets(
@@ -56,7 +56,7 @@ def content_targets(
     values: Mapping[str, Tensor],
     reference: Mapping[str, Tensor],
 ) -> dict[str, Target]:
-    """Return layer -> content target.
+    """Return layer -> target of its content loss.
 
     If `criterion.is_relative`, a loss is divided by its value for features that are all zero, and
     multiplied by the network's `content_gains`, so that one set of weights serves every network,
@@ -77,7 +77,7 @@ def content_targets(
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) reduced to `REFERENCE_SIDE`, or itself if no larger."""
+    """Return an image (1, 3, H, W) reduced to REFERENCE_SIDE pixels, or itself if no larger."""
     size = (content.shape[2], content.shape[3])
     shorter, longer = sorted(size)
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
@@ -93,11 +93,11 @@ def _energy(features: Tensor) -> float:
 def style_targets(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> StyleTargets:
-    """Return layer -> style targets, which do not depend on the content image.
+    """Return layer -> targets of its style losses, which do not depend on the content image.
 
-    A region's losses are multiplied by its share of the picture, so that each position weighs the
-    same as without regions. If `criterion.is_relative`, a loss is divided by its value for features
-    that are all zero. `pictures` are those of one scale, each large enough for all layers.
+    A region's losses are multiplied by the fraction of the picture that it covers, so that each
+    position weighs the same as without regions. If `criterion.is_relative`, a loss is divided by
+    its value for zero features. `pictures` are those of one scale, large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
@@ -118,7 +118,7 @@ def style_targets(
 def _positions(
     extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w), None for equal ones; see `at_layers` for layers left out."""
+    """Return layer -> weights (h, w), None for equal ones, if they are enough for `at_layers`."""
     if weights is None or not layers:
         return dict.fromkeys(layers)
     seen = at_layers(extractor, weights, layers)
@@ -128,7 +128,7 @@ def _positions(
 def _style_moments(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
-    """Return (region, layer) -> the shares and the moments of the parts of its style.
+    """Return (region index, layer) -> weights and moments of the style images that paint there.
 
     Each style image passes through the network once, for any number of regions.
     """
@@ -138,8 +138,8 @@ def _style_moments(
         places: list[Place] = []
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
-                heard = criterion.styles if part.layers is None else part.layers
-                layers = [layer for layer in criterion.styles if layer in heard]
+                acting = criterion.styles if part.layers is None else part.layers
+                layers = [layer for layer in criterion.styles if layer in acting]
                 for place in _positions(extractor, part.weights, layers).items():
                     owners.append(((index, place[0]), part.share))
                     places.append(place)
@@ -149,7 +149,7 @@ def _style_moments(
 
 
 def _average(parts: list[tuple[float, Moments]]) -> Moments:
-    """Return the weighted average of moments; a single part is returned unchanged."""
+    """Return the mean of moments with the given weights; a single part is returned unchanged."""
     if len(parts) == 1:
         return parts[0][1]
     total = sum(share for share, _ in parts)
@@ -158,5 +158,5 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:
-    """Return the loss of features that are all zero."""
+    """Return the style loss of features that are all zero, for the style's statistic `target`."""
     return measure.distance(to_float64(torch.zeros_like(target)), to_float64(target)).item()

@@ -43,7 +43,7 @@ from styletransfer.objective.targets import (
 
 
 class TiledObjective:
-    """The losses and the gradient of `Objective`, in memory that the tile limits.
+    """`TiledObjective` computes the losses and gradient of `Objective`, in memory that tiles limit.
 
     Memory holds one tile's activations, the inputs of all stages, the content's features, the
     picture and its gradient. Arguments are those of `Objective`, and:
@@ -79,7 +79,7 @@ class TiledObjective:
         self.targets = Targets(self._contents(), matches, styles)
 
     def _contents(self) -> dict[str, Target]:
-        """Return layer -> content target."""
+        """Return layer -> target of its content loss."""
         layers = self.criterion.contents.keys()
         values = self.scan.features(self.content, layers)
         small = at_reference(self.content)

@@ -25,24 +25,24 @@ from styletransfer.features.extractor import FeatureExtractor, is_pool
 Span = tuple[int, int]
 # An index of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
-# Smallest stride, in pixels along an axis, of a pool that ends a stage. The pool's output is kept:
-# in VGG-19, 8 values per pixel of the picture at stride 4; 16, which is too many, at stride 2.
+# Smallest stride, in pixels along an axis, of a pool that ends a stage. The pool's output stays in
+# memory: in VGG-19, 8 values per pixel of the picture at stride 4; 16 at stride 2 are too many.
 LEAST_STRIDE = 4
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A part of a stage's input, and the windows that are needed to compute its features."""
+    """A tile is a part of a stage's input, with the windows that its features need."""
 
     window: Window  # what to read of the input: the tile's own rows and columns, and a halo
-    # Pool -> what to keep of its output: later layers need a smaller halo.
+    # Name of a pool -> what to keep of its output, because later layers need a smaller halo.
     trims: dict[str, Window]
-    own: dict[str, Window]  # layer -> the tile's own part of its trimmed output
-    place: dict[str, Window]  # layer -> the same part in the output for the whole picture
+    own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output
+    place: dict[str, Window]  # layer -> where these positions are in the whole picture's output
 
     @property
     def area(self) -> int:
-        """Return how many positions of the input the tile reads."""
+        """Return the number of positions of the input that the tile reads."""
         _, rows, columns = self.window
         return int((rows.stop - rows.start) * (columns.stop - columns.start))
 
@@ -74,13 +74,13 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# The trims, own and place of a `Tile`, along one axis.
+# The fields trims, own and place of a `Tile`, along one axis: layer -> slice.
 Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
 
 
 @dataclass(frozen=True)
 class _Strip:
-    """A tile along one axis."""
+    """A strip is a tile along one axis."""
 
     window: slice
     parts: Parts
@@ -124,7 +124,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield the span that is needed of the input, then of each layer's output in turn."""
+    """Yield the span (first, end) needed of the input, then of each layer's output in turn."""
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
@@ -146,13 +146,13 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     yield from reversed(spans)
 
 
-# (layer, tile, the tile's output of the layer) -> input of the next layer.
+# Called by each tile after each layer: (layer, tile, output) -> input of the next layer.
 Visit = Callable[[str, Tile, Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """Consecutive layers, from one feature map that is kept whole to the next."""
+    """A stage is a sequence of layers, from one feature map that is kept whole to the next."""
 
     entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation
@@ -168,7 +168,7 @@ class Stage:
 
         The picture must have at least the stride of the stage's output along each axis. `tile` is
         the side of a tile in pixels at the first stage. Layers of later stages hold fewer values
-        per pixel, so tiles have half as many positions: at stride 4, twice as many pixels.
+        per pixel, so their tiles have half as many positions: at stride 4, twice as many pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)

@@ -27,10 +27,10 @@ from styletransfer.objective.targets import (
 
 
 class Objective:
-    """The weighted losses of a content image and its styles under one network, at one scale.
+    """An objective computes the weighted losses of a picture, and their gradient, at one scale.
 
-    Each loss module is a transparent layer after the layer that it measures. The network ends with
-    the deepest loss module, as in the PyTorch tutorials.
+    Each loss module follows the layer whose features it compares, and returns its input. The
+    network ends with the deepest loss module, as in the PyTorch tutorials.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
@@ -58,7 +58,7 @@ class Objective:
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
-        # Names of layers hold no dots or slashes: "style_relu1_1" follows "relu1_1".
+        # Names of layers hold no dots: "style_relu1_1" is the style loss after "relu1_1".
         ended = extractor.ended_at([*targets.contents, *targets.matches, *targets.styles])
         for name, layer in ended.layers.items():
             layers[name] = layer
@@ -93,7 +93,7 @@ class Objective:
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> StyleTargets:
-    """Return the style targets of an `Objective` with these arguments; see its `styles`."""
+    """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
     check_pictures(extractor.ended_at(criterion.layers), pictures)
     return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 

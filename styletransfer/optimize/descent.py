@@ -17,26 +17,26 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-# Weight of the penalty on a value outside [0, 1]: RANGE_WEIGHT / 2 * excess^2 in `closure`.
+# Weight of the penalty, RANGE_WEIGHT / 2 * excess^2, on a pixel value outside of [0, 1].
 RANGE_WEIGHT = 10.0
-# Mean change of a value in L-BFGS's first step, which follows the plain gradient: one grey level.
+# Mean change of a pixel value in L-BFGS's first step, along the plain gradient: one grey level.
 FIRST_STEP = 1 / 255
-# Steps from one check of the loss to the next; more checks would often wait for the device.
+# Number of steps from one check of the loss to the next. A check waits for the device.
 STEPS_BETWEEN_CHECKS = 10
 # Number of restarts from the best picture, each after a loss that is not finite.
 RESTARTS = 3
-# Attributes that `state_dict` holds in addition to tensors.
+# Attributes of a `Descent` with plain values, which `state_dict` holds beside tensors.
 COUNTS = ("step", "restarts", "problem", "has_settled", "looked_at")
 ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
 
 
 class Descent:
-    """The optimisation of one picture at one scale.
+    """A descent optimises one picture at one scale.
 
     The optimiser moves a point without bounds. The picture is the point clamped to [0, 1], with the
     content image at protected pixels. The minimised function is objective(picture) plus a penalty
     on values outside [0, 1]. It is a function of the point alone, and only the optimiser changes
-    the point. The optimiser's leaf is the shift (1, 3, H, W) from the start to the point, for
+    the point. The optimiser's parameter is the shift (1, 3, H, W) from the start to the point, for
     L-BFGS in the coordinates of `Preconditioner`.
     """
 
@@ -99,7 +99,7 @@ class Descent:
         return self.optimizer.moments if isinstance(self.optimizer, Adam) else None
 
     def warm_start(self, momentum: dict[str, Tensor] | None) -> None:
-        """Begin with the moments of the scale before; `momentum` does not change."""
+        """Begin with Adam's moments of the scale before; `momentum` does not change."""
         if momentum is not None and isinstance(self.optimizer, Adam):
             self.optimizer.go_on_with(momentum)
 
@@ -108,7 +108,7 @@ class Descent:
         return self.start + self._precondition(self.shift.detach())
 
     def closure(self) -> Tensor:
-        """Return what the optimiser minimises, a 0-d tensor, and set its gradient at the shift."""
+        """Return the value that the optimiser minimises, 0-d, and set its gradient at the shift."""
         point: Tensor | None = self.point()
         assert point is not None
         clamped = point.clamp(0, 1)
@@ -118,7 +118,7 @@ class Descent:
         losses = self._evaluate(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
-        # Multiplied by the number of values: Adam adds a fixed 1e-8 to its denominator.
+        # Multiplied by the number of pixel values: Adam adds a fixed 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         if self.protection is not None:
@@ -206,7 +206,7 @@ class Descent:
         self._begin_again()
 
     def _begin_again(self) -> None:
-        """Start from the best picture, without history."""
+        """Start from the best picture, with a new optimiser."""
         self.start, self.best.mean, self.looked_at = self.best.image, None, math.inf
         with torch.no_grad():
             self.shift.zero_()

@@ -13,17 +13,17 @@ from typing import Any
 import torch
 from torch import Tensor, fft
 
-# Frequencies in cycles per pixel. The gains of `Preconditioner` are about constant below CORNER,
-# and constant above the limits, where the measured curvatures no longer grow.
+# Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
+# CORNER, and constant above the limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
-# Adam's decay rates: torch's first, and a second below torch's 0.999, as scales change gradients.
+# Adam's decay rates; the second is below torch's 0.999, because gradients change with the scale.
 BETAS = (0.9, 0.99)
 
 
 @dataclass(frozen=True)
 class Pair:
-    """One step of L-BFGS (n,), the gradient's change (n,) along it, and their inner product."""
+    """A pair is one step of L-BFGS (n,), the gradient's change (n,), and their inner product."""
 
     move: Tensor
     change: Tensor
@@ -31,11 +31,11 @@ class Pair:
 
 
 class LBFGS:
-    """The limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
+    """`LBFGS` is the limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
     `point` is the contiguous leaf that is moved, `history` the number of pairs that are kept.
-    `rate` is the share of the quasi-Newton step that is made. `first` is the mean change of a value
-    in a step without pairs, such as the first step, which follows the plain gradient.
+    `rate` is the fraction of the quasi-Newton step that is made. `first` is the mean change of a
+    value in a step without pairs, such as the first step, which follows the plain gradient.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
@@ -103,7 +103,7 @@ class LBFGS:
 
 
 def frequencies(picture: Tensor) -> Tensor:
-    """Return (H, W // 2 + 1), cycles per pixel, 0 to 0.71, of rfft2 of a picture (1, 3, H, W)."""
+    """Return the frequencies (H, W // 2 + 1), 0 to 0.71 cycles per pixel, of a picture's rfft2."""
     options = {"dtype": picture.dtype, "device": picture.device}
     down = fft.fftfreq(picture.shape[2], **options).unsqueeze(1)
     right = fft.rfftfreq(picture.shape[3], **options)
@@ -111,7 +111,7 @@ def frequencies(picture: Tensor) -> Tensor:
 
 
 class Preconditioner:
-    """The coordinates in which L-BFGS moves a picture; `apply` maps their shifts to the picture's.
+    """A preconditioner holds the coordinates in which L-BFGS moves a picture.
 
     L-BFGS begins each scale as if the objective had the same curvature in all directions. This is
     not true (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness
@@ -139,7 +139,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Return the picture's shift for a shift of coordinates; for gradients, the reverse."""
+        """Map a shift of coordinates to one of pixel values; or a gradient the other way round."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -148,7 +148,7 @@ class Preconditioner:
 
 
 class Adam(torch.optim.Adam):
-    """torch's Adam for a point, a leaf (1, 3, H, W), whose moments can be read and set."""
+    """`Adam` is torch's Adam for one leaf (1, 3, H, W), whose moments can be read and set."""
 
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
@@ -167,7 +167,7 @@ class Adam(torch.optim.Adam):
         self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
-        """Set the moments to resized ones of another scale, which do not change."""
+        """Set the moments to those of another scale, resized; the tensors given do not change."""
         size = (self.point.shape[2], self.point.shape[3])
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")

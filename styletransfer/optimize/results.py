@@ -10,21 +10,21 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.objective.criterion import Losses
 
-# Picture (1, 3, H, W) -> the same picture in the colours of `config.color`.
+# Picture (1, 3, H, W) -> the same picture in the colours that the setting `color` asks for.
 Finish = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)
 class Iterate:
-    """One evaluated picture, as callbacks receive it."""
+    """An iterate is one evaluated picture, as callbacks receive it."""
 
-    step: int  #: 1 to `steps`, counted over all scales
-    steps: int  #: the number planned
-    scale: int  #: 1 to `scales`
-    scales: int  #: levels of the pyramid
-    losses: Losses  #: at `image`; reading them waits for the device
+    step: int  #: number of this step, 1 to `steps`, counted over all scales
+    steps: int  #: planned number of steps
+    scale: int  #: number of this scale, 1 to `scales`
+    scales: int  #: number of levels of the pyramid
+    losses: Losses  #: losses of `image`; reading them waits for the device
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
-    finish: Finish = lambda image: image  #: makes `picture` of `image`
+    finish: Finish = lambda image: image  #: function that returns `picture` for `image`
 
     @property
     def picture(self) -> Tensor:
@@ -37,7 +37,7 @@ Callback = Callable[[Iterate], None]
 
 @dataclass(frozen=True)
 class Outcome:
-    """The result of a run."""
+    """An outcome is the result of a run."""
 
     image: Tensor  #: the optimised picture (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
     #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
@@ -45,7 +45,7 @@ class Outcome:
     steps: int  #: number of optimiser steps made
     interrupted: bool = False  #: Ctrl-C or another signal ended the run early
     problem: str | None = None  #: why the run gave up, in one line
-    finish: Finish = lambda image: image  #: makes `picture` of `image`
+    finish: Finish = lambda image: image  #: function that returns `picture` for `image`
 
     @property
     def is_whole(self) -> bool:
@@ -67,7 +67,7 @@ class Outcome:
 
 
 class BestPicture:
-    """The best picture of a scale so far, found without waiting for the device.
+    """`BestPicture` keeps the best picture of a scale so far, without waiting for the device.
 
     The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
     the running mean of pictures; 0 keeps no mean.
@@ -79,7 +79,7 @@ class BestPicture:
         self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
     def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
-        """Compare and average the picture that step number `step`, from 0, began with."""
+        """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
         better = losses.total < self.losses.total
@@ -90,7 +90,7 @@ class BestPicture:
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
         if self.averaging > 0:
-            # The first steps weigh as in a plain mean, so that the start fades soon.
+            # In the first steps this is the mean of all pictures, so that the start fades soon.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
             self.mean = mean

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Level:
-    """The state of the scale at which a run is."""
+    """A level is the state of the scale at which a run is."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     start: Tensor  # (1, 3, h, w), the picture that the scale began with
@@ -36,7 +36,7 @@ class _Level:
 
 
 class Run:
-    """The optimisation of a picture, coarse to fine: iterating over a run makes its steps.
+    """A run optimises a picture, coarse to fine; iterating over it makes its steps.
 
     Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
     equal job continues too, with the same bits on the same machine and number of threads. Between
@@ -52,7 +52,7 @@ class Run:
         self._take(job)
         self.image, self.steps = self.start, 0
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and to come
-        self._index = 0  # of the current scale
+        self._index = 0  # index of the current scale
         self._level: _Level | None = None
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
@@ -122,8 +122,8 @@ class Run:
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
 
-        The scale, or the next larger scale of the new job, begins again with all of its steps.
-        L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
+        The current scale, or the next larger scale of the new job, begins again with all of its
+        steps. L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
         (UserError: settings that cannot work; see `Objective`.)
         """
         if self._turn is None or self._turn[0] != self.steps:
@@ -134,7 +134,7 @@ class Run:
                     self.image, self._momentum = descent.best.picture(), descent.momentum()
             side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
             self._turn = self.steps, side, self.image, self._momentum
-        _, side, self.image, self._momentum = self._turn  # a second job replaces the first
+        _, side, self.image, self._momentum = self._turn  # a second call replaces the first
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
@@ -272,7 +272,7 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     compared = (job.extractor, job.mode, job.criterion, pictures)
     if tile is None:
         return Objective(*compared, job.styles)
-    from styletransfer.objective.tiled import TiledObjective  # rarely needed
+    from styletransfer.objective.tiled import TiledObjective  # tiles are rare
 
     return TiledObjective(*compared, tile, job.styles)
 

@@ -72,9 +72,9 @@ def from_oklab(lab: Tensor) -> Tensor:
 
 
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
-    """Return a mixture, in OKLab, of two pictures (1, 3, H, W), sRGB in [0, 1], of equal size.
+    """Return a mix, in OKLab, of content image and pastiche (1, 3, H, W), sRGB in [0, 1].
 
-    `lightness` and `color` are the pastiche's shares of L and of (a, b), 0 to 1; the rest is the
+    `lightness` and `color` are the pastiche's weights in L and in (a, b), 0 to 1; the rest is the
     content's. If both are 0 or both are 1, the content or the pastiche itself is returned.
     """
     if lightness == color and color in (0.0, 1.0):
@@ -112,7 +112,7 @@ def in_colors(
     """Return the pastiche (1, 3, H, W) in the colours that the key `color` asks for.
 
     The chroma is mixed with that of the content (1, 3, h, w) for color=content_luminance. With
-    `grey`, as all inputs are, the result is grey.
+    `grey` (all pictures of the job are grey), the result is grey.
     """
     if grey:
         return to_grey(pastiche)
@@ -210,7 +210,7 @@ def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:
-    """Return the symmetric A with A start A = end, both (3, 3) with `_LEAST_VARIANCE` added."""
+    """Return symmetric A with A start A = end, covariances (3, 3) plus `_LEAST_VARIANCE`."""
     least = _LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
     return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse

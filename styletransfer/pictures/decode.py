@@ -61,7 +61,7 @@ _QUIET = threading.RLock()  # warning filters and loggers belong to the process,
 
 @dataclass(frozen=True)
 class Stored:
-    """The samples of a picture file or a Pillow image."""
+    """`Stored` are the samples of a picture file or a Pillow image, before conversion to sRGB."""
 
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
@@ -85,7 +85,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
 
 
 def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
-    """Load and convert a picture, with the errors of `_refused`."""
+    """Load a picture and convert it to sRGB; any failure is a UserError about `name`."""
     with _refused(name):
         with _quiet():
             stored = load()
@@ -276,7 +276,7 @@ def _unit(samples: Samples) -> Floats:
 
 
 def _plain(colour: Samples) -> Floats:
-    """Return RGB (H, W, 3) of samples without a profile; each ink absorbs its complement."""
+    """Return RGB (H, W, 3) of samples without a profile; a CMYK ink absorbs its complement."""
     values = _unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])

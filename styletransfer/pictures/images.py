@@ -25,7 +25,7 @@ BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
 
 @dataclass(frozen=True)
 class Picture:
-    """A picture in memory."""
+    """A `Picture` is an image in memory."""
 
     rgb: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], not premultiplied
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque

@@ -22,8 +22,8 @@ MAX_REGIONS = 12  # largest number of regions in a label picture
 # content's and the style's colour of a region, a painted colour and the one that is named, or
 # colours in one picture.
 SAME = 32
-_MIN_SHARE = 1e-4  # smallest share of the visible pixels that have exactly the colour of a region
-# A label picture must have at least the share _FLAT_SHARE of its visible pixels within _FLAT levels
+_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a region's colour
+# In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
 # (of 255) of a region's colour. Drawn labels have at least 0.7; photographs and paintings at most
 # 0.4.
 _FLAT, _FLAT_SHARE = 8, 0.6
@@ -34,7 +34,7 @@ _GREY = 32 / 255
 
 @dataclass(frozen=True)
 class Regions:
-    """The regions of a picture."""
+    """`Regions` hold, for each pixel of a picture, the number of its region."""
 
     labels: Tensor  # (H, W) int64: the number of each pixel's region, or -1 for none
     colors: tuple[Color, ...]  # one colour for each region
@@ -53,7 +53,7 @@ class Regions:
 
     @property
     def shares(self) -> list[float]:
-        """Each region's share of the picture; they sum to 1 if every pixel is in a region."""
+        """The fraction of the picture that each region covers; 1 in all if no pixel is left out."""
         counts = torch.bincount(self.labels.flatten() + 1, minlength=len(self.names) + 1)
         return [count / self.labels.numel() for count in counts[1:].tolist()]
 
@@ -87,7 +87,7 @@ class Regions:
         return changed
 
     def find(self, text: str) -> int:
-        """Return the number of the region that has a colour (UserError: no region has it).
+        """Return the number of the region whose colour is `text` (UserError: there is none).
 
         `text` is a CSS colour or six hexadecimal digits, optionally after "#" or "0x", within 32
         levels of the region's colour.
@@ -106,12 +106,12 @@ class Regions:
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
     def listed(self) -> str:
-        """Return the names with their shares, such as "red (40 %) and blue (60 %)"."""
+        """Return the names and the areas they cover, such as "red (40 %) and blue (60 %)"."""
         *first, last = map(self.described, range(len(self.names)))
         return f"{', '.join(first)} and {last}" if first else last
 
     def described(self, region: int) -> str:
-        """Return a region's name and its share of the picture, such as "red (40 %)"."""
+        """Return a region's name and how much of the picture it covers, such as "red (40 %)"."""
         share = 100.0 * self.shares[region]
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
@@ -222,13 +222,13 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 @cache
 def _css_names() -> dict[str, str]:
     """Return "#rrggbb" -> CSS name; such as cyan, which is later in the alphabet than aqua."""
-    # The colormap itself holds codes or, for names that getrgb was asked for before, tuples.
+    # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return, for each style, a list with the number of its region for each region of the content.
+    """Return, for each style image, the number of its region for each region of the content.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
     lacks. (UserError: no style has a region of the content.)
@@ -245,7 +245,7 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
 
 
 def _partner(color: Color, style: Regions) -> int | None:
-    """Return the number of the region of a style that has a colour, or None."""
+    """Return the number of the region of `style` with about this colour, or None."""
     partner = _nearest(color, style.colors)
     return partner if _distance(color, style.colors[partner]) <= SAME else None
 

@@ -71,7 +71,7 @@ def _check(size: tuple[int, int], degrees: float, name: str) -> None:
 
 
 def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
-    """Rotate (N, C, H, W) counterclockwise, and crop it to `inner_size`."""
+    """Rotate (N, C, H, W) counterclockwise, and crop it to `inner_size`, without empty corners."""
     if degrees % 90 == 0:
         return torch.rot90(image, int(degrees % 360 // 90), (2, 3)).contiguous()
     height, width = image.shape[2:]

@@ -1,1 +1,1 @@
-"""Recorded runs: a job with a folder for its record, checkpoint, metrics and pictures."""
+"""Recorded runs: a run of `train` with its folder, for record, checkpoint, metrics and pictures."""

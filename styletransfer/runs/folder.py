@@ -1,4 +1,4 @@
-"""The folder of a run of `train`: its file names, its record, and functions that read them.
+"""The folder of a run of `train`: its file names, its record run.json, and functions to read both.
 
 Files may be damaged or of another version. Reading such a run raises UserError; a page of many
 runs shows the message in place of the run.
@@ -24,13 +24,13 @@ logger = logging.getLogger(__name__)
 
 RECORD = "run.json"
 PASTICHE = "pastiche.png"
-# Not content.png, which is a likely name of a user's photograph.
+# The content image in the pastiche's size. A user's photograph may well be called content.png.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"
-# File in which a failed job of a sweep gives the reason.
+# File in which a failed job of a sweep writes the error.
 ERROR = "error.txt"
-# Hydra's files: its own settings, and the words of the command line.
+# Files that Hydra writes: its own settings, and the KEY=VALUE words of the command line.
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel and may differ when a run is resumed.
 FREE_KEYS = (
@@ -43,14 +43,14 @@ MOST_STEPS = 2**53
 
 @dataclass(frozen=True)
 class RunFolder:
-    """The contents of a run's `run.json`."""
+    """A RunFolder is what `run.json` says about a run."""
 
-    folder: Path  # of the run
+    folder: Path  # folder of the run, which holds run.json
     status: str  # running, stopped, gave up or finished; a "running" run may have been killed
     settings: dict[str, Any]  # key -> value, such as "optimizer.name"
     output: Path  # path of the pastiche, which may not exist yet
     seconds: float | None  # duration of the optimisation; None before the run has ended
-    steps: int | None = None  # number of steps made; None before then
+    steps: int | None = None  # number of steps made; None before the run has ended
 
     @property
     def pastiche(self) -> Path:
@@ -79,18 +79,15 @@ class RunFolder:
 
 @dataclass(frozen=True)
 class Step:
-    """One line of a run's metrics: step and scale from 1, and name -> weighted loss.
+    """A Step is one line of a run's metrics file."""
 
-    `losses` includes "total" and omits non-finite losses.
-    """
-
-    step: int
-    scale: int
-    losses: Mapping[str, float]
+    step: int  # from 1
+    scale: int  # level of the pyramid, from 1 (the coarsest)
+    losses: Mapping[str, float]  # name, also "total" -> weighted loss; only finite ones
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Return what `write_record` wrote (UserError: the file is missing or damaged)."""
+    """Return the contents of run.json in `folder` (UserError: it is missing or damaged)."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -112,7 +109,7 @@ def read_run(folder: Path) -> RunFolder:
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
 ) -> None:
-    """Write `run.json`, which `RunFolder` describes; if that fails, only warn."""
+    """Write `run.json`, with the fields of RunFolder and the recipe; if that fails, only warn."""
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
@@ -122,7 +119,7 @@ def write_record(
 
 
 def read_steps(folder: Path) -> Iterator[Step]:
-    """Yield the recorded steps; skip damaged lines, as of a killed run."""
+    """Yield the steps in the metrics file of a run; skip damaged lines, as a killed run leaves."""
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
@@ -149,7 +146,7 @@ def recorded(folder: Path, name: str, *keys: str) -> Any:
 
 
 def _is_finite(value: Any) -> bool:
-    """Tell whether a value is a number, finite as a float."""
+    """Return whether a value is a number that is finite as a float."""
     try:
         return isinstance(value, int | float) and math.isfinite(value)
     except OverflowError:

@@ -1,7 +1,7 @@
-"""The recipe that a picture file carries: the command that makes the picture, and its inputs.
+"""Writes into a picture file how the picture was made: the command, and hashes of the inputs.
 
-It is JSON in an XMP packet, which every format can hold. It depends on nothing but the recipe of
-the run, and names files without their folders.
+This text is JSON in an XMP packet (metadata), which every picture format can hold. It depends on
+nothing but the recipe of the run, and names files without their folders.
 """
 
 import html
@@ -27,7 +27,7 @@ from styletransfer.settings.values import command, override, with_values
 
 logger = logging.getLogger(__name__)
 
-# Largest size of a packet in bytes; a JPEG file has room for 65502.
+# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
 LONGEST = 60_000
 # IPTC's term for media that were changed by a trained network.
 SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
@@ -38,7 +38,7 @@ PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
  xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
  styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
 <?xpacket end="r"?>"""
-# The recipe in a packet: an attribute, or an element, to which other programs may change it.
+# Pattern of the recipe in an XMP packet: an attribute, which other programs may turn to an element.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 
@@ -59,7 +59,7 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     if "steered" in recipe:
         carried["steered"] = "settings changed during the run; the command has the last ones"
     carried["digital source type"] = SOURCE
-    # Not quote=True: Exiv2 reads its reference for ' as a space.
+    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
     text = html.escape(json.dumps(carried), quote=False).replace('"', "&quot;")
     packet = PACKET.format(SOURCE, text).encode()
     if len(packet) > LONGEST:
@@ -69,10 +69,10 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 
 
 def lines_of(path: Path) -> list[str]:
-    """Return the recipe that a picture carries, a line "key: text" for each key, safe to print.
+    """Return the recipe in a picture file, a line "key: text" for each key, safe to print.
 
-    It is text from whoever wrote the file: unprintable characters are removed, and the command is
-    quoted anew, as one of `styletransfer`. (UserError: no picture, or no recipe that can be read.)
+    The file may come from anybody: unprintable characters are removed, and the command is quoted
+    again for a shell. (UserError: `path` is no picture, or holds no recipe that can be read.)
     """
     packet = xmp_packet(path)[:LONGEST].decode(errors="replace")
     try:
@@ -88,7 +88,7 @@ def lines_of(path: Path) -> list[str]:
 
 @cache
 def _defaults(name: str) -> dict[str, Any]:
-    """Return key -> value of a command without arguments."""
+    """Return key -> default value of the command `name`."""
     given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
     values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
     schema = schema_of(name)()
@@ -96,7 +96,7 @@ def _defaults(name: str) -> dict[str, Any]:
 
 
 def _without_folder(value: Any) -> Any:
-    """Return one or more paths as names of files; a bundled picture as `content/NAME`."""
+    """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
     if isinstance(value, list):
         return [_without_folder(path) for path in value]
     bundled = f"{os.path.realpath(ASSETS)}{os.sep}"

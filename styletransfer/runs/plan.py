@@ -1,4 +1,4 @@
-"""The plan of a run: its scales, with estimates of their memory."""
+"""Describes what a run would do: its scales, with estimates of their memory."""
 
 from styletransfer.job.job import Job
 from styletransfer.job.memory import plan_memory

@@ -1,12 +1,12 @@
-"""The recipe of a result: its settings, the hashes of its input files, and the versions.
+"""Recipes: a recipe holds what a picture or a film depends on.
 
-A recipe is stored beside the result (`run.json`, `film.json`) and in every checkpoint. Resuming,
-as with `resume=FOLDER` or `resume=auto`, compares the stored recipe with the new one.
+These are the settings, the hashes of input files, and versions. It is stored beside the result
+(`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
 """
 
 import logging
 import os
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Mapping
 from dataclasses import is_dataclass, replace
 from operator import attrgetter
 from pathlib import Path
@@ -18,12 +18,15 @@ from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import files_at
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
-from styletransfer.settings import TrainConfig, each
+from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import with_values
+from styletransfer.settings.values import Config, with_values
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
+
+# Keys that cannot change during a run; neither can those that TrainConfig adds to its base class.
+FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 Recipe = dict[str, Any]
 
@@ -31,8 +34,8 @@ Recipe = dict[str, Any]
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     """Return the recipe of a result as plain values (UserError: a file cannot be read).
 
-    `config` is the config of any command. Keys in `free` do not change the result, so their files
-    are not read. `facts`, such as device="cpu", change at most the last bits of the result.
+    `config` holds the settings of any command. Keys in `free` do not change the result, so their
+    files are not read. `facts`, such as device="cpu", change only the last bits of the result.
     """
     values = settings(config, free)
     return {
@@ -59,7 +62,7 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Check that two results of `settings` agree outside `free` (UserError: names the key)."""
+    """Raise UserError, with the key, if two results of `settings` differ in a key not in `free`."""
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -129,11 +132,11 @@ def _hashes(
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
-    """Return the settings of the run in `folder`, with `resume=auto`.
+    """Return the settings of the run in `folder`, to resume it.
 
-    `config` is the command line's config, and `typed` are the keys and groups given there; those in
-    FREE_KEYS are copied from `config`. (UserError: `folder` is no run's folder, or another key is
-    given.)
+    `config` holds the settings of the command line, and `typed` the keys that were typed there;
+    those in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another key
+    was typed.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
@@ -152,9 +155,27 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the pastiche of a run finished in `folder`, or None (UserError: other settings)."""
+    """Return the path of a finished run's pastiche, or None if `folder` holds no finished run.
+
+    (UserError: that run has other settings.)
+    """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None
     run = read_run(folder)
     check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
     return run.output if run.status == "finished" and run.output.exists() else None
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
+    check_can_change(values)
+    return with_values(config, values)
+
+
+def check_can_change(asked: Iterable[str]) -> None:
+    """Check that all `asked` keys may change during a run (UserError: one may not)."""
+    of_a_picture = dict(keys(StyleTransferConfig))
+    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
+    for key in asked:
+        if key in only_once.union(FIXED):
+            raise UserError(f"{key} cannot change during a run; start another one")

@@ -1,4 +1,4 @@
-"""A recorded run: writing its folder, resuming from its checkpoint, changing its settings."""
+"""Recorded runs: writes a run's folder, resumes from its checkpoint, changes its settings."""
 
 import logging
 import time
@@ -15,7 +15,6 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.runs.changes import changed
 from styletransfer.runs.folder import (
     CHECKPOINT,
     CONTENT,
@@ -25,7 +24,7 @@ from styletransfer.runs.folder import (
     write_record,
 )
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, check_recipe, recipe
+from styletransfer.runs.recipe import Recipe, changed, check_recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
@@ -40,7 +39,7 @@ def describe(config: TrainConfig, job: Job) -> Recipe:
 
 
 class Guide(Protocol):
-    """An observer that may steer a run; the run waits until each method returns."""
+    """A Guide observes a run and may change its settings; the run waits for each method."""
 
     def step(self, work: "RecordedRun", iterate: Iterate) -> None:
         """Observe a completed step; raise KeyboardInterrupt to end the run early."""
@@ -50,16 +49,16 @@ class Guide(Protocol):
 
 
 class RecordedRun:
-    """A run with its folder; if `config.resume` is "auto", the folder's checkpoint is resumed.
+    """A RecordedRun is a run that writes a folder; config.resume="auto" resumes from the folder.
 
-    Use as a context manager around the steps; its exit closes the metrics and the progress bar.
+    Use it as a context manager around the steps; its exit closes the metrics and the progress bar.
 
     Args:
         config: the settings.
         job: the job of `config`.
         folder: folder of the run for metrics, snapshots, the checkpoint and `run.json`.
         picture: path of the pastiche.
-        guide: an observer that may steer the run, or None.
+        guide: an observer that may change settings during the run, or None.
 
     Raises:
         UserError: the checkpoint is damaged or belongs to another run.
@@ -72,8 +71,8 @@ class RecordedRun:
         self.folder, self.picture, self.guide = folder, picture, guide
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
-        self.before = 0.0  # seconds up to the checkpoint, less guide time since then
-        self.written = picture  # path of the pastiche on disk
+        self.before = 0.0  # seconds up to the checkpoint, less those of the guide since then
+        self.written = picture  # path to which the pastiche was written
         self.problem: str | None = None  # one line if `written` is not `picture`
         if config.resume == "auto" and self.checkpoint.exists():
             self._load()
@@ -96,30 +95,30 @@ class RecordedRun:
         self._open.close()
 
     def finish(self, outcome: Outcome) -> None:
-        """Write the outcome of the run, and call the guide at the end of a whole run."""
-        self.written, self.problem = self._leave(outcome)  # before the guide, which may fail
+        """Write the pictures and the record; then call the guide if the run made all its steps."""
+        self.written, self.problem = self._leave(outcome)  # before the guide, which may raise
         if self.guide is not None and outcome.is_whole:
             with suppress(KeyboardInterrupt):
                 self.guide.end(self)
 
     def steer(self, values: dict[str, Any]) -> None:
-        """Continue from the best picture so far with other settings, and record them.
+        """Continue from the best picture so far with new settings, key -> value, and record them.
 
-        UserError: bad `values`; the run is unchanged.
+        (UserError: a value is wrong; the run is unchanged.)
         """
         config = changed(self.config, values)
         job = prepare(config, like=self.job)
         recipe_now = describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.job, self.recipe = config, job, recipe_now
-        # A checkpoint must not have other settings than run.json, also if the process is killed.
+        # First, so that a killed process leaves no old checkpoint beside run.json of new settings.
         self.checkpoint.remove()
         write_record(self.folder, self.recipe, "running", self.picture)
         if self.checkpoint.every:
             self._save()
 
     def _after_step(self, iterate: Iterate) -> None:
-        """Save a checkpoint, call the guide and stop, each if due."""
+        """Save a checkpoint if one is due, call the guide, and stop at step `stop_after`."""
         if self.checkpoint.is_due():
             self._save()
         if self.guide is not None:
@@ -130,7 +129,7 @@ class RecordedRun:
 
     @contextmanager
     def _clock_stopped(self) -> Iterator[None]:
-        """Exclude the body, a call of the guide, from the run's seconds."""
+        """Exclude the time of the `with` block, a call of the guide, from the run's seconds."""
         start = time.perf_counter()
         try:
             yield
@@ -141,7 +140,7 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
-            self.recipe = saved["description"] | self.recipe  # it may have been steered
+            self.recipe = saved["description"] | self.recipe  # keeps "steered" of the checkpoint
             self.run = Run(self.job)
             self.run.load_state_dict(saved["run"])
             self.before = saved["seconds"]
@@ -164,7 +163,7 @@ class RecordedRun:
         return round(self.before + time.perf_counter() - self.start_time, 1)
 
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
-        """Write pictures, record and, if stopped, a checkpoint; return (path, problem)."""
+        """Write pictures, record and, if stopped, a checkpoint; return (path, problem or None)."""
         seconds = self._seconds()
         pastiche = result.picture
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
@@ -180,7 +179,7 @@ class RecordedRun:
             status = "gave up"
         known = {"seconds": seconds, "steps": result.steps}
         write_record(self.folder, self.recipe, status, picture, **known)
-        if status == "finished":  # last: a kill before run.json is written must lose nothing
+        if status == "finished":  # last, so that a kill before run.json is written loses nothing
             self.checkpoint.remove()
         return picture, problem
 
@@ -188,9 +187,9 @@ class RecordedRun:
 def _write_picture(
     path: Path, folder: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
 ) -> tuple[Path, str | None]:
-    """Write the pastiche to `path`, else into `folder`.
+    """Write the pastiche to `path` or, if that fails, into `folder`.
 
-    Return its path, and one line of text if that is not `path` (UserError: both failed).
+    Return its path, and one line that says why if it is not `path` (UserError: both failed).
     """
     try:
         images.write(path, image, alpha, xmp=xmp)

@@ -1,4 +1,4 @@
-"""Callbacks that watch a run: a progress bar, snapshots, metrics. Each receives an Iterate."""
+"""Callbacks of a run: progress bar, saved pictures, metrics. Each is called after every step."""
 
 import logging
 import os
@@ -18,15 +18,15 @@ from styletransfer.system.files import keep_lines, to_json
 
 logger = logging.getLogger(__name__)
 
-# Steps per fetch of losses; each fetch waits for the device.
+# Number of steps whose losses are read from the device at a time; each reading waits for it.
 METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A tqdm bar on standard error with loss, scale and time left. Use as a context manager.
+    """A ProgressBar is a tqdm bar on standard error with loss, scale and time left.
 
-    The bar starts at `done` steps, those made before. No bar is drawn if standard error is closed
-    or TQDM_DISABLE is in the environment.
+    Use it as a context manager. It starts at the `done` steps that a resumed run made before. No
+    bar is drawn if standard error is closed or TQDM_DISABLE is in the environment.
     """
 
     def __init__(self, done: int = 0) -> None:
@@ -43,7 +43,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Advance by one step; read the loss only for a redraw, as reading waits."""
+        """Advance by a step; read the loss only when the bar is drawn: reading waits for a GPU."""
         self.bar.total = iterate.steps
         if self.bar.update(1):
             height, width = iterate.image.shape[2:]
@@ -52,7 +52,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class _Forgiving:
-    """A text file whose `write` and `flush` ignore errors, after which tqdm would keep its lock."""
+    """_Forgiving ignores errors of a text file, after which tqdm would not release its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -70,9 +70,9 @@ class _Forgiving:
 
 
 class StepPictures:
-    """Save the picture of each `every`-th step in `folder`, such as `step_00010.png`.
+    """StepPictures saves the picture of each `every`-th step in `folder`, as `step_00010.png`.
 
-    With `every=0` none is saved. After a failure, warn and save no more.
+    With `every=0` none is saved. After a failure, it warns and saves no more.
     """
 
     def __init__(self, folder: Path, every: int) -> None:
@@ -90,16 +90,16 @@ class StepPictures:
 
 
 class Metrics(AbstractContextManager["Metrics"]):
-    """Write one JSON line per step: step, scale, width, height and every loss, null if not finite.
+    """Metrics writes a JSON line per step: step, scale, width, height, and losses (null: infinite).
 
-    Use as a context manager; its exit writes the lines still in memory. If writing fails, as on a
-    full disk, the run continues after one warning. An existing `.jsonl` file keeps only the lines
-    of its first `done` steps.
+    Use it as a context manager; its exit writes the lines still in memory. If writing fails, as on
+    a full disk, the run continues after one warning. An existing file keeps only the lines of its
+    first `done` steps.
     """
 
     def __init__(self, path: Path, done: int = 0) -> None:
         self.path = path
-        # Lines not yet written. Iterates are not kept: their pictures are large.
+        # Step numbers and losses of lines not yet written.
         self.waiting: list[tuple[dict[str, int], Losses]] = []
         self._failed = False
         with self._giving_up():
@@ -119,7 +119,7 @@ class Metrics(AbstractContextManager["Metrics"]):
             self.flush()
 
     def flush(self) -> None:
-        """Write all lines in memory, as before a checkpoint, which needs them on disk."""
+        """Write all lines in memory, also before a checkpoint, whose steps need their lines."""
         lines, self.waiting = self.waiting, []
         if self._failed:
             return
@@ -136,7 +136,7 @@ class Metrics(AbstractContextManager["Metrics"]):
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Turn a write error into a warning, and write no more."""
+        """Turn an error of writing in the `with` block into a warning, and write no more."""
         try:
             yield
         except (OSError, UserError) as error:

@@ -1,6 +1,6 @@
-"""Every setting: its unit, its default, and where the default comes from.
+"""Every setting of every command: its unit, its default, and where the default comes from.
 
-These dataclasses are the schema of the files under `configs/`: a misspelt key or a value of the
+These dataclasses are the schemas of the files under `configs/`: a misspelt key or a value of the
 wrong type is an error before anything runs.
 """
 

@@ -1,4 +1,4 @@
-"""The list of commands: one entry for each, with its summary and its schema."""
+"""The list of commands: for each, a summary, and the dataclass of its settings (its schema)."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,13 +21,13 @@ CONFIGS = resource("configs")
 
 @dataclass(frozen=True)
 class Command:
-    """The description of a command, which is available before its code is imported."""
+    """A Command describes a command without importing its code."""
 
     summary: str  # one line for `--help`
-    # Schema of its config file NAME.yaml; None for a command that parses its own arguments.
+    # Dataclass of the settings in NAME.yaml; None for a command that parses its own arguments.
     schema: type[Any] | None = None
-    folder: Path = CONFIGS  # folder of its config file
-    shared: bool = False  # whether several processes of torchrun can share its work
+    folder: Path = CONFIGS  # folder that holds NAME.yaml
+    shared: bool = False  # whether several processes of torchrun can share the command's work
 
 
 # Name -> description of `styletransfer NAME`. The name also locates the command's code.
@@ -41,16 +41,16 @@ COMMANDS = {
     "gradcheck": Command("Check every hand-written backward against measured slopes."),
     "info": Command("Print how a picture was made.", InfoConfig),
     "mix": Command("Mix a finished pastiche with its content.", MixConfig),
-    "studio": Command("Paint on a page of this machine, and steer while it dries.", StudioConfig),
+    "studio": Command("Paint on a page, and change settings meanwhile.", StudioConfig),
     "train": Command("Paint one picture in the style of another.", TrainConfig),
     "train_network": Command(
         "Train a network that paints in one pass.", TrainNetworkConfig, shared=True
     ),
 }
-# Name of a file under configs/ -> its schema.
+# Name of a command, and of its file configs/NAME.yaml -> the dataclass of the command's settings.
 SCHEMAS = {name: known.schema for name, known in COMMANDS.items() if known.schema is not None}
-# Name -> description of a tool that runs like a command. A tool is outside of the package, and adds
-# itself here when it is imported.
+# Name -> description of a maintainer's tool, which runs like a command. Tools lie outside of the
+# package, in tools/; each adds itself here when it is imported.
 TOOLS: dict[str, Command] = {}
 
 
@@ -60,7 +60,7 @@ def command(name: str) -> Command:
 
 
 def schema_of(name: str) -> type[Any]:
-    """Return the schema of NAME.yaml."""
+    """Return the dataclass of the settings in NAME.yaml, for a command or a tool `name`."""
     schema = command(name).schema
     assert schema is not None, f"{name} has no config file"
     return schema

@@ -1,4 +1,4 @@
-"""Composing a config, and turning one into typed settings."""
+"""Composes a command's config with Hydra, and turns it into an instance of its dataclass."""
 
 import os
 import threading
@@ -22,7 +22,7 @@ from styletransfer.settings.paths import absent, names, new_folder, resumed
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
-# Hydra's state belongs to the process, not to a thread.
+# Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
 
 
@@ -33,10 +33,10 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config of NAME.yaml with overrides, equal to the config of the command.
+    """Return the config that the command `name` has with the KEY=VALUE words `overrides`.
 
     If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
-    under the key `hydra`; `config_dir` is a folder with more files, as in `--config-dir`.
+    under the key `hydra`; `config_dir` is a folder of further presets, as in `--config-dir`.
     (UserError: an unknown key, a value of the wrong type, or a file that cannot be read.)
     """
     with _own_hydra():
@@ -65,7 +65,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
 
 @contextmanager
 def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
-    """Set up and yield the process's Hydra for NAME.yaml; `claimed`: see `register_resolvers`."""
+    """Set up and yield Hydra for NAME.yaml; `claimed` receives the folders that the run makes."""
     # A config file may extend another file of the same schema.
     same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
     for known in {name, *same}:
@@ -77,7 +77,7 @@ def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
 
 
 def search_path(name: str, config_dir: str | None) -> list[str]:
-    """Return [hydra.searchpath=...] for presets in `config_dir`, or [] (UserError: no folder)."""
+    """Return [hydra.searchpath=...], so that Hydra finds presets in `config_dir` (or UserError)."""
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):
@@ -90,15 +90,15 @@ def search_path(name: str, config_dir: str | None) -> list[str]:
 
 
 def register_resolvers(claimed: list[Path] | None = None) -> None:
-    """Register the resolvers of config files.
+    """Register the functions (OmegaConf's resolvers) that config files call as ${NAME:ARGUMENTS}.
 
     ${either:CONDITION,A,B}: A if the condition is true, otherwise B.
     ${asset:NAME}: the path of a picture that comes with the package.
     ${new_folder:PATH,INSTEAD}: INSTEAD if it is not empty; otherwise the first of PATH, PATH-2,
     PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
-    ${kept_folder:PATH}: PATH.
-    ${resumed:${resume}}, ${names:PATHS}: see `resumed` and `names`.
-    ${nowhere:}: the null device.
+    ${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
+    ${resumed:${resume}}: the folder of the run to resume, or ""; ${names:PATHS}: names without
+    folder and extension, joined by "+". ${nowhere:}: the null device.
 
     `claimed` receives the folders that the run makes. If `claimed` is None, the config is only
     shown, and no folder is made.
@@ -133,7 +133,7 @@ register_resolvers()  # a launcher's process imports this module before Hydra co
 
 @contextmanager
 def _own_hydra() -> Iterator[None]:
-    """Reserve the process's only Hydra for the `with` block, then restore the caller's state."""
+    """Reserve Hydra's global state for the `with` block, then restore the caller's state."""
     with _ONE_AT_A_TIME:
         before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
         repo = dict(ConfigStore.instance().repo)

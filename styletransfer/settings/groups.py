@@ -8,11 +8,10 @@ from styletransfer.resources import resource
 T = TypeVar("T")
 
 ASSETS = resource("assets")
-# OmegaConf's mark for a value that the user has to give.
+# OmegaConf's mark for a key without a default, whose value the user has to give.
 MISSING: Any = "???"
 
-# Field metadata of a key that holds one value or a list of values (see `each`): of numbers, and of
-# paths or names.
+# Field metadata of a key that takes one value or a list of values: numbers, or paths.
 NUMBERS = {"each": float}
 PATHS = {"each": str, "path": True}
 
@@ -24,10 +23,10 @@ def choice(*words: str) -> str:
 
 
 def number(default: T, interval: str, *, several: bool = False) -> T:
-    """Declare a key for a number or a list of numbers, each in an interval such as "[0, 1)".
+    """Declare a key for a number, or for a list of numbers, in an interval such as "[0, 1)".
 
-    A limit beside a square bracket belongs to the interval, a limit beside a round bracket does
-    not. With `several`, the key takes one number or a list of numbers.
+    A limit beside a square bracket is allowed, a limit beside a round bracket is not. With
+    `several`, the key takes one number or a list of numbers.
     """
     metadata = {"interval": interval} | (NUMBERS if several else {})
     if isinstance(default, list):
@@ -45,12 +44,12 @@ def path(
     written: bool = False,
     words: tuple[str, ...] = (),
 ) -> T:
-    """Declare a key whose value is a path, which the command line takes without Hydra's quoting.
+    """Declare a key whose value is a path, which needs no quotes for Hydra on the command line.
 
     Args:
         default: the key's default.
         positional: the path may be given without its key.
-        swept: a folder or a pattern starts one job for each of its pictures.
+        swept: the name of a folder starts one job for each picture in the folder.
         written: the file is an output, not an input.
         words: values with a special meaning, which are never read as paths.
     """
@@ -60,7 +59,7 @@ def path(
 
 
 def each(value: Any) -> list[Any]:
-    """Return the value or the values of a key as a list, which is empty for None."""
+    """Return the value or values of a key as a new list, which is empty for None."""
     if value is None:
         return []
     return list(value) if isinstance(value, list | tuple) else [value]
@@ -69,18 +68,19 @@ def each(value: Any) -> list[Any]:
 # Layers at which Gatys et al. 2016 compare styles, and the layer at which they compare contents.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
-# Layers of the match losses: from the grain of the paint to shapes.
+# Layers of the match losses, which draw each position of the pastiche towards the most similar
+# position of the style. Shallow layers see the texture of the paint, deep layers see shapes.
 MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
-# Style layer -> factor on its loss; the factor of other layers is 1. The receptive field of relu5_1
-# is 156 pixels wide, which holds whole objects of the style. With the factor 1, such objects
-# replace small faces in the pastiche (docs/looks.md).
+# Style layer -> factor on its style loss; the factor of all other layers is 1. The receptive field
+# of relu5_1 is 156 pixels wide, which holds whole objects of the style image. With the factor 1,
+# such objects replace small faces in the pastiche (docs/looks.md).
 STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
 
 @dataclass
 class FeaturesConfig:
-    """The network under which pictures are compared."""
+    """These are the settings of the frozen network whose features the losses compare."""
 
     name: str = choice("bundled", "vgg19", "vgg16")
     """bundled (ships with the project), vgg19 or vgg16."""
@@ -98,7 +98,7 @@ class FeaturesConfig:
 
 @dataclass
 class LossModeConfig:
-    """The way in which losses are computed and differentiated."""
+    """This setting chooses how losses are computed and differentiated."""
 
     name: str = choice("autograd_function", "fake_backward", "loss_attribute", "tensor_hook")
     """fake_backward, loss_attribute, autograd_function or tensor_hook."""
@@ -106,19 +106,19 @@ class LossModeConfig:
 
 @dataclass
 class ObjectiveConfig:
-    """The objective: weighted losses on named layers."""
+    """These are the settings of the objective, the weighted sum of losses at named layers."""
 
     content_weight: float = number(0.25, "[0, inf)")
     """Linear weight of the content losses."""
     style_weight: float = number(1.0, "[0, inf)")
     """Linear weight of the style losses."""
     match_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the content losses whose targets are the style's features that are nearest
-    to the content's, position by position (Kolkin et al. 2022); 0 turns them off."""
+    """Linear weight of the match losses. Their target at each position is the style's feature that
+    is most similar to the content's (Kolkin et al. 2022); 0 turns them off."""
     match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
-    """Share of the current pastiche in the picture whose nearest style features are searched, at
+    """Share of the pastiche so far in the picture for which similar style features are searched, at
     every scale but the first; from 0 (the content alone) to 1."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
@@ -146,7 +146,7 @@ class ObjectiveConfig:
 
 @dataclass
 class OptimizerConfig:
-    """The optimiser that changes the pixels."""
+    """These are the settings of the optimiser that changes the pixels."""
 
     name: str = choice("lbfgs", "adam")
     """lbfgs, or adam (torch.optim.Adam)."""
@@ -156,7 +156,7 @@ class OptimizerConfig:
     history: int = number(20, "[1, inf)")
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
     preconditioner: float = number(1.0, "[0, inf)")
-    """L-BFGS: exponent of the gains that balance the scales of its coordinates, see
+    """L-BFGS: exponent of the factors that make steps of coarse and fine detail alike in size, see
     `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers."""
     plateau: float = number(0.001, "[0, 1)")
     """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for

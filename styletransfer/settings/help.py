@@ -29,7 +29,7 @@ of that name, content/coffee.jpg and the like are the pictures that come with th
 def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None = None) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
-    The values are those of the config with `overrides` (UserError: it cannot be composed).
+    The values are those with the KEY=VALUE words `overrides` (UserError: a word is wrong).
     """
     schema, described, texts = schema_of(name), command(name), meanings(schema_of(name))
     config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
@@ -54,7 +54,7 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
 
 
 def _row(key: str, value: object, text: str) -> list[str]:
-    """Return the lines of a key: KEY=VALUE, and on the right the first sentence of its meaning."""
+    """Return the lines for a key: KEY=VALUE, and on the right the first sentence of `text`."""
     left = textwrap.shorten(f"{key}={_written(value)}", WIDTH, placeholder="...")
     sentence = re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
     right = textwrap.wrap(sentence, WIDTH - COLUMN)
@@ -64,7 +64,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as on the command line; a bundled picture without the path of its folder."""
+    """Return a value as on the command line; a bundled picture without the path of assets/."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

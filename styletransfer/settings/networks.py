@@ -18,7 +18,7 @@ from styletransfer.settings.groups import (
 
 @dataclass
 class TrainNetworkConfig:
-    """`scripts/train_network.py`: a network that paints in one pass."""
+    """These are the settings of `scripts/train_network.py`, which trains a style network."""
 
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
@@ -62,12 +62,12 @@ class TrainNetworkConfig:
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))
-    """As for train. Default: a larger content weight, because a network learns the content last."""
+    """The losses, as for train. Default: a larger content weight, as a network learns it last."""
 
 
 @dataclass
 class ApplyConfig:
-    """`scripts/apply.py`: paint pictures and films with a style network."""
+    """These are the settings of `scripts/apply.py`, which paints with a style network."""
 
     network: str = path("auto", words=("auto",))
     """A file that train_network has written, or a network that ships: oil; painters, which knows
@@ -108,7 +108,7 @@ class ApplyConfig:
 
 @dataclass
 class ExportConfig:
-    """`scripts/export.py`: write a style network for use by other programs."""
+    """These are the settings of `scripts/export.py`, which converts a style network."""
 
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""

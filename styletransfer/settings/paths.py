@@ -1,4 +1,4 @@
-"""Names of files and folders: those that people give, and those that runs make."""
+"""Names of files and folders: those that users give, and those that runs make."""
 
 import os
 from pathlib import Path
@@ -9,7 +9,7 @@ from styletransfer.settings import ASSETS
 
 
 def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
-    """Return a file name with `~` expanded, or the path of the bundled picture of that name.
+    """Return a file name with `~` expanded, or the path of the bundled picture that it names.
 
     The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
     file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
@@ -36,15 +36,15 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 
 
 def names(paths: Any) -> str:
-    """Return the names of one or more files without folder and extension, joined by "+"."""
+    """Return the names of one or several files, without folder and extension, joined by "+"."""
     listed = [paths] if isinstance(paths, str) else paths or []
     return "+".join(Path(str(path)).stem for path in listed) or "none"
 
 
 def resumed(resume: str | None) -> str:
-    """Return the folder that `resume=` names, "." if that folder holds no run, or "".
+    """Return the folder that the setting `resume` names, or "." if that folder holds no run.
 
-    The result is "" for None and "auto", and means that the run begins in its own folder.
+    The result is "" for None and "auto": the run then uses its own folder.
     """
     if resume in (None, "auto"):
         return ""
@@ -53,13 +53,13 @@ def resumed(resume: str | None) -> str:
 
 
 def absent(path: Path) -> list[Path]:
-    """Return those of a path and its parents that do not exist, the path first, all absolute."""
+    """Return `path` and its parent folders as far as they do not exist, absolute, path first."""
     full = path.absolute()  # a job may change the working directory
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 
 def new_folder(path: str) -> str:
-    """Make and return a new folder: `path`, or `path-2` and so on (OSError: it cannot be made)."""
+    """Make a new folder, `path`, or if that exists `path-2` and so on; return it (or OSError)."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Settings of the commands that paint by optimisation, and of those that use their runs."""
+"""Settings of the commands that paint by optimisation, and of those that read finished runs."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -19,8 +19,8 @@ from styletransfer.settings.groups import (
 
 @dataclass
 class StyleTransferConfig:
-    """One pastiche. The defaults are those of experiment=classic; the ones of `train` are in
-    configs/train.yaml.
+    """These are the settings of one pastiche. The defaults are those of experiment=classic; `train`
+    has other defaults, in configs/train.yaml.
     """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
@@ -83,7 +83,7 @@ class StyleTransferConfig:
 
 @dataclass
 class TrainConfig(StyleTransferConfig):
-    """`scripts/train.py`."""
+    """These are the settings of `scripts/train.py`: those of one pastiche, and those of its run."""
 
     recipe: bool = True
     """Write into the picture file how it was made: the command, with names of files but no folders,
@@ -96,15 +96,15 @@ class TrainConfig(StyleTransferConfig):
     """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
     resume=FOLDER continues the run."""
     resume: str | None = path(None)
-    """A run folder, to go on there with that run's own settings; or auto, to go on if this run's
-    own folder, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
+    """Folder of a run to continue with the settings of that run; or auto, to continue if the folder
+    of this run, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory, and write nothing."""
 
 
 @dataclass
 class CompareConfig(StyleTransferConfig):
-    """`scripts/compare.py`."""
+    """These are the settings of `scripts/compare.py`, which runs one job under every loss mode."""
 
     output: str | None = path(None, written=True)
     """Path of a copy of comparison.png; the extension chooses the format. Default: no copy."""
@@ -116,7 +116,7 @@ class CompareConfig(StyleTransferConfig):
 
 @dataclass
 class FilmConfig(StyleTransferConfig):
-    """`scripts/film.py`: a film, painted frame by frame. Masks and label pictures do not move."""
+    """These are the settings of `scripts/film.py`, which paints a film by optimisation."""
 
     content: str = path(MISSING)
     """Path of the film, in any container that FFmpeg reads."""
@@ -134,23 +134,23 @@ class FilmConfig(StyleTransferConfig):
 
 @dataclass
 class MixConfig:
-    """`scripts/mix.py`: shares of a run's pastiche; the rest is its content."""
+    """These are the settings of `scripts/mix.py`, which mixes a pastiche with its content image."""
 
     run: str | None = path(None, positional=True)
     """The folder of a run of `train`; may be given without run=."""
     strength: float = number(0.5, "[0, 1]")
     """Share of the pastiche in the mixture, from 0 (the content) to 1 (the pastiche)."""
     lightness_strength: float | None = number(None, "[0, 1]")
-    """Share of the pastiche's lightness, from 0 to 1; null for the value of strength."""
+    """The same for the lightness alone, from 0 to 1; null for the value of strength."""
     color_strength: float | None = number(None, "[0, 1]")
-    """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
+    """The same for the colours alone, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
     """Path of the mixture; the extension chooses the format. Default: in the run folder."""
 
 
 @dataclass
 class InfoConfig:
-    """`scripts/info.py`: how a picture was made."""
+    """These are the settings of `scripts/info.py`, which prints how a picture was made."""
 
     picture: str = path(MISSING, positional=True)
     """Path of a pastiche; may be given without picture=."""
@@ -158,7 +158,7 @@ class InfoConfig:
 
 @dataclass
 class GalleryConfig:
-    """`scripts/gallery.py`: the runs to show."""
+    """These are the settings of `scripts/gallery.py`, which shows runs side by side on a page."""
 
     folders: Any = field(default=None, metadata=PATHS | {"positional": True})
     """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
@@ -169,7 +169,7 @@ class GalleryConfig:
 
 @dataclass
 class StudioConfig:
-    """`scripts/studio.py`: a page on this machine."""
+    """These are the settings of `scripts/studio.py`, which serves a page to paint on."""
 
     port: int = number(0, "[0, 65535]")
     """Port of the page on 127.0.0.1; 0 for any free port."""
@@ -177,4 +177,4 @@ class StudioConfig:
     """Open the page in the browser."""
     share: bool = False
     """Also serve the page in the private networks of this machine, for example to a phone, and
-    print its address as a QR code. Anyone with it may do what you may; nothing is encrypted."""
+    print its address as a QR code. Anyone who has it can do what you can; nothing is encrypted."""

@@ -1,4 +1,4 @@
-"""The keys that a schema holds, and what settings are refused for, in one line."""
+"""Reads the keys of settings dataclasses (schemas); checks values; explains errors in one line."""
 
 import difflib
 import inspect
@@ -22,10 +22,10 @@ from styletransfer.settings import each
 from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.paths import expanded
 
-# Groups of presets: GROUP=NAME chooses the file configs/GROUP/NAME.yaml.
+# Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
 LARGEST = 2**63 - 1  # largest integer that a tensor holds
-# Type of a list -> its name in error messages.
+# Type of a key that holds a list -> how error messages call it.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
@@ -36,7 +36,7 @@ LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Yield every key of a dataclass of dataclasses, such as objective.style_weight."""
+    """Yield (key, field) of a dataclass and the dataclasses in it: objective.style_weight etc."""
     for field in fields(schema):
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -44,7 +44,7 @@ def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]
 
 
 def keys_marked(schema: type[Any], mark: str) -> tuple[str, ...]:
-    """Return the keys that are declared with `mark`: "path", "each", "swept" or "positional"."""
+    """Return the keys whose declaration has `mark`: "path", "each", "swept" or "positional"."""
     return tuple(key for key, field in keys(schema) if field.metadata.get(mark))
 
 
@@ -54,13 +54,13 @@ def path_keys(schema: type[Any]) -> tuple[str, ...]:
 
 
 def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
-    """Return the files and folders in the value of a key, without words that are no paths."""
+    """Return the files and folders in a key's value, without special words such as "auto"."""
     words = dict(keys(schema))[key].metadata.get("choices", ())
     return [name for name in each(value) if isinstance(name, str) and name not in words]
 
 
 def mapping_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys that take a mapping whose own keys the user chooses."""
+    """Return the keys whose value is a mapping with names from the user, as `region_styles`."""
     return tuple(key for key, field in keys(schema) if get_origin(field.type) is dict)
 
 
@@ -74,13 +74,13 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 
 
 def choices(group: str, *folders: str | Path) -> list[str]:
-    """Return the names that a group offers: its files under configs/ and under `folders`."""
+    """Return the names of the presets in a group: its files under configs/ and `folders`."""
     files = (file for folder in (CONFIGS, *folders) for file in Path(folder, group).glob("*.yaml"))
     return sorted({file.stem for file in files})
 
 
 def check_choice(group: str, name: Any) -> None:
-    """Check that a group offers a name (UserError, with all names: the group does not)."""
+    """Raise UserError, with the names of all presets in the group, if it has no preset `name`."""
     if name not in choices(group):
         raise UserError(f"unknown {group} {name!r}; there are {', '.join(choices(group))}")
 
@@ -92,7 +92,7 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
 
 
 def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> the text below its declaration."""
+    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
         source = inspect.getsource(base)
@@ -107,7 +107,7 @@ def meanings(schema: type[Any]) -> dict[str, str]:
 
 
 def check(settings: Any, prefix: str = "") -> None:
-    """Expand file names in place, and check all values (UserError: a value is not allowed)."""
+    """Expand file names in `settings`, and check all values (UserError: one is not allowed)."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
         words, interval = field.metadata.get("choices"), field.metadata.get("interval", "")
@@ -161,7 +161,7 @@ def _one_or_more(key: str, value: Any, kind: type) -> Any:
 
 
 def _fits(value: Any, kind: Any) -> bool:
-    """Return whether a value has a type of a schema, such as float or list[list[int]]."""
+    """Return whether a value has the type `kind` of a key, such as float or list[list[int]]."""
     if get_origin(kind) is list:
         (inner,) = get_args(kind)
         return isinstance(value, list) and all(_fits(entry, inner) for entry in value)
@@ -171,7 +171,7 @@ def _fits(value: Any, kind: Any) -> bool:
 
 
 def refusal(error: Exception, config_name: str) -> UserError:
-    """Return an error of Hydra or OmegaConf as a UserError with the key of the wrong value."""
+    """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
     key = getattr(error.__cause__ or error, "full_key", None)
     return UserError(explain(error, config_name), key)
 
@@ -191,7 +191,7 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
-    # Use the whole message, because PyYAML names the file and the line in the last lines.
+    # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"

@@ -1,4 +1,4 @@
-"""Keys with their values: in Hydra's grammar, as Python has them, and as they change in a run."""
+"""Values of settings: quotes for Hydra's grammar, words of a command line, and new values."""
 
 import json
 import os
@@ -29,20 +29,20 @@ from styletransfer.settings.schemas import (
     unknown_key,
 )
 
-# Hydra's own keys that name a folder. In their values, ${...} is an interpolation.
+# Hydra's own keys whose value is a folder. In these values, ${...} is an interpolation.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
-# _QUOTED: a value in quotes. _ELEMENT: a value before a comma; in quotes, in brackets, or plain.
+# _QUOTED: a value in quotes. _ELEMENT: a value (in quotes, in brackets or plain) and its comma.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
-# _PLAIN: a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: exceptions, words that
-# Hydra reads as other values than text.
+# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: words that
+# need quotes all the same, because Hydra would read a number, a bool or null.
 _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
 
 def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return KEY=VALUE with VALUE in quotes where Hydra needs them, if KEY takes file names.
+    """Return the word KEY=VALUE with quotes where Hydra needs them, if KEY takes file names.
 
     `null` and names in quotes are not changed. A list in brackets holds several names, if KEY takes
     a list. In a `sweep`, commas separate values, and a name that holds a comma needs quotes.
@@ -75,17 +75,16 @@ def literal(value: str) -> str:
 
 
 def override(key: str, value: Any) -> str:
-    """Return KEY=VALUE in Hydra's grammar.
+    """Return the word KEY=VALUE in Hydra's grammar.
 
-    The value is plain: None, a bool, a number, a text, a list of them, or a mapping of words to
-    numbers.
+    The value is None, a bool, a number, a text, a list of these, or a mapping of names to numbers.
     """
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
     return f"{prefix}{key}={_word(value)}"
 
 
 def command(typed: Iterable[str] | None, name: str = "train") -> str:
-    """Return the shell command of a run with the KEY=VALUE words `typed`; "" for None."""
+    """Return `styletransfer NAME WORDS...` for a shell; `typed` are the words; "" for None."""
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 
@@ -146,7 +145,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value for OmegaConf, with texts escaped (UserError: the key needs a path)."""
+    """Return a value of Python or NumPy as OmegaConf takes it (UserError: a path is needed)."""
     if isinstance(value, Mapping):
         return {name: plain(key, one) for name, one in value.items()}
     if isinstance(value, list | tuple):

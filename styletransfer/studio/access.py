@@ -15,15 +15,15 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from styletransfer.errors import UserError
 
-# Content-Security-Policy of all answers: pages load only the studio's own files, and no other site
-# may embed them.
+# Content-Security-Policy of all responses: the page loads only files of this server, and no other
+# site may embed it.
 POLICY = (
     "default-src 'self'; img-src 'self' blob: data:; object-src 'none'; base-uri 'none'; "
     "form-action 'none'; frame-ancestors 'self'"
 )
 ADVICE = "open the address that the studio has printed, with its token"
-# Default headers of every answer. The referrer policy prevents that other sites learn the token,
-# which is in the address.
+# Default headers of every response. The referrer policy keeps the page's address, which holds the
+# token, from other sites.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -35,7 +35,7 @@ HEADERS = {
 
 
 class RefusedError(UserError):
-    """A refused request: a message of one line, an HTTP status, and a setting's key or None."""
+    """Raised to refuse a request; has a message, an HTTP status, and a setting's key or None."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
         super().__init__(message, key)
@@ -43,7 +43,7 @@ class RefusedError(UserError):
 
 
 def refused(error: UserError) -> Response:
-    """Return the answer to a request that ended in an error."""
+    """Return the response to a request that ended in `error`: its message and key as JSON."""
     return _answer(getattr(error, "status", 422), str(error), error.key)
 
 
@@ -52,7 +52,7 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Middleware that refuses requests without the token, from another origin, or to another host.
+    """Access is middleware that refuses requests without the token, or of other origins or hosts.
 
     The accepted hosts are 127.0.0.1, localhost, and the addresses in `near`, with `port`.
     """
@@ -96,12 +96,12 @@ class Access:
         return None
 
     def _is_token(self, text: str) -> bool:
-        """Compare with the token in constant time, so that timing reveals nothing."""
+        """Return whether `text` is the token, in constant time, so that timing reveals nothing."""
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
 
 
 def _with_headers(send: Send) -> Send:
-    """Return `send` that adds HEADERS to every answer, except headers that it already has."""
+    """Return a `send` that adds HEADERS to every response that does not set them itself."""
 
     async def wrapped(message: Message) -> None:
         if message["type"] == "http.response.start":

@@ -29,14 +29,14 @@ from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
-# Largest size in bytes of a JSON body.
+# Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
-# Seconds that the studio waits at its end until the current run has stopped and is saved.
+# Seconds that the server waits at its end until the current run has stopped and is saved.
 PATIENCE = 60.0
 
 
 class Studio:
-    """The state of a studio; its two processes, reader and painter, start and end together.
+    """Studio holds the server's state; its processes, reader and painter, open files and paint.
 
     Args:
         folder: folder in which runs and pictures are stored.
@@ -51,7 +51,7 @@ class Studio:
         self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
-        """Return the error after replacing paths and ids of pictures by their names."""
+        """Return `error` with the names of pictures in place of their paths and ids."""
         error.args = (self.pictures.named(str(error)),)
         return error
 
@@ -106,7 +106,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
 
 
 async def get_form(request: Request) -> Response:
-    """Return the form of the page; see `form.form`."""
+    """Return the page's groups of controls and its presets; see `form.form`."""
     return JSONResponse(await asyncio.to_thread(form, _studio(request).pictures))
 
 
@@ -125,13 +125,13 @@ async def take_picture(request: Request) -> Response:
 
 
 async def get_picture(request: Request) -> Response:
-    """Return a small JPEG of an upload, or a bundled picture as it is."""
+    """Return a small JPEG of an upload, or the file of a bundled picture."""
     picture = _studio(request).pictures.find(request.path_params["id"])
     return await _small(request, picture.path, ready=picture.kind != "upload")
 
 
 async def remove_picture(request: Request) -> Response:
-    """Remove an upload (RefusedError: the current run or a waiting run needs the upload)."""
+    """Remove an uploaded picture (RefusedError: the current or a waiting run needs it)."""
     studio, id = _studio(request), request.path_params["id"]
     if studio.queue.needs(id):
         raise RefusedError("that picture is being painted from; wait for the end", 409)
@@ -140,7 +140,7 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a photograph as a JPEG, painted in some styles by the network for any style."""
+    """Return a quick preview: the photograph as a JPEG, painted by the network for any style."""
     studio, asked = _studio(request), request.query_params
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
@@ -155,12 +155,12 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, and unless it paints a film, its size, memory and seconds."""
+    """Return the command line of the requested run, and for a picture its size, memory, seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if asked.shown:
         return JSONResponse({"command": command})
-    pace = _studio(request).queue.pace
+    pace = _studio(request).queue.pace(asked.settings)
     seconds = None if pace is None else pace * asked.cost["work"]
     return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
 
@@ -171,7 +171,7 @@ async def submit(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    """Pause, resume, stop or steer the current run, or cancel a waiting run."""
+    """Pause, resume, stop or steer (change settings of) the current run; cancel a waiting one."""
     queue, id = _studio(request).queue, request.path_params["id"]
     match request.path_params["action"]:
         case "pause" | "resume" | "stop" as action:
@@ -204,9 +204,8 @@ async def get_run(request: Request) -> Response:
     match part:
         case "picture":
             preview = run.record.folder / PREVIEW
-            return await _small(
-                request, preview if run.shown["has_preview"] else run.record.pastiche
-            )
+            has_preview = run.shown["has_preview"]
+            return await _small(request, preview if has_preview else run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
         case "download":
@@ -263,7 +262,7 @@ async def _run(request: Request) -> StoredRun:
 
 
 async def _run_request(request: Request) -> RunRequest:
-    """Return the run that a request's settings describe; a thread composes its config."""
+    """Return the run that a request's settings describe; Hydra composes them in a thread."""
     settings = (await _body(request)).get("settings")
     return await asyncio.to_thread(read_request, settings, _studio(request).pictures)
 
@@ -294,11 +293,12 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a small JPEG of a picture file, or the file itself if it is `ready`."""
+    """Return a JPEG of a picture file, of the longer side in the query; if `ready`, the file."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
-    kept = {"cache-control": "private, max-age=31536000, immutable"}  # its address is its own
+    # The browser may cache the picture: another picture has another address.
+    kept = {"cache-control": "private, max-age=31536000, immutable"}
     if ready:
         return FileResponse(file, headers=kept)
     copy = await _studio(request).reader.ask(reader.small, str(file), int(side))

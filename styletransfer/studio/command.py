@@ -10,7 +10,7 @@ from pathlib import Path
 from styletransfer.errors import UserError, pip_install
 from styletransfer.settings import StudioConfig
 
-# Modules that the extra [studio] installs and that the server needs.
+# Modules that the server needs, from packages of the extra [studio].
 LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 

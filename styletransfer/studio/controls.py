@@ -1,4 +1,4 @@
-"""The controls of the page: the keys of a run that can be set, in groups."""
+"""The controls of the page, in groups: each sets one key of a run's settings."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -8,22 +8,22 @@ from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import keys
 
 FIELDS = dict(keys(TrainConfig))
-# Key -> kind of control, for keys whose pictures the user paints on the page.
+# Key -> kind of control, for label pictures and masks, which the user paints on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
 
 @dataclass(frozen=True)
 class Control:
-    """The control of one key; its possible values follow from the schema.
+    """A Control sets one key of TrainConfig; the key's type there decides the possible values.
 
     A slider has numbers from `min` to `max`; the config may accept other numbers.
     """
 
-    key: str
-    label: str
-    min: float | None = None
-    max: float | None = None
-    step: float = 0.01
+    key: str  # such as "objective.content_weight"
+    label: str  # name on the page
+    min: float | None = None  # least number of the slider; None if the control is no slider
+    max: float | None = None  # largest number of the slider
+    step: float = 0.01  # step of the slider
     log: bool = False  # whether the slider is logarithmic
 
     @cached_property
@@ -34,8 +34,8 @@ class Control:
 
     @cached_property
     def kind(self) -> str:
-        """One of picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text
-        and names; names is a text with commas between names.
+        """The kind of control: picture, pictures, regions, mask, number, integer, numbers, choice,
+        mapping, text, or names, a text with commas between names.
         """
         field = FIELDS[self.key]
         is_several = "each" in field.metadata
@@ -83,6 +83,6 @@ GROUPS = {
         Control("scales", "Scales", 0, 8),
     ),
 }
-# Controls of keys that a look sets; the page does not show these controls.
+# Controls that the page does not show; their keys are set by presets such as experiment=bold.
 HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
 CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}

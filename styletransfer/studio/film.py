@@ -1,4 +1,4 @@
-"""A film that the studio paints, frame by frame, by the network for any style."""
+"""Paints a film for the studio, frame by frame, with the network for any style."""
 
 import time
 from functools import partial
@@ -19,10 +19,10 @@ from styletransfer.system.signals import stop_on_signals
 
 
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
-    """Paint a film into the folder of an order, and return "finished" or "stopped".
+    """Paint the film that the server's message `order` describes; return "finished" or "stopped".
 
-    The folder receives the files of a run; its pastiche is the last frame. A stopped film has the
-    frames that were painted before the stop.
+    The order's folder receives the files of a run, whose pastiche is the last frame. A stopped film
+    has the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -47,16 +47,16 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
 
 
 class _Viewer:
-    """Reports each frame to the server, and carries out the server's requests."""
+    """_Viewer reports each frame to the server, and carries out its requests to pause or stop."""
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
         self._id, self._orders, self._pipe = id, orders, pipe
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
-        self.last: tuple[Tensor, Tensor]  # the last frame and its pastiche, (1, 3, H, W) each
+        self.last: tuple[Tensor, Tensor]  # last input frame and the same painted, (1, 3, H, W)
 
     def show(self, frames: int, content: Tensor, painted: Tensor) -> bool:
-        """Report a frame of a film of `frames`; return False to end the painting."""
+        """Report a painted frame of a film of `frames` frames; return False to end the film."""
         self.count, self.last, now = self.count + 1, (content, painted), time.monotonic()
         self.seconds = now - self._began
         picture = None

@@ -1,4 +1,4 @@
-"""The form of the page, and the conversion of its values from and to config values."""
+"""The page's controls as plain values, and conversion of their values from and to settings."""
 
 import re
 import sys
@@ -10,7 +10,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.runs.changes import FIXED
+from styletransfer.runs.recipe import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
@@ -22,9 +22,9 @@ from styletransfer.studio.pictures import PictureShelf, is_film
 
 # Largest length of a text value in characters.
 LONGEST = 300
-ONE_PICTURE = ("picture", "regions", "mask")
-# BOTH: keys that the page and the command `apply` share; they are used for a film, which a network
-# paints. STEADY: value of `apply`'s key steady for a film, against flicker; from 0 to below 1.
+ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
+# A film is painted by `apply`, with a network. BOTH: keys of the page that `apply` has too. STEADY:
+# the value of its key `steady`, the share of the previous frame in each, against flicker.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
 # Presets that the page shows as small pictures, in this order.
@@ -32,7 +32,7 @@ LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the groups of controls, the hidden controls and the looks, as plain values."""
+    """Return the groups of controls, the hidden controls and the presets, as plain values."""
     shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
@@ -55,12 +55,12 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def defaults() -> dict[str, Any]:
-    """Return key -> default value of the page's keys."""
+    """Return key -> default value, as `train` has it, of each key that the page can set."""
     return page_values(settings_of(compose("train"), "train"))
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
-    """Return key -> value of those keys of a config that the page offers."""
+    """Return key -> value in `config` of each key that the page can set."""
     return {key: attrgetter(key)(config) for key in CONTROLS}
 
 
@@ -72,7 +72,7 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 
 @cache
 def looks() -> list[dict[str, Any]]:
-    """Return the presets LOOKS with the values that they set; each key is a key of CONTROLS."""
+    """Return the presets LOOKS: name, help, and key -> value of the page's keys that they set."""
     presets = []
     default = plain_values(settings_of(compose("train"), "train"))
     for name in LOOKS:
@@ -90,12 +90,12 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value as the page receives it: pictures by ids, None for unknown files."""
+    """Return key -> value for the page, in which ids stand for pictures, None for unknown files."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value, as the page sends it, of the keys whose values are not the default.
+    """Return key -> value, as the page sends it, of the keys that differ from their defaults.
 
     (KeyError: `values` lack a key, because another version recorded them.)
     """
@@ -115,19 +115,19 @@ def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> A
 
 @dataclass(frozen=True)
 class RunRequest:
-    """A run that a request describes."""
+    """A RunRequest is a run that the page asks for."""
 
-    settings: dict[str, Any]  # as the page sent them
-    overrides: list[str]  # KEY=VALUE in Hydra's grammar
-    config: Any  # composed from `overrides`
-    record: dict[str, str]  # name -> text of the files that Hydra keeps in a run's .hydra
-    command: str = "train"  # "apply" for a film
+    settings: dict[str, Any]  # key -> value, as the page sent them
+    overrides: list[str]  # the same as words KEY=VALUE in Hydra's grammar
+    config: Any  # settings of the command, composed from `overrides`
+    record: dict[str, str]  # name -> text of the files that Hydra writes to a run's .hydra
+    command: str = "train"  # name of the command; "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
     cost: dict[str, Any] = field(default_factory=dict)  # the dict that `reader.check` returns
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
-    """Return the run of the page's settings, key -> value with pictures by their ids.
+    """Return the run for settings of the page, key -> value, in which ids stand for pictures.
 
     A photograph is painted by `train`, a film by `apply` with the network for any style.
 
@@ -157,24 +157,27 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
 
 
 def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
-    """Return the page's settings as KEY=VALUE words (RefusedError as `read_values`)."""
+    """Return settings of the page as KEY=VALUE words (RefusedError: an unknown key or value)."""
     return _overrides(read_values(settings, shelf))
 
 
 def _overrides(values: Mapping[str, Any]) -> list[str]:
-    """Return values as KEY=VALUE words."""
+    """Return values of settings as KEY=VALUE words."""
     return [override(key, value) for key, value in values.items()]
 
 
 def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the settings of `apply` with the network for any style, from the page's values."""
+    """Return settings of `apply`, with the network for any style, from values of the page."""
     own = {"network": "any", "input": values["content"], "steady": STEADY}
     plain = {key: defaults()[key] for key in ("style", "size")}
     return own | plain | {key: values[key] for key in BOTH & values.keys()}
 
 
 def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
-    """Return the page's settings as config values (RefusedError: see `read_request`)."""
+    """Return settings of the page, key -> value, with paths in place of the ids of pictures.
+
+    (RefusedError: an unknown key, or a value that its control cannot have.)
+    """
     if not isinstance(settings, Mapping):
         raise RefusedError("settings must be a JSON object")
     for key in settings:
@@ -194,7 +197,7 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
-    """Return a value for the config (RefusedError: the value is not of the control's kind)."""
+    """Return a value of the page for the config (RefusedError: the control cannot have it)."""
     key = control.key
     match control.kind:
         case "picture" | "regions" | "mask":
@@ -239,7 +242,7 @@ def _number(key: str, value: Any) -> Any:
 
 
 def _mapping(key: str, value: Any) -> dict[str, int]:
-    """Return a mapping of colours to whole numbers; 0x replaces #, which Hydra does not accept."""
+    """Return name of a colour -> whole number; 0x replaces #, which Hydra does not accept."""
     if not isinstance(value, Mapping):
         raise RefusedError(f"{key} must give each colour a number", key=key)
     for name, number in value.items():

@@ -1,4 +1,4 @@
-"""Reports a run to the server after each step, and applies the server's requests to it."""
+"""Reports a run to the server after each step, and carries out the server's requests."""
 
 import math
 import time
@@ -22,16 +22,17 @@ from styletransfer.studio.worker import Orders
 # Shortest time in seconds between two progress reports.
 REPORT = 0.1
 # SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
-# SHARE: share of the run's time that previews may take. OLD: time in seconds after which the next
-# preview is made even if previews then take more than SHARE.
+# SHARE: fraction of the run's time that previews may take. OLD: time in seconds after which the
+# next preview is made even if previews then take a larger fraction.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
-# Pixels that take as long as the part of a step that does not depend on the number of pixels.
+# The part of a step's time that does not depend on the picture's size, as the number of pixels that
+# take as long.
 STEP = 12_000
 
 
 class Guide:
-    """Reports a run to the server after every step, and carries out the server's requests.
+    """A Guide reports a run to the server after every step, and carries out the server's requests.
 
     `order` has the run's "id", its "folder", and its "record": file name -> text of Hydra's files.
     """
@@ -46,7 +47,7 @@ class Guide:
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
         """Report a step and carry out requests; KeyboardInterrupt stops the run."""
         if self._last is None:
-            # The record of the run's settings is written to .hydra, the folder that Hydra uses.
+            # Write the record of the run's settings to .hydra, the folder that Hydra would use.
             folder = Path(self._order["folder"]) / ".hydra"
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
@@ -76,7 +77,7 @@ class Guide:
             self._tell(run, self._last, encode(run.run.result().picture))
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Wait for a request to resume or to stop; meanwhile, carry out requests to steer."""
+        """Wait for a request to resume or to stop; meanwhile, carry out changes of settings."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
         while wish := self._orders.next_wish(self._id, wait=True):
@@ -88,7 +89,7 @@ class Guide:
         raise KeyboardInterrupt  # the server has ended
 
     def _do(self, run: RecordedRun, wish: dict[str, Any]) -> None:
-        """Carry out a request to stop or to steer, and report the settings or the refusal."""
+        """Carry out a request to stop, or to change settings; report the settings or the error."""
         error = key = None
         try:
             match wish["type"]:
@@ -136,12 +137,12 @@ def encode(picture: Tensor) -> bytes:
 
 
 def work(scale: Scale) -> int:
-    """Return how much work a step of a scale is, in pixels."""
+    """Return the work of one step of a scale, in pixels: those of the picture, and STEP."""
     return STEP + math.prod(scale.size)
 
 
 class Clock:
-    """Measures the working time of a run, and predicts the remaining time from the pace.
+    """A Clock measures the working time of a run, and predicts the remaining time.
 
     Attributes:
         seconds: time of all steps so far, without pauses.
@@ -153,7 +154,7 @@ class Clock:
         self.seconds = 0.0
         self.pace: float | None = None
         self._last, self._scale = time.monotonic(), 0
-        self._warm = [0.0, 0]  # seconds and work of the steps that count for the pace
+        self._warm = [0.0, 0]  # seconds and work (in pixels) of the steps that count for `pace`
 
     def step(self, run: Run, iterate: Iterate) -> None:
         """Measure the step that has just been made."""
@@ -172,7 +173,7 @@ class Clock:
         self._last = time.monotonic()
 
     def left(self, run: Run, iterate: Iterate) -> float | None:
-        """Return the predicted seconds until the end of the run, or None without a pace."""
+        """Return the predicted seconds until the end of the run, or None if `pace` is None."""
         if self.pace is None:
             return None
         later = run.scales[iterate.scale :]

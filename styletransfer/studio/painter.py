@@ -1,12 +1,13 @@
-"""The painter: a process that receives orders from a pipe and paints one run after the other.
+"""The painter: a process that receives orders through a pipe and paints one run after the other.
 
-Its messages to `queue.py` are dicts with a "type" and the "id" of the run.
+It sends `queue.py` messages: dicts with a "type" and the "id" of the run.
 """
 
 import gc
 import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
@@ -20,7 +21,7 @@ from styletransfer.system.signals import signals_held
 
 
 def main(pipe: Connection) -> None:
-    """Paint runs until the pipe ends."""
+    """Paint the runs that come through `pipe`, until its other end is closed."""
     become_a_child()
     orders = Orders(pipe)
     with suppress(OSError):  # the server has ended
@@ -34,19 +35,22 @@ def main(pipe: Connection) -> None:
 def _warm_up() -> float | None:
     """Set up torch and paint two small pictures; the first one loads the feature extractor.
 
-    Return the pace of the second picture, in seconds per pixel of `guide.work`.
+    Return the seconds per pixel of work (see `guide.work`) of the second picture.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
+    from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
     from styletransfer.system.devices import set_float32_precision
     from styletransfer.system.process import keep_freed_memory
 
     keep_freed_memory()
     set_float32_precision()
+    default = settings_of(compose("train"), "train")
     for side, steps in ((64, 3), (192, 4)):
         with signals_held():
-            run, clock = Run(prepare(TrainConfig(size=side, steps=steps, scales=1))), Clock()
+            config = replace(default, size=side, steps=steps, scales=1)
+            run, clock = Run(prepare(config)), Clock()
             run.complete([partial(clock.step, run)])
     return clock.pace
 
@@ -74,11 +78,8 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
         return {"status": "stopped", "error": None}
     except Exception as error:
         if is_out_of_memory(error):
-            return {
-                "status": "failed",
-                "error": "memory ran out; choose a smaller size",
-                "key": "size",
-            }
+            said = "memory ran out; choose a smaller size"
+            return {"status": "failed", "error": said, "key": "size"}
         said = " ".join(f"{type(error).__name__}: {error}".split())
         where = f"{folder}/train.log"
         return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}

@@ -1,4 +1,4 @@
-"""Pictures by their ids: those that come with the package, and those that were uploaded."""
+"""The pictures of the studio, by id: those that come with the package, and uploaded ones."""
 
 import asyncio
 import json
@@ -27,15 +27,15 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class ShelfPicture:
-    """A picture that the page can choose, by an id that the server has made."""
+    """A ShelfPicture is a picture or a film that the page can choose."""
 
-    id: str
-    name: str
-    width: int
+    id: str  # made by the server
+    name: str  # name on the page
+    width: int  # in pixels, as the height
     height: int
-    kind: str  # content, style or upload
-    path: str
-    purpose: str = ""  # for an upload, the key for which it was added
+    kind: str  # content, style (both come with the package) or upload
+    path: str  # path of the file
+    purpose: str = ""  # for an upload, the key of the control to which it was added
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -44,7 +44,7 @@ class ShelfPicture:
 
 
 class PictureShelf:
-    """The pictures of a studio: the bundled ones and the uploads in `folder`."""
+    """A PictureShelf holds the bundled pictures and the uploads in `folder`, by their ids."""
 
     def __init__(self, folder: Path, reader: Reader) -> None:
         self._folder, self._reader = folder, reader
@@ -78,7 +78,7 @@ class PictureShelf:
         return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
 
     def find(self, id: str) -> ShelfPicture:
-        """Return the picture of an id (RefusedError: no picture has this id)."""
+        """Return the picture with this id (RefusedError: there is none)."""
         if id not in self._pictures:
             raise RefusedError("there is no such picture; choose another", 404)
         return self._pictures[id]
@@ -150,7 +150,7 @@ class PictureShelf:
             path.unlink(missing_ok=True)
 
     def named(self, message: str) -> str:
-        """Return a message after replacing paths and ids of pictures by their names."""
+        """Return a message with the names of pictures in place of their paths and ids."""
         for picture in self._pictures.values():
             message = message.replace(picture.path, picture.name)
             message = message.replace(picture.id, picture.name)

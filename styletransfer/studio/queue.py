@@ -20,24 +20,24 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import atomic
 
-# Statuses of a run at work: the painter has received the run, and the run has not ended.
+# Statuses of the run at work, which the painter has received and which has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
 @dataclass
 class QueueEntry:
-    """A run that waits, is at work or has ended; its id is the name of its folder."""
+    """A QueueEntry is a run that waits, is at work or has ended."""
 
-    id: str
-    folder: Path
-    settings: dict[str, Any]  # as the page sent them
+    id: str  # name of its folder
+    folder: Path  # folder of the run
+    settings: dict[str, Any]  # key -> value, as the page sent them
     typed: Sequence[str]  # KEY=VALUE words of the run's command
-    order: dict[str, Any]  # the message for the painter
+    order: dict[str, Any]  # the message that starts the run in the painter's process
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
-    error: str | None = None
-    done: int = 0  # number of the last request to steer that the painter has done or refused
-    progress: dict[str, Any] = field(default_factory=dict)  # the last progress report
-    is_steered: bool = False  # whether its settings were changed after its beginning
+    error: str | None = None  # one line, if the run failed
+    done: int = 0  # number of the last change of settings that the painter has made or refused
+    progress: dict[str, Any] = field(default_factory=dict)  # the painter's last progress report
+    is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
 
     @property
@@ -63,22 +63,26 @@ class QueueEntry:
 
 
 class RunQueue:
-    """The runs that a studio paints, one at a time; each run has its own folder."""
+    """A RunQueue paints runs, one at a time, in their order; each run has its own folder."""
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
         self.current: QueueEntry | None = None  # the run at work, otherwise the last run
         self.waiting: deque[QueueEntry] = deque()
-        self.viewers: set[Viewer] = set()  # the pages that watch
+        self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.painter = Worker(paint, self._hear, self._painter_ended)
-        self._steered = 0  # number of steering requests so far
-        self.pace: float | None = None  # seconds per pixel of `guide.work`; None if unknown
-        self._runs_changed = 0
+        self._steered = 0  # number of requests to change settings so far
+        self._paces: dict[Any, float] = {}  # seconds per pixel of `guide.work`, by `_kind`
+        self._runs_changed = 0  # number of changes of the runs on disk
 
     @property
     def at_work(self) -> QueueEntry | None:
-        """The run that is being painted."""
+        """The run that is being painted, or None."""
         return self.current if self.current and self.current.status in AT_WORK else None
+
+    def pace(self, settings: dict[str, Any]) -> float | None:
+        """Return the last pace of runs with such settings, or of the warm-up; None if unknown."""
+        return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
@@ -93,7 +97,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Append a stopped run to the queue (RefusedError: the queue has the run)."""
+        """Append a stopped run to the queue, to continue it (RefusedError: it is there already)."""
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
@@ -107,14 +111,14 @@ class RunQueue:
         return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)
 
     def needs(self, picture: str) -> bool:
-        """Return whether the settings of a run at work or in the queue name a picture's id."""
+        """Return whether the run at work or a waiting run uses the picture with this id."""
         entries = (*self.waiting, *([self.at_work] if self.at_work else []))
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
     def act(self, id: str, type: str, **details: Any) -> None:
-        """Send the painter a request: "pause", "resume", "stop" or "steer".
+        """Send the painter a request: "pause", "resume", "stop", or "steer" (change settings).
 
-        (RefusedError: the run is not at work, or the request is to steer a film.)
+        (RefusedError: the run is not at work, or settings of a film would change.)
         """
         entry = self.at_work
         if entry is None or entry.id != id:
@@ -145,7 +149,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Add and return a viewer, which first receives the latest state and preview."""
+        """Add and return the viewer of a page, which first receives the state and the preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -155,7 +159,7 @@ class RunQueue:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The message to pages about everything except the progress of the run at work."""
+        """The message to pages about the queue and the run at work, except its progress."""
         return {
             "type": "state",
             "current": None if self.current is None else self.current.shown,
@@ -164,7 +168,7 @@ class RunQueue:
         }
 
     def changed(self, *, runs: bool = False) -> None:
-        """Send the state to all viewers; `runs` says that the runs on disk have changed."""
+        """Send the state to all pages; `runs` is True if the runs on disk have changed."""
         self._runs_changed += runs
         self._tell("state", self.state)
 
@@ -188,10 +192,10 @@ class RunQueue:
             self.painter.send(order | entry.order)
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Handle a message of the painter; see `guide.py` for its types."""
+        """Handle a message of the painter's process; `guide.py` sends most of them."""
         entry = self.current
         if message["type"] == "ready":
-            self.pace = message["pace"]
+            self._paces.setdefault(_kind({}), message["pace"])
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -211,7 +215,7 @@ class RunQueue:
                 self._end(entry, message["status"], message["error"], message.get("key"))
 
     def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
-        """Store new settings of the run at work; after a change, also in the run's folder."""
+        """Store the settings that the painter reports; after a change, also in the run's folder."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
@@ -222,9 +226,9 @@ class RunQueue:
         picture = message.pop("picture")
         entry.progress = message
         pace = message.pop("pace", None)
-        # Only the finest scale counts, because it takes most of the time.
+        # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self.pace = pace
+            self._paces[_kind(entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
             self._show(entry, picture)
@@ -263,8 +267,13 @@ class RunQueue:
             self._end(entry, "failed", f"the painting process {reason}")
 
 
+def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Return those of the page's settings that change the time of a step beside its pixels."""
+    return settings.get("objective.style_loss"), settings.get("objective.match_weight")
+
+
 def _keep_preview(entry: QueueEntry) -> None:
-    """Write the last preview of a run, which has no other picture, to the run's folder."""
+    """Write the last preview of a killed run, its only picture, to the run's folder."""
     if entry.picture is not None and (entry.folder / RECORD).exists():
         with suppress(UserError), atomic(entry.folder / PREVIEW) as temporary:
             temporary.write_bytes(entry.picture)

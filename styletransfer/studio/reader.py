@@ -12,7 +12,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
-from functools import lru_cache
+from functools import cache, lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -20,18 +20,18 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.settings import ApplyConfig, TrainConfig
+from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
 from styletransfer.studio.worker import become_a_child
 
-# Seconds after which a question fails and the process is killed.
+# Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side of a first look in pixels. KNOWN: number of networks kept in memory, one for
-# each set of style images.
-LOOK, KNOWN = 512, 16
+# LOOK: longer side of a first look in pixels. KNOWN: number of style images that are kept in memory
+# as the network sees them.
+LOOK, KNOWN = 512, 256
 # GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
 # holds the last job that `check` prepared.
 GREY = 256
@@ -42,13 +42,13 @@ NICE = 5
 
 
 class Reader:
-    """Calls the functions of this module in a process of its own, one after the other."""
+    """A Reader calls functions of this module in a separate process, one after the other."""
 
     def __init__(self) -> None:
         self._pool = new_pool()
 
     def start(self) -> None:
-        """Start the process, so that the first question does not wait for it."""
+        """Start the process, so that the first request does not wait for it."""
         self._pool.submit(int)
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
@@ -64,7 +64,7 @@ class Reader:
         except MemoryError as error:
             raise UserError("the picture does not fit in memory; shrink it first") from error
         except BrokenExecutor as error:
-            if self._pool is pool:  # of several questions, the first starts a new process
+            if self._pool is pool:  # of several failed requests, the first makes a new pool
                 self._pool = new_pool()
             raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
@@ -78,7 +78,7 @@ class Reader:
 
 
 def new_pool() -> Executor:
-    """Return a pool of one process, which starts with the first question."""
+    """Return an executor with one process, which starts when the first function is submitted."""
     # With "spawn", the process inherits no state of this process, which has threads.
     return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
 
@@ -90,14 +90,19 @@ def kill(pool: Any) -> None:
 
 
 def _begin() -> None:
-    """Give the process a low priority and one thread for torch; it ends with the server."""
+    """Set up the new process: low priority, one thread for torch, an end with the server."""
     become_a_child()
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
-    import torch
+    os.environ["OMP_NUM_THREADS"] = "1"  # for all threads; torch reads it when it is imported
+    threading.Thread(target=_look_at_bundled, daemon=True).start()
 
-    torch.set_num_threads(1)
+
+def _look_at_bundled() -> None:
+    """Look at the bundled style images before they are asked for."""
+    for file in (ASSETS / "style").glob("*.jpg"):
+        _painting(str(file), file.stat().st_mtime_ns)
 
 
 def _end_with_the_server() -> None:
@@ -121,7 +126,7 @@ def small(path: str, side: int) -> bytes:
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
-    """Return a photograph as a JPEG, in the mean of some styles, by the network for any style.
+    """Return a quick preview: a photograph painted by the network for any style, as a JPEG.
 
     Args:
         content: path of the photograph.
@@ -139,22 +144,29 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     small.thumbnail((LOOK, LOOK), Image.Resampling.LANCZOS)
     if min(small.size) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a first look")
+    painter = _painter()
     try:
-        ages = [os.stat(path).st_mtime_ns for path in styles]
+        painter.paintings.choose([_painting(path, os.stat(path).st_mtime_ns) for path in styles])
     except OSError as error:
         raise UserError(f"{error.filename} is gone") from error
-    painter = _painter(tuple(styles), tuple(ages))
     shared = ApplyConfig(style_weights=list(shares))
     painter.blend = blend(shared, list(styles), named=False)
     return jpeg(to_image(painter.paint(as_picture(small, "content").rgb)), QUALITY)
 
 
-@lru_cache(KNOWN)
-def _painter(styles: tuple[str, ...], ages: tuple[int, ...]) -> Any:
-    """Return the painter for style files; `ages`, their times in ns, tell changed files apart."""
+@cache
+def _painter() -> Any:
+    """Return the painter of first looks."""
     from styletransfer.commands.apply.painter import Painter
 
-    return Painter(ApplyConfig(network="any", style=[*styles], device="cpu", precision="float32"))
+    oil = str(ASSETS / "style" / "oil.jpg")
+    return Painter(ApplyConfig(network="any", style=oil, device="cpu", precision="float32"))
+
+
+@lru_cache(KNOWN)
+def _painting(style: str, age: int) -> Any:
+    """Return what the network sees in a style file; `age`, its time in ns, tells changes apart."""
+    return _painter().paintings.look_at(style)
 
 
 def check(config: TrainConfig) -> dict[str, Any]:
@@ -209,7 +221,7 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return (width, height) of a picture or a film, and a copy of at most LARGEST pixels."""
+    """Return (width, height) of a picture or film, and a copy whose sides are at most LARGEST."""
     try:
         return _decoded(path, os.stat(path).st_mtime_ns)
     except OSError as error:
@@ -218,7 +230,7 @@ def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
 
 @lru_cache(REMEMBERED)
 def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return what `_opened` does; `age`, the file's time in ns, tells changed files apart."""
+    """Return the result of `_opened`, cached; `age`, the file's time in ns, detects changes."""
     from styletransfer.films.read import Film
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture

@@ -1,4 +1,4 @@
-"""The runs on disk, in the studio's folder."""
+"""Finds and reads the runs on disk, in the studio's folder."""
 
 import json
 from contextlib import suppress
@@ -22,23 +22,23 @@ from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import atomic, is_locked
 
-# MOST: number of newest runs that the page shows. Files in a run's folder: STEERED has the settings
-# of a run that was steered, FILM is the painted film, PREVIEW is the last preview of a killed run.
+# MOST: number of newest runs that the page shows. Files in a run's folder: STEERED holds settings
+# that changed during the run, FILM is the painted film, PREVIEW the last preview of a killed run.
 MOST, STEERED, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
 
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A run on disk; its id is the name of its folder."""
+    """A StoredRun is a run on disk."""
 
-    id: str
-    record: RunFolder
+    id: str  # name of its folder
+    record: RunFolder  # the contents of its run.json
     shown: dict[str, Any]  # the plain values that the page receives
     typed: tuple[str, ...] | None  # KEY=VALUE words of its command; None if they are unknown
 
 
 class StoredRuns:
-    """Finds the runs in a folder by their ids; no request names a path."""
+    """StoredRuns finds runs in the folder `root` by their ids, so that no request names a path."""
 
     def __init__(self, root: Path, shelf: PictureShelf) -> None:
         self._root, self._shelf = root, shelf
@@ -54,7 +54,7 @@ class StoredRuns:
         return [run for written, folder in newest if (run := self._look(written, folder))]
 
     def find(self, id: str) -> StoredRun:
-        """Return the run of an id (RefusedError: no run has this id)."""
+        """Return the run with this id (RefusedError: there is none)."""
         if id not in self._read:
             self.all()
         with suppress(KeyError, OSError):
@@ -123,7 +123,7 @@ class StoredRuns:
 
 
 def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Store a run's settings after a change during the run, as the page sends them."""
+    """Store settings that changed during a run, key -> value as the page sends them."""
     with atomic(folder / STEERED) as temporary:
         temporary.write_text(json.dumps({"settings": settings}), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""The studio's server: its port, its address with a token, and its end after a signal."""
+"""Runs the studio's server: finds a port, makes an address with a token, ends after a signal."""
 
 import asyncio
 import json
@@ -28,11 +28,11 @@ HOST = "127.0.0.1"
 SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
-# MOST: largest number of connections at the same time. PATIENCE: seconds that connections get to
-# close when the server ends.
+# MOST: largest number of connections at the same time. PATIENCE: seconds that the server waits at
+# its end for connections to close.
 MOST, PATIENCE = 256, 2
-# ADDRESS: file in the run folder that stores port and token for the next studio. TOKEN: random
-# bytes of a token, and smallest length of a stored token in characters.
+# ADDRESS: file in the run folder with port and token, so that the next server has the same address.
+# TOKEN: number of random bytes of a token; a stored token has at least as many characters.
 ADDRESS, TOKEN = ".address.json", 32
 
 
@@ -73,7 +73,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
 
 @contextmanager
 def _only_studio(folder: Path) -> Iterator[None]:
-    """Lock a folder, if it exists or can be made (UserError: another studio has locked it)."""
+    """Lock the run folder during the `with` block (UserError: another studio has locked it)."""
     with ExitStack() as lock:
         with suppress(OSError):
             folder.mkdir(parents=True, exist_ok=True)
@@ -95,7 +95,7 @@ def _private_addresses() -> list[str]:
 
 
 def _invitation(address: str) -> str:
-    """Return a text with an address, and its QR code if the console can show block characters."""
+    """Return a text with an address, and its QR code if the console can print the characters."""
     try:
         import segno
     except ImportError as error:
@@ -117,7 +117,7 @@ def _open(address: str) -> None:
 
 
 class _Server(uvicorn.Server):
-    """A uvicorn server that ends when `stop` is set."""
+    """_Server is a uvicorn server that ends after a signal, which `stop` records."""
 
     def __init__(self, config: uvicorn.Config, stop: Stop) -> None:
         super().__init__(config)
@@ -134,7 +134,7 @@ class _Server(uvicorn.Server):
 
 
 def _kept_address(folder: Path) -> tuple[int, str]:
-    """Return the port and the token of the last studio in a folder, or 0 and a new token."""
+    """Return the port and the token that the last server stored, or 0 and a new token."""
     with suppress(OSError, ValueError, KeyError, TypeError):
         said = json.loads((folder / ADDRESS).read_text(encoding="utf-8"))
         if len(said["token"]) >= TOKEN and 0 < said["port"] < 2**16:
@@ -143,7 +143,7 @@ def _kept_address(folder: Path) -> tuple[int, str]:
 
 
 def _keep_address(folder: Path, port: int, token: str) -> None:
-    """Store port and token for the next studio, in a file that only this user can read."""
+    """Store port and token for the next server, in a file that only this user can read."""
     with suppress(OSError):
         folder.mkdir(parents=True, exist_ok=True)
         (folder / ADDRESS).unlink(missing_ok=True)
@@ -155,7 +155,7 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
 def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     """Return a socket that listens on a port of `host` (UserError: the port cannot be used).
 
-    If `port` is 0, the port is `kept`, the port of the last studio, or else any free port.
+    If `port` is 0, the port is `kept`, the last server's port, or if that is taken, any free port.
     """
     if port == 0 and kept:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Pages that watch the queue: the unsent messages of each page, and its WebSocket."""
+"""Sends the state of the queue to open pages: unsent messages of each page, and its WebSocket."""
 
 import asyncio
 from contextlib import suppress
@@ -11,7 +11,7 @@ from styletransfer.system.files import to_json
 
 
 class Viewer:
-    """The messages that one page has not received yet; only the latest message of each kind."""
+    """A Viewer holds the messages that one page has not received yet: the latest of each kind."""
 
     def __init__(self) -> None:
         self._news: dict[str, Any] = {}
@@ -32,7 +32,7 @@ class Viewer:
 
 
 async def live(socket: WebSocket) -> None:
-    """Send messages to a page until it closes the socket."""
+    """Send the messages for one page, through its WebSocket, until the page closes it."""
     queue = socket.app.state.studio.queue
     viewer = queue.join()
     try:
@@ -47,7 +47,7 @@ async def live(socket: WebSocket) -> None:
 
 
 async def _tell(socket: WebSocket, viewer: Viewer) -> None:
-    """Send messages as fast as the page reads them."""
+    """Send the messages of `viewer` as fast as the page reads them."""
     with suppress(WebSocketDisconnect, RuntimeError):  # the page has just closed the socket
         while True:
             for news in await viewer.next():

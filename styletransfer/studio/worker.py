@@ -1,4 +1,4 @@
-"""The painter's process: the server's side and the process's side of its pipe."""
+"""The pipe between the server (Worker) and the painter's process (Orders)."""
 
 import asyncio
 import logging
@@ -15,20 +15,20 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# Start method "spawn": the child inherits no state of this process, which has threads.
+# With "spawn", the new process inherits no state of this process, which has threads.
 _SPAWN = multiprocessing.get_context("spawn")
 # Seconds before a process that has ended is started again.
 PAUSE = 1.0
 
 
 class Worker:
-    """A process that is started again whenever it ends.
+    """A Worker is a process that is started again whenever it ends, and a pipe to it.
 
     Args:
         target: function that the process calls with its end of the pipe; it returns when the pipe
-            ends or sends None.
-        hear: called in the event loop with each message of the process.
-        ended: called in the event loop with the reason when the process has ended by itself.
+            is closed or receives None.
+        hear: called in the event loop with each message that the process sends.
+        ended: called in the event loop with the reason when the process has ended unasked.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class Worker:
         await self._gone.wait()
 
     def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Pass the messages of the process to the event loop; runs in a separate thread."""
+        """Pass the messages of the process to the event loop; this runs in a separate thread."""
         with suppress(RuntimeError):  # the loop is closed
             try:
                 while True:
@@ -116,7 +116,7 @@ def _how_it_ended(code: int | None) -> str:
 
 
 def become_a_child() -> None:
-    """Ignore SIGINT and SIGHUP, and print nothing."""
+    """Make this process ignore SIGINT and SIGHUP, which the server handles, and print nothing."""
     for name in ("SIGINT", "SIGHUP"):
         if hasattr(signal, name):
             signal.signal(getattr(signal, name), signal.SIG_IGN)
@@ -124,10 +124,10 @@ def become_a_child() -> None:
 
 
 class Orders:
-    """The server's open requests to this process; a separate thread receives them."""
+    """Orders holds the server's messages to this process; a separate thread receives them."""
 
     def __init__(self, pipe: Connection) -> None:
-        self.over = False  # True after the end of the pipe; the current run must then stop
+        self.over = False  # True once the pipe is closed or sent None: the run must then stop
         self._runs: deque[dict[str, Any]] = deque()
         self._wishes: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()
@@ -147,20 +147,20 @@ class Orders:
             self._changed.notify()
 
     def next_run(self) -> dict[str, Any] | None:
-        """Wait for an order to paint a run and return the order; None after the end of the pipe."""
+        """Wait for an order to paint a run and return it; return None once the server ends."""
         with self._changed:
             while not (self.over or self._runs):
                 self._changed.wait()
             return None if self.over else self._runs.popleft()
 
     def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
-        """Return the next request about a run, or None if there is none or the pipe has ended.
+        """Return the next request about a run, or None if there is none or the server ends.
 
-        Only the last of several steerings in a row is returned.
+        Of several changes of settings in a row, only the last is returned.
 
         Args:
             id: the run's id; requests about ended runs are dropped.
-            wait: whether to wait for a request, or for the end of the pipe.
+            wait: whether to wait until there is a request or the server ends.
         """
         with self._changed:
             while True:

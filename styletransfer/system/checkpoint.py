@@ -19,12 +19,12 @@ logger = logging.getLogger(__name__)
 
 # Version of the file format; increase it when stored values change meaning.
 SCHEMA = 3
-# Pause after a save, in multiples of its duration: saving takes at most 5 % of a run.
+# Pause after a save, in multiples of its duration, so that saves take at most 5 % of a run.
 REST = 20
 
 
 class Checkpoint:
-    """A checkpoint file. A save is due after `every` seconds; 0 means never."""
+    """A checkpoint is a file with a run's state. A save is due after `every` seconds; 0: never."""
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every
@@ -52,7 +52,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save; after a failure, warn, and no more saves are due."""
+        """Save the state; if that fails, log a warning, and make no more saves due."""
         try:
             self.save(state)
         except UserError as error:

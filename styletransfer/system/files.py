@@ -42,7 +42,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def remove_stale(folder: Path) -> None:
-    """Remove the temporary files of killed writers in `folder`, which no process may be using."""
+    """Remove temporary files of killed processes from `folder`, which no process may be using."""
     for path in folder.glob("." + "[0-9a-f]" * 16 + ".tmp"):
         with suppress(OSError):
             path.unlink()
@@ -60,7 +60,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
 
-    `wanted` receives a parsed line. Incomplete lines, as of a killed writer, are dropped.
+    `wanted` receives a parsed line. Incomplete lines, as of a killed process, are dropped.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):

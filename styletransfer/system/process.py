@@ -14,11 +14,11 @@ from dataclasses import dataclass
 
 from styletransfer.errors import UserError
 
-# torchrun's variables for the fields of Place.
+# Environment variables, set by torchrun, for the fields of Place.
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 # Parameters of mallopt, from glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-# Bytes of the largest kept block. Larger blocks are few and live long, and would leave holes in the
+# Largest freed block that is kept, in bytes. Larger ones are few, live long, and leave holes in the
 # heap (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
 LARGEST = 192 * 2**20
 # Bytes of free memory kept at the heap's end: mallopt's largest value.
@@ -27,9 +27,9 @@ KEPT_AT_MOST = 2**31 - 1
 
 @dataclass(frozen=True)
 class Place:
-    """The rank of a process in a job, in which only rank 0 writes files.
+    """A place is the rank of a process in a job, in which only rank 0 writes files.
 
-    Ranks count from 0: among all processes, and (local) on this machine.
+    Ranks count from 0: among all `count` processes, and the `local_count` ones on this machine.
     """
 
     rank: int = 0
@@ -39,7 +39,7 @@ class Place:
 
 
 def place() -> Place:
-    """Return this process's place; the default without torchrun (UserError: bad variables)."""
+    """Return this process's rank; rank 0 of 1 without torchrun (UserError: bad variables)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return Place()
     with suppress(KeyError, ValueError):

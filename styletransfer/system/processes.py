@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Processes:
-    """The `count` processes of a job, as seen by process number `rank`, from 0."""
+    """`Processes` exchanges data between the `count` processes of a job; this is number `rank`."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
@@ -76,8 +76,8 @@ class Processes:
         if self.count == 1:
             return
         gathered: list[Any] = [None] * self.count
-        mine = {key: str(value) for key, value in settings.items()}
-        _together(distributed.all_gather_object, gathered, mine)
+        own = {key: str(value) for key, value in settings.items()}
+        _together(distributed.all_gather_object, gathered, own)
         for rank, other in enumerate(gathered):
             for key in sorted({*gathered[0], *other}):
                 if gathered[0].get(key) != other.get(key):
@@ -107,8 +107,8 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if here.count == 1:
         yield Processes()
         return
-    # Imported before the group exists, because its functions keep the group of the import time.
-    # Optimizers import it later; the group's threads could then abort the process at Python's end.
+    # This module's functions store the process group that exists when it is imported. If torch's
+    # optimisers imported it later, the group's threads could abort the process when Python ends.
     import torch.distributed.nn.functional
 
     backend = "cpu:gloo"

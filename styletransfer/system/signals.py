@@ -28,11 +28,11 @@ class Stopped(KeyboardInterrupt):
 
 
 class Stop(threading.local):
-    """The state of signals in this thread since `stop_on_signals` began."""
+    """`Stop` holds the state of signals in this thread since `stop_on_signals` began."""
 
     asked: Stopped | None = None  # the first signal that came, whether or not it has been raised
-    is_watched = False
-    is_held = False
+    is_watched = False  # whether `stop_on_signals` is active
+    is_held = False  # whether `signals_held` is active
 
 
 HERE = Stop()

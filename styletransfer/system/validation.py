@@ -14,7 +14,7 @@ def check_floating(where: str, **tensors: Tensor | None) -> None:
 
 
 def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> None:
-    """Refuse different devices (ValueError) and, if `dtype`, different dtypes (TypeError).
+    """Raise ValueError for different devices and, if `dtype`, TypeError for different dtypes.
 
     Also call `check_floating`.
     """
@@ -29,7 +29,7 @@ def check_alike(where: str, *, dtype: bool = True, **tensors: Tensor | None) -> 
 
 
 def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
-    """Accept floating-point weights (H, W), one for each position of features (1, C, H, W)."""
+    """Raise an error unless weights (H, W) are floating point, one per position of features."""
     check_alike(where, dtype=False, features=features, weights=weights)
     if weights.shape != features.shape[2:]:
         positions, shape = tuple(features.shape[2:]), tuple(weights.shape)
@@ -37,7 +37,7 @@ def check_weights(where: str, features: Tensor, weights: Tensor) -> None:
 
 
 def check_features(where: str, features: Tensor) -> None:
-    """Accept one feature map: floating point, shape (1, C, H, W) with C, H, W at least 1."""
+    """Raise an error unless features are floating point, (1, C, H, W) with C, H, W at least 1."""
     check_floating(where, features=features)
     shape = tuple(features.shape)
     if len(shape) != 4 or shape[0] != 1 or 0 in shape:
@@ -47,7 +47,7 @@ def check_features(where: str, features: Tensor) -> None:
 
 
 def check_target(where: str, features: Tensor, target: Tensor) -> None:
-    """Accept a feature map and a target of the same shape, dtype and device."""
+    """Raise an error unless features and target have the same shape, dtype and device."""
     check_features(where, features)
     check_alike(where, features=features, target=target)
     if features.shape != target.shape:

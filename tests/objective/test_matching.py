@@ -135,16 +135,6 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
 
 
-def test_the_edges_of_a_large_style_are_not_offered():
-    found = matching(
-        Criterion.of(MATCHED), pair(picture(1, 64, 64), picture(2, 256, 256)), tiny_network(VGG19)
-    )
-    assert found.cells == [(64, 64)]
-    for field in (found.rows[~found.calm], found.columns[~found.calm]):
-        assert field.min() >= 2
-        assert field.max() < 62
-
-
 def test_calm_places_of_the_content_have_no_target():
     content = picture(1, 64, 96)
     content[..., :48] = 0.5

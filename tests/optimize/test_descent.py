@@ -77,12 +77,10 @@ def test_what_a_plateau_is(caplog):
     """The best losses are compared after 1, 11, 21 and 31 steps."""
     caplog.set_level("INFO")
     for losses, made in (
-        ([1.0] * 40, 11),
         # After a step that raises the loss, the descent has time to lower it again.
         ([1.0] * 10 + [1.5] + [1.0] * 29, 21),
         # The best losses are compared, not the last.
         ([1.0] * 11 + [0.5] * 29, 11),
-        ([1.0] * 10 + [0.5] * 30, 21),
         # A decrease by more than a thousandth is no plateau.
         ([1.0] * 10 + [0.9985] * 30, 21),
         # A restart is no plateau.

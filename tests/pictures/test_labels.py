@@ -84,10 +84,6 @@ def test_blurred_label_edges_take_the_nearest_colour():
         regions = read_regions(Image.open(buffer), "labels")
         assert len(regions.names) == 4
         assert disagreement(regions, drawn()) < 0.03
-    for size in ((96, 64), (576, 384)):
-        regions = read_regions(drawn().resize(size, Image.Resampling.BICUBIC), "labels")
-        assert set(regions.names) == {"white", "red", "blue", "green"}
-        assert disagreement(regions, drawn().resize(size, Image.Resampling.NEAREST)) < 0.03
 
 
 def test_label_pictures_that_are_nowhere_flat_are_refused():

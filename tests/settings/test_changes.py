@@ -7,7 +7,7 @@ import numpy as np
 from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
-from styletransfer.runs.changes import changed
+from styletransfer.runs.recipe import changed
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.values import command, override, with_values
 

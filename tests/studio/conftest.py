@@ -1,4 +1,4 @@
-"""Fixtures: a studio for each test module, with a fake painter, and a socket that watches runs."""
+"""Fixtures: a client of a studio with a fake painter, one per test module, and its WebSocket."""
 
 import pytest
 

@@ -304,7 +304,7 @@ def test_a_results_settings_are_used_whole(fresh):
     fresh.locator("#stage").press(" ")
     fresh.expect("#command pre").to_contain_text("content_regions=")
     fresh.click("#go")
-    fresh.expect("#status").to_contain_text("Finished")
+    fresh.expect("#status").to_contain_text("Finished after 1 step,")
     fresh.click("#reset-all")
     fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
     fresh.click("#strip .thumb")
@@ -345,6 +345,9 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     make(tmp_path / "walk.mp4", [picture(seed, 32, 48) for seed in range(5)], sound=("aac",))
     fresh.set_input_files("[aria-label='File for Photograph']", tmp_path / "walk.mp4")
     fresh.enter("size", "96")
+    begun = "{ status: 'painting', is_film: true, step: null, steps: null }"
+    said = f"import('/static/transport.js').then(({{ statusText }}) => statusText({begun}))"
+    assert fresh.evaluate(said) == "Painting"  # before its first frame
     fresh.expect("#command pre").to_contain_text("styletransfer apply")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 5 frames")

@@ -100,11 +100,12 @@ def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch)
         assert said in answer["error"]
 
 
-def test_what_a_picture_costs_is_told_before_it_is_painted(client):
+def test_what_a_picture_costs_is_told_before_it_is_painted(client, monkeypatch):
     """Check the told size, memory and time; the time is None until a step has been timed."""
     queue = client.app.state.studio.queue
     costs = []
-    for size, queue.pace in ((256, None), (256, 1e-6), (2048, 1e-6)):
+    for size, pace in ((256, None), (256, 1e-6), (2048, 1e-6)):
+        monkeypatch.setattr(queue, "pace", lambda settings, pace=pace: pace)
         costs.append(client.post("/api/check", json={"settings": {"size": size}}).json())
     assert [(one["width"], one["height"]) for one in costs] == [(256, 171)] * 2 + [(2048, 1365)]
     assert costs[0]["seconds"] is None

@@ -7,7 +7,7 @@ import torch
 from PIL import Image
 from studios import act, opened, submit
 
-from styletransfer.commands.apply.painter import Painter
+from styletransfer.commands.apply.painter import Painter, Paintings
 from styletransfer.pictures import decode
 from styletransfer.pictures.convert import as_picture
 from styletransfer.settings import ApplyConfig
@@ -154,3 +154,14 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         assert refused.status_code == 400
         assert "a look needs styles" in refused.json()["error"]
     assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+
+
+def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
+    (tmp_path / "style").mkdir()
+    style = tmp_path / "style" / "small.jpg"
+    style.write_bytes(photo(3, 48, 64))
+    reader._painter()
+    monkeypatch.setattr(reader, "ASSETS", tmp_path)
+    reader._look_at_bundled()
+    monkeypatch.setattr(Paintings, "look_at", None)
+    assert reader.look(str(style), [str(style)], [])

@@ -7,9 +7,7 @@ from helpers import check_error
 from styletransfer.system.devices import choose_precision, set_float32_precision
 from styletransfer.system.measure import (
     describe_machine,
-    median_seconds,
     peak_memory,
-    seconds_by_round,
 )
 
 CPU = torch.device("cpu")
@@ -20,15 +18,6 @@ def test_peak_memory_is_the_sum_of_what_lives_at_once():
     assert peak_memory(lambda: torch.ones(count) + torch.ones(count), CPU) == 3 * 4 * count
     assert peak_memory(lambda: (torch.ones(count), torch.ones(count)), CPU) == 2 * 4 * count
     assert peak_memory(lambda: [torch.ones(count).sum() for _ in range(5)], CPU) < 2 * 4 * count
-
-
-def test_all_take_turns_after_a_warm_up():
-    called = []
-    work = {name: lambda name=name: called.append(name) for name in "abc"}
-    assert set(median_seconds(work, 2, CPU)) == set("abc")
-    assert "".join(called) == "abc" + "abc" + "bca"
-    seconds = seconds_by_round(work, 3, CPU)
-    assert {name: len(times) for name, times in seconds.items()} == {"a": 3, "b": 3, "c": 3}
 
 
 @pytest.fixture

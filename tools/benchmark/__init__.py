@@ -1,1 +1,1 @@
-"""Measure time and memory in comparison with the plain loop."""
+"""Measures time and memory in comparison with the plain loop of benchmarks/plain.py."""

@@ -52,7 +52,7 @@ from tools.benchmark.rows import Candidate
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
-# Untimed calls of each row: one to warm up, and two to measure memory.
+# Calls of each row that are not timed: one to warm up, and two to measure memory.
 UNTIMED = 3
 
 
@@ -74,10 +74,10 @@ main = hydrated("benchmark", run)
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     """Measure, write benchmark.json and benchmark.md to `folder`, and return the results.
 
-    Each row is called once to warm up; then every round calls all rows of a size in turn, so that
-    a machine that changes speed affects all rows alike. Peak memory counts torch's tensors; above
-    `plain_up_to`, on a Linux CPU, it is the resident memory of a separate process, which is what
-    a computer must have free (see `resident.peak_resident`).
+    A row is one way to evaluate the losses. Each is called once to warm up; then every round calls
+    all rows of a size in turn, so that a machine that changes speed affects all alike. Peak memory
+    counts torch's tensors; above `plain_up_to`, on a Linux CPU, it is the resident memory of a
+    separate process, which is what a computer must have free (see `resident.peak_resident`).
 
     The files are written after each size, the smallest first, so that a benchmark that is stopped
     early keeps its measurements. (UserError: bad input, before anything is measured.)
@@ -108,9 +108,9 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
 def without_emulated(
     config: BenchmarkConfig, device: torch.device
 ) -> tuple[BenchmarkConfig, list[str]]:
-    """Return the config without emulated precisions, and one line for `skipped` that names them.
+    """Return the config without precisions that the device has no units for, and a line about them.
 
-    `config.emulated` keeps them. (UserError: no precision is left.)
+    `config.emulated` keeps these precisions. (UserError: none is left.)
     """
     emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
     if config.emulated or not emulated:
@@ -123,7 +123,7 @@ def without_emulated(
 
 
 def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
-    """Return a progress bar whose unit is one evaluated pixel."""
+    """Return a progress bar that counts pixels: each call of a row adds those of its picture."""
     calls = config.rounds + UNTIMED
     rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
     return tqdm(
@@ -173,7 +173,7 @@ def measure_size(
     size: int,
     bar: "tqdm[NoReturn]",
 ) -> list[Row]:
-    """Measure the chosen candidates, and the plain loop up to `plain_up_to`, at one size."""
+    """Measure the `chosen` rows, and the plain loop up to `plain_up_to`, at one size."""
     device = next(network.parameters()).device
     content, style = ways.squares(config, size, device)
     networks = {each.precision: ways.in_precision(network, each.precision) for each in chosen}

@@ -18,7 +18,7 @@ from styletransfer.system.devices import PRECISIONS
 
 @dataclass
 class BenchmarkConfig:
-    """The rows to compare with the plain loop of benchmarks/plain.py."""
+    """These are the settings of the benchmark, which compares with benchmarks/plain.py."""
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"))
     """Path of the content image."""
@@ -49,12 +49,12 @@ class BenchmarkConfig:
     features: FeaturesConfig = field(
         default_factory=lambda: FeaturesConfig(name="vgg19", weights="random", padding="zeros")
     )
-    """Max pooling and ImageNet's preprocessing, which is what the plain loop has."""
+    """The network; pooling and preprocessing are fixed to what the plain loop has."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
 
 
 def check(config: BenchmarkConfig) -> None:
-    """Check numbers and names (UserError: names the key, its value and the allowed values)."""
+    """Raise UserError, with the key and the allowed values, if a number or a name is wrong."""
     for key, low in (("rounds", 1), ("tile", 0), ("plain_up_to", 0)):
         if getattr(config, key) < low:
             raise UserError(f"{key}={getattr(config, key)} must be {low} or more")
@@ -85,7 +85,7 @@ def check(config: BenchmarkConfig) -> None:
 
 
 def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:
-    """Return a job's settings at `size` pixels, with the benchmark's pictures and network."""
+    """Return the settings of a run at `size` pixels, with the benchmark's pictures and network."""
     return StyleTransferConfig(
         content=config.content,
         style=config.style,

@@ -1,4 +1,4 @@
-"""The plain loop under the objective of a benchmark, with the very tensors of its network."""
+"""Makes the plain loop that the benchmark compares with: same losses, same network weights."""
 
 import torch
 from torch import Tensor
@@ -11,8 +11,8 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from tools.benchmark.config import BenchmarkConfig
 
-# Multiplies all weights of the plain loop. torch's L-BFGS compares with absolute tolerances and
-# its defaults suit losses as large as the tutorial's, whose style weight is 1 000 000.
+# Factor on all loss weights of the plain loop. torch's L-BFGS stops by absolute tolerances, whose
+# defaults suit losses as large as those of PyTorch's tutorial, with a style weight of 1 000 000.
 SCALE = 1e6
 
 
@@ -41,8 +41,8 @@ def plain_loop(
 
 
 def torchvision_state(network: FeatureExtractor, name: str) -> dict[str, Tensor]:
-    """Return the tensors of a network, which may end early, by torchvision's names."""
-    # The bundled network is laid out as VGG-19.
+    """Return torchvision's name -> tensor of a network called `name`, which may end early."""
+    # The bundled network has the layers of VGG-19.
     keys = vgg.state_keys(vgg.WIDTHS["vgg16" if name == "vgg16" else "vgg19"])
     return {
         f"{keys[layer]}.{kind}": tensor

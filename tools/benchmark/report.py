@@ -1,4 +1,4 @@
-"""Format a benchmark as JSON, as Markdown and as sentences."""
+"""Formats the results of a benchmark as JSON, as Markdown and as sentences."""
 
 import json
 from dataclasses import asdict
@@ -33,7 +33,7 @@ def markdown(benchmark: Benchmark) -> str:
 
 
 def rows_table(benchmark: Benchmark) -> str:
-    """Return a Markdown table, ratios to plain first, padded for reading as plain text."""
+    """Return a Markdown table of all rows, with spaces so that it is also readable as text."""
     headings = ["size", "row", "time", "memory", "s per evaluation", "peak MiB"]
     cells = [
         [
@@ -52,7 +52,7 @@ def rows_table(benchmark: Benchmark) -> str:
 
 
 def sentences(benchmark: Benchmark) -> list[str]:
-    """Return one sentence for each finding that the table does not show, made from its numbers."""
+    """Return a sentence for each result that the table does not show: regions, left out rows."""
     lines: list[str] = []
     for name, size, time, memory in cost_of_regions(benchmark.rows):
         lines.append(

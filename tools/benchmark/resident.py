@@ -1,4 +1,4 @@
-"""Measure the resident memory of an evaluation, as the kernel counts it, in a separate process.
+"""Measures the resident memory of an evaluation, as the kernel counts it, in a separate process.
 
 `measure.peak_memory` counts torch's tensors exactly and repeatably, but not the memory that oneDNN
 and the C library allocate, nor freed memory that an allocator has not returned. Whether one large
@@ -23,15 +23,15 @@ CLEAR = Path("/proc/self/clear_refs")
 
 
 def is_measurable() -> bool:
-    """Return whether the system counts the resident set's peak and can reset it, as Linux does."""
+    """Return whether the system has the two files, as Linux does."""
     return STATUS.exists() and CLEAR.exists()
 
 
 def peak_resident(config: BenchmarkConfig, candidate: Candidate, size: int) -> int:
     """Return how many bytes one evaluation, its targets included, adds to the resident set.
 
-    The bytes are counted above those of a process that has loaded network and pictures, on the CPU,
-    for a square picture of side `size` in pixels.
+    The evaluation is on the CPU, at a square picture of `size` pixels; the process has loaded the
+    network and the pictures before.
     """
     # Spawn the process: a fork would begin with all resident memory of this process.
     with multiprocessing.get_context("spawn").Pool(1) as pool:

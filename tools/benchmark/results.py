@@ -8,11 +8,11 @@ from dataclasses import dataclass
 
 @dataclass(frozen=True)
 class Spread:
-    """The median and the quartiles of one measurement per round."""
+    """A Spread is the median and the quartiles of several measurements of the same thing."""
 
     median: float
-    lower: float
-    upper: float
+    lower: float  # lower quartile
+    upper: float  # upper quartile
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
@@ -29,27 +29,27 @@ class Spread:
 
 @dataclass(frozen=True)
 class Row:
-    """Evaluations of one kind at one size."""
+    """A Row is the measurements of one way to evaluate the losses, at one size."""
 
-    name: str  # "plain", or loss mode, precision, regions and "tiled"
+    name: str  # "plain", or loss mode, precision, number of regions and "tiled"
     size: int  # side of the square picture in pixels
-    precision: str  # of the network, such as "float32"
+    precision: str  # precision of the network, such as "float32"
     native: bool  # whether the device has units for that precision
     tile: int | None  # side of a tile in pixels, or None for the whole picture at once
     time_ratio: Spread | None  # seconds divided by plain's in the same round; None without plain
     memory_ratio: float | None  # peak memory divided by plain's; None without plain
     seconds: Spread  # wall time of one evaluation, forward and backward
-    peak_memory_bytes: int  # of one evaluation, above the memory held before it
+    peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
     memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
 
 
 @dataclass(frozen=True)
 class Benchmark:
-    """The contents of benchmark.json."""
+    """A Benchmark is the contents of benchmark.json."""
 
-    settings: dict[str, str | int | list[int]]
-    machine: dict[str, str | int]  # see `measure.describe_machine`
-    rows: list[Row]  # by size, plain first
+    settings: dict[str, str | int | list[int]]  # key -> value, of the keys that matter
+    machine: dict[str, str | int]  # processor, versions and so on -> their values
+    rows: list[Row]  # sorted by size; the plain loop comes first
     skipped: list[str]  # descriptions of the rows left out, with the reason
 
 

@@ -1,4 +1,4 @@
-"""Choose the evaluations to measure at a size, and build each of them."""
+"""Chooses the rows of the benchmark at a size, each a way to evaluate the losses; builds each."""
 
 import copy
 import functools
@@ -30,11 +30,11 @@ LARGEST_TILE = 1024
 
 @dataclass(frozen=True)
 class Candidate:
-    """One way to evaluate the objective."""
+    """A Candidate is one way to evaluate the objective, which may become a row."""
 
     mode: str  # name of a loss mode
-    precision: str  # of the network
-    tile: int | None = None  # side in pixels, or None for the whole picture at once
+    precision: str  # precision of the network
+    tile: int | None = None  # side of a tile in pixels, or None for the whole picture at once
     regions: int = 1  # number of regions of the picture
 
     @property
@@ -49,8 +49,8 @@ def candidates(
 ) -> tuple[list[Candidate], list[str]]:
     """Return the rows to measure at `size` pixels beside the plain loop, and those left out.
 
-    Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only
-    `CLOSED_FORM`, in the precision `auto` (what precision=auto means) if config.precisions has it,
+    Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only the
+    mode CLOSED_FORM, in precision `auto` (what precision=auto means) if config.precisions has it,
     else in all of these; the whole picture at once only if it should fit into `free` bytes.
     """
     chosen: list[Candidate] = []
@@ -138,7 +138,7 @@ def evaluation(
 
 
 def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
-    """Return inputs with `count` upright stripes as regions and, in turn, one of two styles."""
+    """Return inputs with `count` upright stripes as regions, painted in two styles in turn."""
     width = content.shape[3]
     regions = []
     for number in range(count):
@@ -149,7 +149,7 @@ def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
-    """Return the mean of two pictures of one size, at which no loss is 0."""
+    """Return the mean of two pictures of one size, a picture at which no loss is 0."""
     return (content + style) / 2
 
 

@@ -41,12 +41,13 @@ main = hydrated("judge", run)
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:
-    """Paint every pair with every rival, judge the pastiches, write the files, return the verdicts.
+    """Paint every pair of content and style with every rival; measure the pastiches with VGG-19.
 
+    A rival is one way to paint: by a style network, or by optimisation with a feature network.
     `folder` receives the pictures, `contact_sheet.png` (a row per pair, a column per rival) and
-    `judge.json`, which holds the returned verdicts and the gaps. `report` is called with one line
-    per finished pair. (UserError: bad input, before anything is written; or a run that gave up;
-    KeyboardInterrupt: Ctrl-C. The pictures of finished pairs stay.)
+    `judge.json`, with the returned results. `report` is called with one line per finished pair.
+    (UserError: bad input, before anything is written; or a run that gave up; KeyboardInterrupt:
+    Ctrl-C. The pictures of finished pairs stay.)
     """
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
@@ -80,9 +81,9 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
 def judge_pair(
     vgg19: FeatureExtractor, pair: Pair, row: Mapping[str, Pastiche], factors: Mapping[str, float]
 ) -> dict[str, Verdict]:
-    """Return rival -> VGG-19's verdict on its pastiche, which is as large as the content image.
+    """Return rival -> the errors of its pastiche under VGG-19, for one pair of content and style.
 
-    (UserError: VGG-19 finds its own pastiche no better than the content image.)
+    (UserError: by these, VGG-19's own pastiche is no better than the content image.)
     """
     device = next(vgg19.parameters()).device
     content, style = pair.content.to(device), pair.style.to(device)

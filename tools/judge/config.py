@@ -1,4 +1,4 @@
-"""The settings of the judge: networks, pictures and the job."""
+"""The settings of the tool `judge`: networks, pictures and the job."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -10,7 +10,7 @@ from styletransfer.settings import PATHS, FeaturesConfig, ObjectiveConfig, Optim
 
 @dataclass
 class PairConfig:
-    """Two pictures to combine."""
+    """These are the settings of one pair of pictures to combine."""
 
     content: str = path(MISSING)
     """Path of the content image."""
@@ -20,10 +20,10 @@ class PairConfig:
 
 @dataclass
 class JudgeConfig:
-    """The networks, and the job on which VGG-19 judges them."""
+    """These are the settings of the tool `judge`, which judges networks by VGG-19."""
 
     pairs: list[PairConfig] = field(default_factory=list)
-    """Pictures, none of which the student was trained on."""
+    """Pairs of pictures; best none that the network under test was trained on."""
     networks: Any = field(default=None, metadata=PATHS)
     """Style networks to judge instead, with judged=networks: files, or names of those that ship."""
     contents: Any = field(default=None, metadata=PATHS)
@@ -33,11 +33,11 @@ class JudgeConfig:
     """The style images that style networks were trained on, found by their names: a picture,
     several, or a folder."""
     bundled: FeaturesConfig = field(default_factory=FeaturesConfig)
-    """The network under test; bundled.weights=PATH names another student."""
+    """The feature network under test; bundled.weights=PATH names another."""
     vgg19: FeaturesConfig = field(
         default_factory=lambda: FeaturesConfig(name="vgg19", padding="zeros")
     )
-    """The judge."""
+    """The network that judges."""
     size: int = 256
     """Longer side of the pastiches in pixels."""
     steps: int = 100
@@ -45,7 +45,7 @@ class JudgeConfig:
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = "auto"
-    """Precision of the networks that stylise; the judge works in float32."""
+    """Precision of the networks that paint; the network that judges works in float32."""
     seed: int = 0
     """Seed of the random network."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)

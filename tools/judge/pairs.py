@@ -1,4 +1,4 @@
-"""The pairs of pictures to judge on, loaded and checked before anything runs."""
+"""Loads and checks the pairs of content and style image on which networks are judged."""
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
@@ -19,20 +19,20 @@ from tools.judge.config import JudgeConfig, PairConfig
 
 @dataclass(frozen=True)
 class Pair:
-    """Two pictures to combine: content (1, 3, H, W), style (1, 3, h, w), sRGB in [0, 1]."""
+    """A Pair is a content image and a style image to combine."""
 
     name: str  # unique, such as "coffee x oil"; file names made of it are unique, too
-    config: StyleTransferConfig
-    loaded: Loaded
+    config: StyleTransferConfig  # settings of the run that combines them
+    loaded: Loaded  # the pictures
 
     @property
     def content(self) -> Tensor:
-        """The content image."""
+        """The content image (1, 3, H, W), sRGB in [0, 1]."""
         return self.loaded.pictures.content
 
     @property
     def style(self) -> Tensor:
-        """The style image."""
+        """The style image (1, 3, h, w), sRGB in [0, 1]."""
         return self.loaded.pictures.styles[0]
 
     def file(self, rival: str) -> str:
@@ -41,7 +41,7 @@ class Pair:
 
 
 def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
-    """Load every pair of `asked`.
+    """Load every pair in `asked`, which lists their paths.
 
     (UserError: no pair, settings out of range, no style loss, a picture that cannot be read, or a
     content picture that is the style picture.)

@@ -1,4 +1,4 @@
-"""The rivals whose pastiches are judged: the optimiser with a feature network; style networks."""
+"""The rivals whose pastiches are judged: optimisation with a feature network, or style networks."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -36,22 +36,19 @@ PASSES = 3
 
 @dataclass(frozen=True)
 class Pastiche:
-    """An image (1, 3, H, W) on the CPU, and the seconds of painting, without loading."""
+    """A Pastiche is a painted image, and the time that it took."""
 
-    image: Tensor
-    seconds: float
+    image: Tensor  # (1, 3, H, W), on the CPU
+    seconds: float  # time of painting, without loading
 
 
 @dataclass(frozen=True)
 class KnownStyle:
-    """One style of a style network: the network, and the style's blend (1, S), on the device.
+    """A KnownStyle is one of the S styles that a style network can paint in."""
 
-    `palette` is the palette of the style image for a network for any style, else None.
-    """
-
-    network: StyleNetwork
-    blend: Tensor
-    palette: Tensor | None = None
+    network: StyleNetwork  # on the device
+    blend: Tensor  # one-hot (1, S): the network's input for this style
+    palette: Tensor | None = None  # colours of the style image, if the network takes any style
 
 
 Rival = Callable[[Pair], Pastiche]
@@ -60,7 +57,7 @@ Rival = Callable[[Pair], Pastiche]
 def read_networks(
     config: JudgeConfig, device: torch.device, dtype: torch.dtype
 ) -> dict[str, KnownStyle]:
-    """Return style name -> the style network that knows it; empty if no network is to be judged.
+    """Return name of a style -> network that paints in it; empty if no network is to be judged.
 
     The networks paint as in `apply`, with convolutions in `dtype`. (UserError: a network cannot be
     read, two networks know one style, or there are pairs as well.)
@@ -114,9 +111,9 @@ def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConf
 def rivals(
     config: JudgeConfig, known: dict[str, KnownStyle], device: torch.device, dtype: torch.dtype
 ) -> dict[str, Rival]:
-    """Return name -> rival.
+    """Return name -> rival, a function that paints a pair.
 
-    Without style networks, the optimiser paints with a random VGG-19 ("random"), with the bundled
+    Without style networks, the rivals optimise with a random VGG-19 ("random"), with the bundled
     network under test ("bundled"), and with VGG-19 ("vgg19"). With style networks, the rivals are
     these ("network"), "bundled" and "vgg19". (UserError: see `build_features`; an unknown layer.)
     """

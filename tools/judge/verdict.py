@@ -1,4 +1,4 @@
-"""The errors of a pastiche under VGG-19, in comparison with the pastiche that VGG-19 makes."""
+"""Compares the errors of a pastiche under VGG-19 with those of the pastiche that VGG-19 makes."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -15,16 +15,16 @@ from styletransfer.system.measure import table
 
 @dataclass(frozen=True)
 class Verdict:
-    """The errors of one picture under VGG-19."""
+    """A Verdict is the errors of one picture under VGG-19."""
 
-    errors: dict[str, float]  # layer -> target-relative error; see `errors_under`
+    errors: dict[str, float]  # layer -> squared error over squared target; see `errors_under`
     image: str  # file name of the picture
     seconds: float = 0.0  # time of painting the picture
     factors: Mapping[str, float] = field(default_factory=dict)  # layer -> its factor in J, else 1
 
     @property
     def total(self) -> float:
-        """J: the sum of all errors, each times its layer's factor."""
+        """The figure of merit J: the sum of all errors, each times its layer's factor."""
         return sum(self.factors.get(layer, 1.0) * error for layer, error in self.errors.items())
 
 
@@ -32,10 +32,11 @@ class Verdict:
 def errors_under(
     vgg19: FeatureExtractor, image: Tensor, content: Tensor, style: Tensor
 ) -> dict[str, float]:
-    """Return layer -> target-relative error of `image` under VGG-19.
+    """Return layer -> error of `image` under VGG-19, relative to the target.
 
-    The error is ||G - A||^2 / ||A||^2 for a style layer, ||F - P||^2 / ||P||^2 for the content
-    layer. Pictures are (1, 3, H, W), sRGB in [0, 1]; `content` is as large as `image`.
+    The error is ||G - A||^2 / ||A||^2 for a style layer, with G and A the Gram matrices of image
+    and style, and ||F - P||^2 / ||P||^2 for the content layer, with F and P the features of image
+    and content. Pictures are (1, 3, H, W), sRGB in [0, 1]; `content` is as large as `image`.
     """
     features = vgg19(image, (*STYLE_LAYERS, CONTENT_LAYER))
     targets = vgg19(style, STYLE_LAYERS)
@@ -55,8 +56,8 @@ def _relative(value: Tensor, target: Tensor) -> float:
 def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
     """Return how much of the gap in J between content image and VGG-19's pastiche a rival closes.
 
-    This is (J(content) - J(rival)) / (J(content) - J(vgg19)): 0 for the unchanged content image,
-    1 for a network as good as VGG-19. `verdicts` maps rivals to verdicts.
+    J is the sum of errors, `Verdict.total`. The result is (J(content) - J(rival)) / (J(content) -
+    J(vgg19)): 0 for the unchanged content image, 1 for a pastiche as good as VGG-19's.
     """
     worst = verdicts["content"].total
     return (worst - verdicts[rival].total) / (worst - verdicts["vgg19"].total)
@@ -64,9 +65,9 @@ def gap_closed(verdicts: Mapping[str, Verdict], rival: str) -> float:
 
 @dataclass(frozen=True)
 class Judgement:
-    """The verdicts on all pairs."""
+    """A Judgement is the verdicts on all pastiches of all pairs."""
 
-    verdicts: dict[str, dict[str, Verdict]]  # pair -> rival -> verdict on its pastiche
+    verdicts: dict[str, dict[str, Verdict]]  # pair -> rival -> verdict on the rival's pastiche
     tested: str  # name of the rival under test
     factors: Mapping[str, float]  # layer -> its factor in J; 1 for other layers
 
@@ -77,7 +78,7 @@ class Judgement:
 
 
 def as_json(judgement: Judgement) -> dict[str, object]:
-    """Return all verdicts with J and gap closed, and mean and smallest gap closed over pairs."""
+    """Return the contents of judge.json: all verdicts, and mean and smallest gap closed."""
     verdicts = judgement.verdicts
     gaps = {
         rival: [gap_closed(row, rival) for row in verdicts.values()] for rival in judgement.columns

@@ -1,1 +1,1 @@
-"""Painters that make style images from seeded noise; each seed gives another image."""
+"""Functions that paint style images from seeded noise; each seed gives another image."""

@@ -1,4 +1,4 @@
-"""The functions that all painters share: the frame, noise, and distances."""
+"""Functions that all painted style images share: canvas, noise, and distances."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -13,17 +13,13 @@ Rng = np.random.Generator
 
 @dataclass(frozen=True)
 class Frame:
-    """A canvas of `shape` (H, W) pixels; `unit` is 1/768 of its longer side, in pixels.
+    """A Frame is the canvas of a picture: its size, its coordinates, and a random generator."""
 
-    `x` and `y` (H, W) hold each pixel's coordinates in picture heights; `rng` draws the noise and
-    the points.
-    """
-
-    shape: tuple[int, int]
-    unit: float
-    x: Array
-    y: Array
-    rng: Rng
+    shape: tuple[int, int]  # (H, W) in pixels
+    unit: float  # 1/768 of the longer side, in pixels
+    x: Array  # (H, W), x of each pixel, in picture heights
+    y: Array  # (H, W), y of each pixel, in picture heights
+    rng: Rng  # draws the noise and the points
 
     @property
     def aspect(self) -> float:
@@ -37,7 +33,7 @@ class Frame:
         return picture[rows, cols]
 
     def noise(self, scale: float | tuple[float, float], rough: float = 3.0) -> Array:
-        """Return noise (H, W) with features of `scale` units; see the function `noise`."""
+        """Return noise (H, W) with features `scale` units large; see the function `noise`."""
         sy, sx = scale if isinstance(scale, tuple) else (scale, scale)
         return noise(self.rng, self.shape, (sy * self.unit, sx * self.unit), rough)
 
@@ -68,7 +64,7 @@ def smooth(low: float, high: float, value: Array) -> Array:
 
 
 def _filtered(picture: Array, pad: int, gain: Callable[[Array, Array], Array]) -> Array:
-    """Multiply the spectrum by `gain(fy, fx)`, frequencies in cycles per pixel; mirror borders."""
+    """Multiply the spectrum by `gain(fy, fx)`, in cycles per pixel; mirror `pad` border pixels."""
     wide = np.pad(picture, pad, mode="reflect")
     fy = np.fft.fftfreq(wide.shape[0])[:, None]
     fx = np.fft.rfftfreq(wide.shape[1])[None]
@@ -116,7 +112,7 @@ def distance(inside: NDArray[np.bool_], reach: int) -> Array:
 
 
 def borders(label: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Return a mask of the pixels whose right or lower neighbour has another label."""
+    """Return a mask (H, W) of the pixels whose right or lower neighbour has another label."""
     edge = np.zeros(label.shape, bool)
     edge[:, :-1] |= label[:, 1:] != label[:, :-1]
     edge[:-1] |= label[1:] != label[:-1]
@@ -130,10 +126,11 @@ def nearest(
     region: NDArray[np.int64] | None = None,
     angle: Array | None = None,
 ) -> NDArray[np.int64]:
-    """Return the number of the site nearest to each pixel; sites in the pixel's region come first.
+    """Return the index of the site nearest to each pixel (H, W), of those up to `bin_size` away.
 
-    With an `angle` in radians per site, the distance is mainly the larger of the two offsets in
-    axes turned by `angle`, which makes the cells nearly square.
+    `sites` (N, 2) are points x, y in pixels; sites in the region of the pixel come first. With an
+    `angle` in radians per site, the distance is mainly the larger of the two offsets in axes turned
+    by `angle`, which makes the cells nearly square.
     """
     rows, cols = -(-shape[0] // bin_size) + 2, -(-shape[1] // bin_size) + 2
     spot = np.clip(sites, 0, np.array(shape[::-1]) - 1).astype(int)

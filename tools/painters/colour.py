@@ -49,12 +49,15 @@ def ramp(codes: str, position: Array) -> Array:
 
 
 def blend(under: Array, over: Array, share: Array) -> Array:
-    """Mix two colour pictures by a share from 0 to 1."""
+    """Mix two colour pictures; `share` (H, W), from 0 to 1, is the weight of `over`."""
     return under + (over - under) * np.clip(share, 0, 1)[..., None]
 
 
 def lit(colour: Array, height: Array, strength: float, gloss: float = 0.1) -> Array:
-    """Shade linear RGB by a relief lit from the upper left; `gloss` scales the highlights."""
+    """Shade linear RGB as a relief of `height` (H, W) lit from the upper left.
+
+    `strength` scales the height, and `gloss` the highlights.
+    """
     gy, gx = np.gradient(height * strength)
     size = np.sqrt(gx * gx + gy * gy + 1)
     light = np.array([-0.45, -0.6, 0.66])

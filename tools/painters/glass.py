@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from tools.painters.canvas import Array, Frame, Rng, blur, borders, distance, frame, nearest, smooth
 from tools.painters.colour import blend, finish, lit, ramp, to_linear
 
-SUN = (0.50, 0.335)
-# Region -> the colours of its panes, and the spacing of its panes in units of the frame.
+SUN = (0.50, 0.335)  # x in picture widths, y in picture heights
+# Name of a region -> the colours of its panes, and their distance in units of the frame.
 GLASS = {
     "border": ("5a0f24 8c1d2f 2a1a5e 7a1840", 30),
     "sun": ("fff0b0 ffd34a ffb020", 34),

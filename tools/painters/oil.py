@@ -19,7 +19,7 @@ STARS = [(0.28, 0.07), (0.68, 0.10), (0.80, 0.24), (0.06, 0.30), (1.21, 0.07), (
 
 
 def _wind(f: Frame) -> tuple[Array, Array]:
-    """Return the stream function (H, W) of the wind, and its direction (H, W) in radians."""
+    """Return the wind's stream function (H, W), and the wind's direction (H, W) in radians."""
     psi = f.y + 0.10 * np.sin(3.3 * f.x + 0.6) * f.y + 0.012 * f.noise(120)
     for x, y, strength, radius in EDDIES:
         psi = psi + strength * radius * bump(f, (x, y), radius)

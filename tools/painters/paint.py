@@ -26,7 +26,7 @@ PAINTERS: dict[str, Callable[[int, Rng], Array]] = {
 }
 SEED = 7
 SIZE = 704
-# Limits of --size in pixels; a painter holds several float copies of the picture in memory.
+# Limits of --size in pixels; painting needs memory for many float copies of the picture.
 SMALLEST, LARGEST = 64, 8192
 QUALITY = 88
 

@@ -1,4 +1,4 @@
-"""Brush strokes that follow a field of directions, painted as bands of thick paint."""
+"""Paints brush strokes that follow a field of directions, as bands of thick paint."""
 
 from dataclasses import dataclass
 
@@ -9,10 +9,10 @@ from tools.painters.canvas import Array, Frame, Rng
 
 @dataclass
 class Surface:
-    """The painted surface: OKLab colour (H, W, 3) and height of the paint (H, W)."""
+    """A Surface is the painted canvas: its colour, and the height of its paint."""
 
-    colour: Array
-    height: Array
+    colour: Array  # (H, W, 3), OKLab
+    height: Array  # (H, W)
 
 
 def trace(frame: Frame, angle: Array, starts: Array, length: Array, knots: int = 12) -> Array:

@@ -1,1 +1,1 @@
-"""The command `apply`."""
+"""The command `apply`: paints pictures and films with a style network."""

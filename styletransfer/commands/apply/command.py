@@ -1,7 +1,7 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure; a second call paints only the files that are missing there.
+structure; a second call paints only the files that are missing in `output`.
 """
 
 import logging
@@ -32,8 +32,8 @@ logger = logging.getLogger(__name__)
 def main(config: ApplyConfig, folder: Path) -> None:
     """Paint the file or folder `config.input`, and print the path of the result.
 
-    Each file appears when it is complete. After a signal such as Ctrl-C finished files stay, and
-    an unfinished film stays under the name of a partial one.
+    Each file appears when it is complete. After a signal such as Ctrl-C, finished files stay, and
+    an unfinished film stays as NAME.styletransfer-partial.EXTENSION.
     """
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
@@ -47,8 +47,8 @@ def main(config: ApplyConfig, folder: Path) -> None:
 
 
 def default_output(source: Path, network: Path) -> Path:
-    """Return a path in the current folder that is named after the input and the network."""
-    # train_network calls every file network.safetensors, in a folder named after the style.
+    """Return a path in the current folder, named after the input and the network's file."""
+    # train_network writes every network as network.safetensors, in a folder named after the style.
     name = network.parent.name if network.stem == "network" else network.stem
     if source.is_dir():
         return Path(f"{source.name}_{name}")
@@ -61,7 +61,7 @@ def default_output(source: Path, network: Path) -> Path:
 
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Raise UserError if a pastiche could not be written later, or would replace an input."""
+    """Raise UserError if the pastiche `target` could not be written or would replace an input."""
     if is_film(target):
         check_writable(target)
     elif source.suffix.lower() in FILM_EXTENSIONS:
@@ -73,7 +73,7 @@ def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Paint the files whose pastiche does not exist (UserError, at the end: files that failed)."""
+    """Paint the files that have no pastiche yet (UserError, after all others: some failed)."""
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for _, path in files for name in _written(path)]
@@ -103,7 +103,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 
 
 def as_written(name: str) -> str:
-    """Return a pastiche's file name; formats that cannot be written become PNG or MP4."""
+    """Return `name`, with .png or .mp4 added if no file of its format can be written."""
     extension = Path(name).suffix.lower()
     if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
         return name + ".png"
@@ -123,9 +123,9 @@ def check_folders(source: Path, target: Path) -> None:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return (file, pastiche) for all pictures and films below a folder, except hidden ones.
+    """Return (file, path of its pastiche) for all pictures and films below `source`.
 
-    A warning names all other files.
+    Hidden files are left out. A warning names the files that are neither picture nor film.
     """
     files, others = [], []
     for path in sorted(source.rglob("*")):
@@ -144,11 +144,11 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
-    """Return (key, file) of the network, and of styles that are pictures."""
+    """Return (key, path) of the files that are read besides the input: network and style images."""
     styles = [path for name in each(config.style) for path in files_at(name)]
     return [("network", network), *(("style", path) for path in styles)]
 
 
 def _written(target: Path) -> tuple[Path, ...]:
-    """Return the files that painting `target` writes; an incomplete film has another name."""
+    """Return the files that painting `target` writes: itself and, for a film, its partial file."""
     return files_of(target) if is_film(target) else (target,)

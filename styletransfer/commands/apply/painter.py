@@ -1,9 +1,10 @@
-"""Painting with a style network: one picture, or the frames of a film."""
+"""Paints one picture, or the frames of a film, with a style network."""
 
 import logging
 import math
 import os
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
@@ -39,16 +40,16 @@ from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
-# Most feature maps in float32 at full size that exist at one time: 3.3 were measured (convolved,
-# normed and reflected), and the library needs some more.
+# Estimate of the largest number of feature maps, float32 and of the picture's size, that exist at
+# one time: 3.3 were measured (convolved, normalised and padded), and torch needs some more.
 MAPS = 5
-# Longer side in pixels of the copy of a content image from which its own style is computed, with
-# which `strength` below 1 blends.
+# With `strength` below 1, the style is blended with the content image's own style, which is
+# computed from a copy of the image with this longer side in pixels.
 OWN_STYLE_SIDE = 512
 
 
 class Painter:
-    """A style network, ready to paint as `config` says (UserError: a setting out of range)."""
+    """A Painter paints pictures with the network in `config` (UserError: a setting is wrong)."""
 
     def __init__(self, config: ApplyConfig) -> None:
         self.config, self.device = config, choose_device(config.device)
@@ -62,9 +63,9 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
-        """Return the (height, width) of the pastiche of a picture of `size`, called `name`.
+        """Return the (height, width) of the pastiche for a picture of (height, width) `size`.
 
-        (UserError: the picture is too small, or too large for the memory.)
+        (UserError, with the file's `name`: the picture is too small, or too large for the memory.)
         """
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
@@ -92,25 +93,49 @@ class Painter:
         return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
+@dataclass(frozen=True)
+class Painting:
+    """What a network for any style takes from a style image.
+
+    Attributes:
+        row: scales and shifts, (1, R).
+        palette: mean and covariance of the colours, (3, 4), see `encoder.palette`.
+        is_grey: whether the image has no colours.
+    """
+
+    row: Tensor
+    palette: Tensor
+    is_grey: bool
+
+
 class Paintings:
-    """Style images, as rows of scales and shifts (UserError: no style, or no picture)."""
+    """Paintings holds the style images, each encoded as a row: scales and shifts for the network.
+
+    (UserError: no style is given, or a file is no picture.)
+    """
 
     def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
         if config.style is None:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
-        self.strength, self.encoder = config.strength, encoder.to(device)
+        self.config, self.device, self.encoder = config, device, encoder.to(device)
+        self.strength = config.strength
         self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
-        rows, palettes, self.is_grey = [], [], True
-        for file in self.files:
-            picture = style_image(file, config.style_size, SMALLEST_PAINTING)
-            rows.append(self._row(picture.to(device)))
-            palettes.append(palette(picture))
-            self.is_grey = self.is_grey and is_grey([picture])
-        self.rows, self.palettes = torch.cat(rows), torch.stack(palettes)
+        self.choose([self.look_at(file) for file in self.files])
+
+    def look_at(self, file: str) -> Painting:
+        """Return what the network takes from a style image (UserError: it is no picture)."""
+        picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
+        return Painting(self._row(picture.to(self.device)), palette(picture), is_grey([picture]))
+
+    def choose(self, paintings: Sequence[Painting]) -> None:
+        """Paint in these styles from now on."""
+        self.rows = torch.cat([one.row for one in paintings])
+        self.palettes = torch.stack([one.palette for one in paintings])
+        self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
-        """Set a deployed network's styles to these, to paint a picture (1, 3, H, W)."""
+        """Give the network these styles, blended with that of `image` (1, 3, H, W) by strength."""
         rows = self.rows
         if self.strength < 1:
             size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
@@ -118,9 +143,9 @@ class Paintings:
         set_rows(network, rows)
 
     def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
-        """Return a pastiche (1, 3, H, W), on the CPU, moved towards its styles' palettes.
+        """Return a pastiche (1, 3, H, W), on the CPU, recoloured towards the styles' palettes.
 
-        `shares` are the styles' shares, (S,).
+        `shares` (S,) holds the weight of each style; the sum is 1.
         """
         mixed = torch.einsum("s,sij->ij", shares.cpu().double(), self.palettes)
         return finished(pastiche, mixed, self.strength)
@@ -131,7 +156,7 @@ class Paintings:
 
 
 def network_path(config: ApplyConfig) -> Path:
-    """Return the file of the style network; auto chooses by `style`."""
+    """Return the file of the style network; network=auto means "any" for a style image, or oil."""
     if config.network != "auto":
         return network_file(config.network)
     is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
@@ -139,9 +164,9 @@ def network_path(config: ApplyConfig) -> Path:
 
 
 def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
-    """Return the share of each style in a pastiche, (1, S), with sum 1.
+    """Return the weight of each style in a pastiche, (1, S), with sum 1.
 
-    If styles are `named`, `config.style` may choose one. (UserError: bad values.)
+    If `named`, `config.style` may name one of `styles`. (UserError: unknown style, wrong weights.)
     """
     weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
     if config.style is not None and named:
@@ -164,7 +189,7 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a film if `target` has a film's extension, otherwise a picture."""
+    """Paint `source` and write `target`, as a film if `target` has a film's extension."""
     try:
         (paint_film if is_film(target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:
@@ -174,12 +199,12 @@ def paint(painter: Painter, source: Path, target: Path) -> None:
 
 
 def is_film(target: Path) -> bool:
-    """Tell whether a file of this name is written as a film."""
+    """Return whether `target` has the extension of a film."""
     return target.suffix.lower() in CODECS
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a picture; its transparency is kept."""
+    """Paint the picture `source` and write `target` with the same transparency."""
     picture = images.read(source)
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
@@ -190,7 +215,10 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
 
 
 def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
-    """Paint a film frame by frame, smoothed by `steady`; keep its times and its sound."""
+    """Paint the film `source` frame by frame; write `target` with the same times and sound.
+
+    Against flicker, each painted frame is mixed with the previous one, as `config.steady` says.
+    """
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         size = painter.size(film.size, source)
         steady = Steady(painter.config.steady)

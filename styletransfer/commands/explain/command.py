@@ -23,9 +23,9 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Record one evaluation per loss mode, and describe the config's (UserError: bad input).
+    """Record one evaluation per loss mode, and describe that of `config` (UserError: bad input).
 
-    The picture is the one that a run starts from; map_MODE.svg is written beside the page.
+    The losses are evaluated at the picture from which a run starts. Each map is also a file.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")

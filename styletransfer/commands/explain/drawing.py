@@ -1,20 +1,22 @@
-"""The map of an evaluation as SVG, drawn by `templates/map.svg`; lengths are in pixels."""
+"""Draws the autograd graph of an evaluation as SVG (a map), by `templates/map.svg`, in pixels."""
 
 from typing import Any
 
 from styletransfer.commands.explain.study import Group, Study
 from styletransfer.resources import templates
 
-COLOURS = 7  # number of pass colours in drawing.css; the eighth pass has the first colour
+COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth has the first's
 
 
 class Map:
-    """Positions on the map: the trunk from left to right, losses below, then a line per pass."""
+    """A Map computes positions: the network's layers (the trunk) lie from left to right, losses
+    below them, and a line for each backward pass below the losses.
+    """
 
-    MARGIN, TOP = 24, 56  # space left of and above the trunk
-    COLUMN, BOX = 150, 128  # from one trunk group to the next, and the width of a box
-    HEIGHT, ROW = 60, 50  # height of a trunk box; from a loss to the one below
-    PASS = 50  # from a pass to the one below
+    MARGIN, TOP = 24, 56  # space to the left of the trunk, and above it
+    COLUMN, BOX = 150, 128  # distance between two groups of the trunk, and the width of a box
+    HEIGHT, ROW = 60, 50  # height of a box of the trunk; distance between two losses
+    PASS = 50  # distance between the lines of two backward passes
 
     def __init__(self, study: Study) -> None:
         self.study = study
@@ -24,7 +26,7 @@ class Map:
         names = (group.name for group in self.trunk)
         self.left = {name: self.MARGIN + self.COLUMN * n for n, name in enumerate(names)}
         self.right = self.MARGIN + self.COLUMN * len(self.trunk)
-        # The number of each loss among those of the same trunk group.
+        # The row of each loss: its number among the losses that read the same group of the trunk.
         columns = [loss.at for loss in self.losses]
         rows = [columns[:number].count(at) for number, at in enumerate(columns)]
         self.row = dict(zip((loss.name for loss in self.losses), rows, strict=True))
@@ -37,7 +39,7 @@ class Map:
         return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
 
     def marks(self, number: int) -> list[tuple[int, str, int]]:
-        """Return (x, kind, entered nodes) of each group that a pass entered, right to left."""
+        """Return (x, kind, entered nodes) of groups that pass `number` entered, right to left."""
         marks = []
         for group in self.study.groups:
             x = self.right - 16
@@ -49,25 +51,25 @@ class Map:
         return sorted((mark for mark in marks if mark[2]), reverse=True)
 
     def draw(self, alone: bool = False) -> str:
-        """Return the map as SVG for a page or, if `alone`, for its own file."""
+        """Return the drawing as SVG for a page or, if `alone`, for a file of its own."""
         lines = summary(self.study)
         return render("map.svg", map=self, study=self.study, summary=lines, alone=alone)
 
 
 def render(name: str, **values: Any) -> str:
-    """Return a template of `templates/`, rendered with `values`."""
+    """Return the text of the template `name` in `templates/`, filled in with `values`."""
     tools = {"Map": Map, "count": count, "COLOURS": COLOURS}
     return templates("styletransfer.commands.explain").get_template(name).render(values | tools)
 
 
 def count(number: int, noun: str) -> str:
-    """Return "1 node", "2 nodes", "2 passes"."""
+    """Return a number with its noun in the singular or plural: "1 node", "2 passes"."""
     plural = "es" if noun.endswith("s") else "s"
     return f"{number} {noun}{'' if number == 1 else plural}"
 
 
 def summary(study: Study) -> list[str]:
-    """Return three lines: the size of the graph, and which hand-written backwards were entered."""
+    """Return three lines of text: the size of the graph, and how often autograd entered nodes."""
     visits = sum(len(node.passes) for node in study.nodes)
     losses = _written(study, "loss")
     if study.methods:
@@ -84,7 +86,7 @@ def summary(study: Study) -> list[str]:
 
 
 def _written(study: Study, kind: str) -> str:
-    """Return in words which hand-written backwards the groups of one kind have."""
+    """Return a text with the hand-written backwards in groups of a kind, such as "loss"."""
     nodes, entered = study.written(kind)
     names = ", ".join(f"{number} {name}" for name, number in nodes.items())
     return f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"

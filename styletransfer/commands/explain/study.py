@@ -1,4 +1,4 @@
-"""The autograd graph of one evaluation: its nodes in groups, and the backward passes."""
+"""Records the autograd graph of one evaluation: its nodes in groups, and the backward passes."""
 
 import re
 from collections import Counter, defaultdict
@@ -15,25 +15,25 @@ from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
 from styletransfer.system.measure import counted
 
-PRIOR = "total_variation"  # name in `Losses.terms` of the one loss of the image itself
+PRIOR = "total_variation"  # name of the only loss that reads the image itself, not features
 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """The facts of one node that outlive the graph."""
+    """NodeFacts holds what is recorded of one node of the graph, without the node."""
 
     name: str  # such as "ReluBackward0"
     is_function: bool  # whether it runs a `torch.autograd.Function`'s backward
-    passes: tuple[int, ...]  # the backward passes that entered it, counted from 0
+    passes: tuple[int, ...]  # numbers of the backward passes that entered the node, from 0
 
 
 @dataclass(frozen=True)
 class Group:
-    """Nodes that the map draws as one box."""
+    """A Group holds nodes that the drawing shows as one box; "driver": those that add losses."""
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
     on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
-    nodes: tuple[NodeFacts, ...]  # nearest to the loss first
+    nodes: tuple[NodeFacts, ...]  # the nodes nearest to the loss come first
 
     @property
     def kind(self) -> str:
@@ -44,32 +44,32 @@ class Group:
 
     @property
     def at(self) -> str:
-        """The name of the trunk group whose output a loss reads."""
+        """For a loss, the name of the group of layers whose output the loss reads."""
         return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
 
     def entered(self, number: int) -> int:
-        """Return how many of the nodes a pass entered; passes count from 0."""
+        """Return how many of the group's nodes backward pass `number`, from 0, entered."""
         return sum(number in node.passes for node in self.nodes)
 
 
 @dataclass(frozen=True)
 class Pass:
-    """One call of `Tensor.backward`."""
+    """A Pass is one call of `Tensor.backward`."""
 
-    root: str  # where it began: "style/relu1_1", "total", "total_variation", "output"
-    retain_graph: bool
+    root: str  # the tensor: "style/relu1_1", "total", "total_variation" or "output"
+    retain_graph: bool  # the argument of the call
 
 
 @dataclass(frozen=True)
 class Study:
-    """The record of one evaluation."""
+    """A Study is the record of one evaluation of the losses and their gradient."""
 
-    mode: str
-    groups: tuple[Group, ...]  # from the image to the driver
+    mode: str  # name of the loss mode
+    groups: tuple[Group, ...]  # in the order of the forward pass, from the image to the driver
     passes: tuple[Pass, ...]  # in the order of the calls
-    methods: tuple[str, ...]  # ordinary `backward` methods of the loss modules; no node runs them
+    methods: tuple[str, ...]  # `backward` methods of loss modules, such as "StyleLoss.backward"
     entered_by_driver: int  # calls of these methods during the evaluation
-    entered_by_autograd: int  # calls of these methods during one `backward` over all losses
+    entered_by_autograd: int  # calls of these methods while autograd differentiates all losses
 
     @property
     def nodes(self) -> list[NodeFacts]:
@@ -77,14 +77,14 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Return hand-written backward -> number of nodes in `kind` groups, and all entries."""
+        """Return (hand-written backward -> number of nodes, entries in all) in groups of a kind."""
         groups = [group for group in self.groups if group.kind == kind]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
 
 class Watch(TorchFunctionMode):
-    """Records every `Tensor.backward` inside its `with` block, and the nodes entered."""
+    """Watch records each call of `Tensor.backward` in its `with` block, and the nodes it enters."""
 
     def __init__(self, objective: Objective) -> None:
         super().__init__()
@@ -92,10 +92,10 @@ class Watch(TorchFunctionMode):
         losses = {term.module: term.name for term in objective.terms}
         layers = objective.network.named_children()
         self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
-        self.home: dict[Node, str] = {}  # the group of the layer whose forward made the node
-        self.reached: dict[Node, None] = {}  # the nodes that a pass reaches, in order
-        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # passes, from 0
-        self.trunk: set[Node] = set()  # between the image and the deepest layer's output
+        self.home: dict[Node, str] = {}  # node -> group of the layer whose forward made the node
+        self.reached: dict[Node, None] = {}  # nodes below the roots of the passes, an ordered set
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # node -> passes, from 0
+        self.trunk: set[Node] = set()  # nodes between the image and the deepest layer's output
         self.passes: list[Pass] = []
 
     def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
@@ -109,7 +109,7 @@ class Watch(TorchFunctionMode):
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
         reached = {self.home.get(node) for node in nodes}
-        total = "output" if args[0].dim() else "total"  # under tensor_hook, zeros for the output
+        total = "output" if args[0].dim() else "total"  # tensor_hook differentiates the output
         if reached.isdisjoint(term.name for term in self.terms):
             total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
@@ -117,7 +117,7 @@ class Watch(TorchFunctionMode):
         return None
 
     def note(self, module: nn.Module, _: Any, output: Tensor) -> None:
-        """Record which layer's forward made each node; a forward hook of all modules."""
+        """Record the nodes that the forward of `module` made; this is a hook of all modules."""
         if module not in self.group_of:
             return
         made = [output, getattr(module, "loss", None)]
@@ -129,12 +129,12 @@ class Watch(TorchFunctionMode):
         self.trunk = set(graph.walk(roots[0]))
 
     def groups(self) -> tuple[Group, ...]:
-        """Fold the nodes into groups, from the image to the driver, leaving out empty ones."""
+        """Return the nodes in groups, from the image to the driver, without empty groups."""
         order = graph.walk(*self.reached)
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
         for node in order:
-            # The graph of a loss of the image itself contains no layer's node.
+            # A node below which no layer's node lies belongs to the loss that reads the image.
             reached = {self.home.get(below, "image") for below in graph.walk(node)}
             members[self.home.get(node) or (PRIOR if reached == {"image"} else "driver")].append(
                 node
@@ -153,15 +153,15 @@ class Watch(TorchFunctionMode):
 
 
 def trunk_group(layer: str) -> str:
-    """Return "block 1" for conv1_2, relu1_2 and pool1; another layer's own name."""
+    """Return the group of a layer: "block 1" for conv1_2, relu1_2 or pool1; else its own name."""
     number = re.search(r"\d+", layer)
     return f"block {number.group()}" if number else layer
 
 
 def study(mode: str, objective: Objective, image: Tensor) -> Study:
-    """Record one evaluation of `objective`, in a loss mode, at a copy of `image`.
+    """Return the record of one `objective.evaluate` at a copy of `image` (1, 3, H, W) in [0, 1].
 
-    The image is (1, 3, H, W), sRGB in [0, 1]; the evaluation is the real `Objective.evaluate`.
+    `mode` is the name of the objective's loss mode.
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     modules = {type(term.module) for term in objective.terms}

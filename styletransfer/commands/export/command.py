@@ -25,11 +25,11 @@ from styletransfer.settings import ExportConfig, FeaturesConfig
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# Target -> packages that the export needs.
+# The setting `target` -> packages that the export needs.
 TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}
-# Axes of a picture that may have any length.
+# Axes of a picture (N, 3, H, W) that may have any length in the exported network -> their names.
 AXES = {0: "batch", 2: "height", 3: "width"}
-# Metadata of the files: of the network, and of inputs and outputs.
+# Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
 FILE_METADATA = {
     "source": f"styletransfer style network, version {VERSION}",
     "normalization": "none: 8-bit values divided by 255",
@@ -42,10 +42,10 @@ MEANINGS = {
     "blend": "batch x styles, float32: how much of each style; rows add up to 1",
     "style": "batch x numbers, float32: a style, of which several may be blended",
 }
-# Shape of the exporter's example: more than one picture, not square, no multiple of the stride, so
-# that the exporter takes no size for a constant.
+# Shape of the picture with which torch traces the network: more than one picture, not square, no
+# multiple of the stride, so that torch takes no size for a constant.
 EXAMPLE = (2, 3, 22, 33)
-# Packages that log every step of an export.
+# Packages whose loggers are silenced, because they log every step of an export.
 LOGGERS = ("onnxscript", "onnx_ir")
 
 
@@ -83,19 +83,19 @@ def check(config: ExportConfig) -> None:
 
 
 class ByRow(nn.Module):
-    """A network whose style is given by rows (N, R)."""
+    """ByRow is a network that takes each picture's style as a row of R numbers."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         self.network = network
 
     def forward(self, image: Tensor, style: Tensor) -> Tensor:
-        """Return the pastiches (N, 3, H, W) of pictures."""
+        """Return the pastiches of images, both (N, 3, H, W), in the styles of the rows (N, R)."""
         return paint_rows(self.network, image, style)
 
 
 class PaintingToRow(nn.Module):
-    """The feature extractor and the encoder, from a painting to its row."""
+    """PaintingToRow computes the row of R numbers for the style of a painting."""
 
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
@@ -108,7 +108,7 @@ class PaintingToRow(nn.Module):
 
 
 def as_onnx(saved: NetworkFile) -> list[bytes]:
-    """Return a network as ONNX, with all weights, and its encoder if the network has one.
+    """Return a network as an ONNX file with its weights, and a second file for its encoder, if any.
 
     The network's inputs are `image` and, for several styles, `blend`, or `style`, the encoder's
     output for a `painting`. The network's output is `pastiche`, of the image's size. The graph pads
@@ -130,10 +130,10 @@ def as_onnx(saved: NetworkFile) -> list[bytes]:
 def exported(
     module: nn.Module, given: dict[str, Tensor], made: str, extra: dict[str, str]
 ) -> bytes:
-    """Return a module as ONNX, with the inputs `given`, name -> example, and the output `made`.
+    """Return a module as an ONNX file.
 
-    Height and width may vary, and also the batch if the example's is larger than 1. The file's
-    metadata include `extra`.
+    `given` maps the name of each input to an example; `made` is the name of the output. Height and
+    width may vary, also the batch if the example's is larger than 1. `extra` is added metadata.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass

@@ -2,7 +2,7 @@
 
 The page's files are in `page/`; docs/networks.md describes the page. The folder also holds the
 network, data of its styles, and onnxruntime-web from its npm package. Large files are compressed
-here and unpacked by the page, since a plain host compresses nothing.
+here and unpacked by the page, since a static host may not compress them.
 """
 
 import base64
@@ -28,22 +28,22 @@ from styletransfer.settings.groups import ASSETS
 from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
-# Files of dist/ in PACKAGE, by the page's names: wasm for the CPU, and jspi for WebGPU in browsers
-# whose WebAssembly can wait for promises (JSPI).
+# Name of a build on the page -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU,
+# jspi by WebGPU in browsers whose WebAssembly can wait for promises (JSPI).
 BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Files of the Python package, built from the same sources; the npm package lacks them.
+# Licence files, from the Python package onnxruntime of the same sources; the npm package has none.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
-# Longer sides in pixels: of a style image for the encoder, as in `apply`, and of its small picture.
+# Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
 STYLE_SIDE, SHOWN = 512, 160
 
 
 def check(config: ExportConfig) -> dict[str, bytes]:
-    """Return the contents of the runtime's files by the page's names.
+    """Return the files of onnxruntime-web: name on the page -> contents.
 
-    (UserError: the output exists or cannot be written, or no runtime of this version is found.)
+    (UserError: the output exists or cannot be written, or PACKAGE is not found in this VERSION.)
     """
     if os.path.lexists(config.output):
         raise UserError(f"output={config.output} is there already; remove it, or name another one")
@@ -67,7 +67,7 @@ def check(config: ExportConfig) -> dict[str, bytes]:
 def write(
     config: ExportConfig, saved: NetworkFile, exported: list[bytes], runtime: dict[str, bytes]
 ) -> None:
-    """Write the complete folder, or nothing, for a network that is `exported` as ONNX."""
+    """Write the page's folder for a network; `exported` are its ONNX files (see `as_onnx`)."""
     files = {file.name: file.read_bytes() for file in Path(__file__).with_name("page").iterdir()}
     files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime
     for name in files:
@@ -82,9 +82,9 @@ def write(
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
-    """Return the page's data of each style: name, small picture, row, and palette or None.
+    """Return what the page knows of each style: name, thumbnail, row, and palette or None.
 
-    The row is the network's input for this style alone; blends are means of rows and of palettes.
+    The row is the network's input for the style. The page blends styles by averaging both.
     """
     bundled, known = {file.stem: file for file in (ASSETS / "style").glob("*.jpg")}, []
     if saved.network.encoder is None:
@@ -93,10 +93,10 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
         for name, row in zip(saved.styles, rows, strict=True):
             known.append({"name": name, "row": row, "palette": None, "file": drawn.get(name)})
     else:
-        eye = encoder.style_features(torch.device("cpu"), torch.float32)
+        features = encoder.style_features(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
             picture = style_image(str(file), STYLE_SIDE, encoder.SMALLEST_PAINTING)
-            row = saved.network.encoder(encoder.moments(eye, picture))[0]
+            row = saved.network.encoder(encoder.moments(features, picture))[0]
             values = {"row": row, "palette": encoder.palette(picture).flatten()}
             short = {
                 key: value.double().round(decimals=6).tolist() for key, value in values.items()
@@ -112,7 +112,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write a new folder, completely or not at all (UserError: it cannot be written)."""
+    """Write `files` (name -> contents) as a new folder, all or none (UserError: it failed)."""
     temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         temporary.mkdir(parents=True)

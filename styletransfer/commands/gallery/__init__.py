@@ -1,1 +1,1 @@
-"""`gallery`: a contact sheet and a table of runs."""
+"""The command `gallery`: writes a page with a contact sheet and a table of runs."""

@@ -1,7 +1,7 @@
 """Show runs on one page, pictures above a table: `scripts/gallery.py outputs/sweep/FOLDER`.
 
-The folders are those of sweeps or of single runs of `train`. The page, gallery.html, holds its
-pictures; a browser opens it offline and prints it.
+The folders are those of sweeps or of single runs of `train`. The page, gallery.html, contains its
+pictures, so a browser can show and print it offline.
 """
 
 import base64
@@ -22,20 +22,21 @@ from styletransfer.system.files import atomic, check_outputs
 
 SIDE = 480  # longer side of a picture on the page, in pixels
 QUALITY = 85  # JPEG quality of a picture, from 1 to 95
-MAX_CHARACTERS = 300  # longest name, value or reason on the page
+MAX_CHARACTERS = 300  # longest name, value or error message on the page; longer ones are cut
 
 
 @dataclass(frozen=True)
 class FoundRun:
-    """One run of `train`."""
+    """A FoundRun is one run of `train` that the page shows."""
 
     name: str  # path of its folder, relative to the folder that was searched
-    record: RunFolder
-    losses: Mapping[str, float]  # weighted, at the last step, with "total"; empty if unknown
+    record: RunFolder  # the contents of its run.json
+    # Name of a loss, also "total" -> its weighted value at the last step; empty if unknown.
+    losses: Mapping[str, float]
 
     @property
     def settings(self) -> dict[str, str]:
-        """The keys of the command line with their values, without those that change no pixel."""
+        """Key -> value on the run's command line, without the keys that change no pixel."""
         words = (word.lstrip("+").partition("=") for word in self.record.typed or ())
         return {key: printable(value) for key, _, value in words if key not in FREE_KEYS}
 
@@ -86,9 +87,9 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
-    """Return the runs in and below folders, sorted by the numbers in names (UserError: no run).
+    """Return the runs in and below folders (UserError: there is none); "9" comes before "10".
 
-    The second list holds the name of each run that cannot be read, and the reason.
+    The second list holds (name, reason) of each run that cannot be read.
     """
     runs: dict[str, FoundRun] = {}
     unreadable: list[tuple[str, str]] = []
@@ -96,7 +97,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
         if not folder.is_dir():
             raise UserError(f"{folder} is no folder; name that of a sweep, or of a run of train")
         for path in _run_folders(folder):
-            # The page's title names a single folder; else each run's name includes it.
+            # The page's title names the folder if it is the only one; else each run's name does.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
             name = printable(folder.resolve().name if name == "." else name)
             try:
@@ -112,7 +113,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders of runs; skip hidden folders, and submitit's folders such as %j."""
+    """Yield the folders that hold run.json; skip hidden folders, and submitit's such as %j."""
     for name, inner, files in os.walk(folder):
         if RECORD in files:
             yield Path(name)
@@ -132,7 +133,7 @@ def varied(runs: Sequence[FoundRun]) -> dict[str, list[str]]:
 
 
 def printable(text: str) -> str:
-    """Return text on one line, at most MAX_CHARACTERS long, unprintable characters escaped."""
+    """Return `text` cut to MAX_CHARACTERS, with line breaks and other unprintables escaped."""
     short = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "…"
     return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in short)
 
@@ -154,7 +155,7 @@ def preview(run: FoundRun) -> tuple[str, str]:
 
 
 def loss_sums(run: FoundRun) -> dict[str, float]:
-    """Return kind, such as "style" or "total" -> the sum of a run's weighted losses of it."""
+    """Return kind of loss, such as "style" or "total" -> sum of the run's weighted losses of it."""
     sums: dict[str, float] = {}
     for name, loss in run.losses.items():
         kind = name.partition("/")[0]

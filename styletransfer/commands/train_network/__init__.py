@@ -1,1 +1,1 @@
-"""`train_network`: a network that paints in one pass."""
+"""The command `train_network`: trains a network that paints in one pass."""

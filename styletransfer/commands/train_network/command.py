@@ -38,7 +38,7 @@ METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 
 
 def main(config: TrainNetworkConfig, folder: Path) -> None:
-    """Train, and print the network's path."""
+    """Train a network, and print the path of its file."""
     made = train_network(config, folder)
     if place().rank == 0:
         print(made)
@@ -49,7 +49,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a
     signal such as Ctrl-C to any process of torchrun, the current step is completed, all files are
-    written, and Stopped is raised. Only the first process uses `folder`.
+    written, and Stopped is raised. Only the first process of torchrun uses `folder`.
     """
     with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         task = prepare(config)
@@ -71,7 +71,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
 
 
 def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> None:
-    """Train as the first or only process, which is the only one that uses `folder`."""
+    """Train in the first or only process, and write the network and other files into `folder`."""
     checkpoint = Checkpoint(folder / CHECKPOINT, task.config.checkpoint_every)
     with ExitStack() as stack:
 
@@ -100,7 +100,7 @@ def complete(
     """Make the remaining steps until a signal comes, then save the network and the checkpoint.
 
     `metrics.jsonl` receives a line for every tenth step and for each preview. `asked` returns the
-    signal, if any.
+    signal as an exception, or None if there was no signal.
     """
     config, start = run.config, run.step
 
@@ -113,8 +113,8 @@ def complete(
         metrics.flush()
 
     if (folder / METRICS).exists():
-        # Drop the lines of steps that are made again. A line of losses is written after its step,
-        # but a preview before the next step, so the preview of the current step is made again.
+        # Drop lines that are written again: all after step `start`, and the preview of `start`. A
+        # line of losses is written at the end of a step, a preview at the beginning of the next.
         keep_lines(
             folder / METRICS,
             lambda line: line["step"] < start or (line["step"] == start and "total" in line),
@@ -140,7 +140,7 @@ def complete(
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Raise UserError if a process would have no picture, or if settings differ."""
+    """Raise UserError if the batch is too small for all processes, or their settings differ."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
@@ -153,7 +153,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> str | None:
-    """Paint the preview below `folder`, and return its name, or None if writing fails."""
+    """Paint the preview, write it below `folder`, and return its name, or None if that fails."""
     name = f"previews/step_{run.step:05d}.png"
     try:
         images.write(folder / name, run.preview())

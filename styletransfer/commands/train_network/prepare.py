@@ -1,4 +1,4 @@
-"""Loading and checks of the inputs of a style network's training, before anything is written."""
+"""Loads and checks the inputs of a style network's training, before anything is written."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,19 +20,19 @@ from styletransfer.settings import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# Longer side in pixels of a preview.
+# Largest longer side in pixels of a preview, a picture painted now and then to show the progress.
 PREVIEW_SIZE = 512
 
 
 @dataclass(frozen=True)
 class NetworkTask:
-    """A style network's training, ready to run."""
+    """A NetworkTask is all that the training of a style network needs, loaded and checked."""
 
-    config: TrainNetworkConfig  # what was asked for
-    extractor: FeatureExtractor  # extractor of the losses, on its device, in its precision
-    mode: LossMode  # how losses reach the pastiches' gradients
+    config: TrainNetworkConfig  # the settings
+    extractor: FeatureExtractor  # network whose features the losses compare, on the device
+    mode: LossMode  # how the losses are differentiated
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
-    hashes: list[str]  # SHA-256 of each style file
+    hashes: list[str]  # SHA-256 of each style file, in the order of `styles`
     photos: Photos | list[Tensor]  # photographs to crop; may be empty
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
@@ -44,7 +44,7 @@ class NetworkTask:
 
 
 def prepare(config: TrainNetworkConfig) -> NetworkTask:
-    """Load and check everything that `config` names; cheap checks come first."""
+    """Load and check all that `config` names, cheap checks first (UserError: a check failed)."""
     if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
         allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         raise UserError(f"crop={config.crop} must be {allowed}")
@@ -90,7 +90,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of a style image, which a crop must have, too."""
+    """Return the smallest side in pixels of a style image (UserError: crops are smaller)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

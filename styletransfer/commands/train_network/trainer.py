@@ -1,8 +1,8 @@
-"""The training of a style network, step by step (Johnson et al. 2016, section 3).
+"""Trains a style network, step by step (Johnson et al. 2016, section 3).
 
 Each step paints a batch of training pictures. `Objective` computes the losses and the gradient of
-each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries the
-gradients of the pastiches to the weights. All random numbers of step k depend only on (seed, k), so
+each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries these
+gradients back to the network's weights. All random numbers of step k depend only on (seed, k), so
 a resumed training continues with the same bits.
 
 Several processes share the batch: each draws the same pictures and evaluates its part of them. The
@@ -41,26 +41,26 @@ FREE_SETTINGS = (
     *("style", "start", "pictures", "preview", "preview_every"),
     *("device", "checkpoint_every"),
 )
-# Attributes that have a `state_dict`.
+# Attributes of NetworkTraining whose `state_dict` is saved in a checkpoint.
 PARTS = ("network", "average", "optimizer", "schedule")
-# Largest gradient norm; longer gradients, as in the first steps, are scaled down.
+# Largest norm of the gradient of all weights; longer ones, as in the first steps, are scaled down.
 LONGEST_GRADIENT = 1.0
 WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
 
 
 class Style(NamedTuple):
-    """One style of a training."""
+    """A Style is one of the S styles that the network learns."""
 
-    image: Tensor  # (1, 3, h, w), sRGB in [0, 1], on the device
-    targets: StyleTargets  # targets of the pastiche's style loss
-    code: Tensor  # one-hot (1, S): the network's input
+    image: Tensor  # the style image (1, 3, h, w), sRGB in [0, 1], on the device
+    targets: StyleTargets  # targets of the style losses
+    code: Tensor  # one-hot (1, S): the network's input for this style
 
 
 class NetworkTraining:
-    """One training: a network, its average, an optimiser, advanced step by step.
+    """A NetworkTraining trains a network step by step, with a running mean of its weights.
 
-    A `state` of `state_dict` resumes a training (UserError: the state has another recipe). Each of
-    several `processes`, which share the batch, has its own NetworkTraining.
+    `state`, the result of `state_dict`, resumes a training (UserError: it has another recipe). Each
+    of several `processes`, which share the batch, has its own NetworkTraining.
     """
 
     def __init__(
@@ -79,7 +79,7 @@ class NetworkTraining:
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
-        # Signals wait: torch imports libraries here that abort the process at an exception.
+        # Signals wait, because torch imports libraries here that an exception would crash.
         with signals_held():
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
@@ -90,7 +90,7 @@ class NetworkTraining:
             self.step = state["step"]
 
     def advance(self) -> dict[str, Tensor]:
-        """Make one training step and return its losses (detached, 0-d) by name, the batch's means.
+        """Make one training step; return name of a loss -> its mean over the batch, detached, ().
 
         (UserError: a loss or a gradient is not finite; the weights are unchanged.)
         """
@@ -118,10 +118,10 @@ class NetworkTraining:
         return losses
 
     def differentiate(self, images: Tensor, drawn: Tensor, share: float) -> dict[str, Tensor]:
-        """Add the gradients for `images` to the weights' gradients; return the mean losses.
+        """Add the gradient of the losses of `images` to the weights' `grad`; return mean losses.
 
-        `images` are content images (N, 3, H, W) in [0, 1], `drawn` (N,) holds the number of each
-        image's style, and `share` is the share of the images in the batch.
+        `images` are content images (N, 3, H, W) in [0, 1], `drawn` (N,) holds the index of each
+        image's style, and `share` is N over the number of images in the batch of all processes.
         """
         styles = [self.styles[int(number)] for number in drawn]
         pastiches = self.network(images, torch.cat([style.code for style in styles]))
@@ -143,7 +143,7 @@ class NetworkTraining:
 
     @torch.no_grad()
     def preview(self) -> Tensor:
-        """Return the preview picture (1, 3, h, S w), painted in each style, side by side."""
+        """Return the preview picture painted in the S styles, side by side: (1, 3, h, S w)."""
         content = self.task.preview
         return torch.cat([self.result(content, style.code) for style in self.styles], dim=3)
 
@@ -153,7 +153,7 @@ class NetworkTraining:
         return cast(StyleNetwork, self.average.module)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return all that a resumed training needs."""
+        """Return all that a resumed training needs: plain values and tensors, for a checkpoint."""
         return {
             "recipe": recipe(self.task),
             "step": self.step,
@@ -162,7 +162,7 @@ class NetworkTraining:
 
 
 def styles_of(task: NetworkTask, criterion: Criterion) -> list[Style]:
-    """Return the styles of a training with their targets."""
+    """Return the styles that the network learns, with the targets of their losses."""
     blank = task.preview.new_zeros(1, 3, task.config.crop, task.config.crop)
     codes = torch.split(torch.eye(len(task.styles)).to(task.preview), 1)
     return [
@@ -172,7 +172,7 @@ def styles_of(task: NetworkTask, criterion: Criterion) -> list[Style]:
 
 
 def initial_network(task: NetworkTask) -> StyleNetwork:
-    """Return the network as it is before the first step."""
+    """Return the network before the first step, with the weights of `task.start` or random ones."""
     network = StyleNetwork(LAYOUTS[task.config.network], len(task.styles))
     if task.start is None:
         randomize(network, task.config.seed)
@@ -180,26 +180,26 @@ def initial_network(task: NetworkTask) -> StyleNetwork:
     start = task.start.network
     adopt(network, start)
     if start.encoder is not None:
-        eye = encoder.style_features(task.preview.device, task.extractor.dtype)
-        codes = torch.cat([encoder.moments(eye, style) for style in task.styles.values()])
+        features = encoder.style_features(task.preview.device, task.extractor.dtype)
+        codes = torch.cat([encoder.moments(features, style) for style in task.styles.values()])
         encoder.set_rows(network, start.encoder(codes.cpu()))
     return network.requires_grad_()
 
 
 def generator_at(seed: int, step: int) -> torch.Generator:
-    """Return the CPU generator for all random numbers of one step."""
+    """Return the generator, on the CPU, of all random numbers of training step `step`."""
     return torch.Generator().manual_seed(((seed + 1) * 10**9 + step) % 2**64)
 
 
 def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
-    """Return the learning rate's schedule: a short linear rise times half a cosine to zero."""
+    """Return the schedule of the learning rate: a short linear rise times half a cosine to 0."""
     warmup = min(WARMUP_STEPS, steps // 10)
     rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
     return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
-    """Return everything on which a step depends, except photographs, as plain values."""
+    """Return all on which the trained weights depend, except photographs, as plain values."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
     return settings | {"styles": task.hashes, "start": start}

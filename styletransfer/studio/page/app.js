@@ -45,7 +45,7 @@ async function start() {
   for (const control of [...groups.flatMap(({ controls }) => controls), ...hidden])
     state.controls.set(control.key, control);
   prepare(remembered());
-  tell();
+  tell("page");
   const parts = [buildForm, startStage, startEasel, startTransport, startResults];
   for (const begin of [...parts, startDrops, startBrush]) begin();
   emit("pictures");

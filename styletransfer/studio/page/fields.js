@@ -12,7 +12,7 @@ const WORDS = {
   wasserstein: "by colour clouds: boldest",
 };
 
-export const inWords = (word) =>
+const inWords = (word) =>
   list(word).map((one) => WORDS[one] ?? String(one).replaceAll("_", " ")).join(", ");
 
 const NOTCHES = 200; // places of a slider that is even in the logarithm

@@ -1,8 +1,8 @@
 // The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, press, refill, refocus, sure } from "./dom.js";
-import { inWords, makeField } from "./fields.js";
+import { button, el, find, press, refill, refocus } from "./dom.js";
+import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, aim, aimed, change, discard, emit, fallback, on, same } from "./store.js";
+import { active, aim, aimed, change, emit, fallback, on, same } from "./store.js";
 import { settings, state, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
@@ -12,20 +12,11 @@ export const rowOf = (key) => rows.get(key === "region_styles" ? "content_region
 function brushed({ key, label }) {
   const note = el("span.muted");
   const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
-  const remove = sure("Remove", () => discard(key));
-  const refresh = (id) => {
-    note.textContent = id ? "brushed" : "none";
-    remove.hidden = !id;
-  };
-  return { element: el("div.under", open, note, remove), refresh };
+  const refresh = (id) => (note.textContent = id ? "brushed" : "none");
+  return { element: el("div.under", open, note), refresh };
 }
 
 const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };
-
-function words(value) {
-  if (value === null || typeof value === "object") return "the default";
-  return inWords(value);
-}
 
 function helpFor({ label, help }, id) {
   const text = el("p.help", { id: `${id}-help`, hidden: true }, help);
@@ -51,7 +42,6 @@ function row(control) {
     ? el("label.name", { for: id }, label)
     : el("span.name", label);
   const { text, about } = helpFor(control, id);
-  const title = `Reset to ${words(control.default)}`;
   const back = () => {
     change({ [key]: fallback(key) });
     refocus(element.querySelector("input, select, button"));
@@ -59,8 +49,7 @@ function row(control) {
   const reset = button("Reset", back, {
     class: "reset",
     hidden: true,
-    "aria-label": title.replace("Reset", `Reset ${label}`),
-    title,
+    "aria-label": `Reset ${label}`,
   });
   const hint = { hidden: true, title: "acts on the picture that is being painted" };
   const heading = el("div.heading", name, about, el("span.live", hint, " acts at once"), reset);

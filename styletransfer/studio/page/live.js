@@ -33,7 +33,7 @@ function steer(edits) {
 function settle() {
   const { running } = state;
   if (running && running.done >= running.awaited) Object.assign(running, { edits: {}, awaited: 0 });
-  tell();
+  tell("page");
 }
 
 /** Take over the run at work, or the last one, as the server has it. */

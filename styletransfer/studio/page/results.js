@@ -4,7 +4,7 @@ import { busy, button, clicked, debounced, el, find, refill, sure, thumbnail } f
 import { unlessSame } from "./dom.js";
 import { refreshRuns } from "./live.js";
 import { active, adopt, attempt, fail, on, pictureUrl, post, runOf } from "./store.js";
-import { runUrl, settings, show, state, titleOf, unfinished, value } from "./store.js";
+import { runUrl, settings, show, state, titleOf, value } from "./store.js";
 import { clock, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
@@ -23,14 +23,14 @@ function open(run) {
 /** The picture of a run; what is not finished has none to show yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
-  if ((run.width || run.has_preview) && !unfinished(run))
+  if ((run.width || run.has_preview) && run.status !== "running")
     return thumbnail(runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`));
   return content ? thumbnail(pictureUrl(content, 320)) : el("i", "no picture");
 }
 
 function card(run) {
   const title = titleOf(run);
-  const early = el("span.early", unfinished(run) ? "painting" : run.status);
+  const early = el("span.early", run.status === "running" ? "painting" : run.status);
   const parts = [pictureOf(run), run.status === "finished" ? null : early];
   const properties = {
     class: "thumb",
@@ -128,7 +128,7 @@ async function copy() {
 
 function draw() {
   drawStrip(state.runs, state.view, state.pictures.length);
-  drawResult(state.runs.find((run) => run.id === state.view && !unfinished(run)));
+  drawResult(state.runs.find((run) => run.id === state.view && run.status !== "running"));
   drawCommand();
 }
 

@@ -61,14 +61,11 @@ export async function discard(key) {
   const chosen = value(key);
   const [id] = list(chosen);
   change({ [key]: fallback(key) }); // first, so that nothing more is asked about it
-  try {
-    await post(`/api/pictures/${id}/delete`);
-  } catch (refusal) {
-    change({ [key]: chosen });
-    return fail(refusal, key);
-  }
-  state.pictures = state.pictures.filter((one) => one.id !== id);
-  return emit("pictures");
+  const refusal = await post(`/api/pictures/${id}/delete`).then(() => null, (error) => error);
+  if (refusal) change({ [key]: chosen });
+  else state.pictures = state.pictures.filter((one) => one.id !== id);
+  emit("pictures");
+  if (refusal) fail(refusal, key);
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
@@ -117,7 +114,7 @@ export function prepare(wanted) {
 let told = {}; // the settings that the panel shows
 
 /** Tell which of the panel's settings are new; `by` is who changed them, "person" or "page". */
-export function tell(by = "page") {
+export function tell(by) {
   const [before, now] = [values(told), values(settings())];
   told = { ...settings() };
   const keys = Object.keys(now).filter((key) => !same(now[key], before[key]));
@@ -137,16 +134,14 @@ export function change(wanted) {
     prepare({ ...settings(), ...edits });
     state.aim = "next";
   }
-  forgive();
-  tell("person");
-  emit("running");
+  aim(state.aim, "person");
 }
 
 /** Show the settings of the run at work in the panel, or those of the next one. */
-export function aim(target) {
+export function aim(target, by = "page") {
   state.aim = target;
   forgive();
-  tell();
+  tell(by);
   emit("running");
 }
 
@@ -177,13 +172,10 @@ export function titleOf({ settings }) {
 export const active = (run = state.running) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
 
-/** Whether a run on disk has not ended. */
-export const unfinished = ({ status }) => ["running", "queued"].includes(status);
-
 /** The run of an id, as it is painted or as it was kept; null if there is none. */
 export function runOf(id) {
   const kept = state.runs.find((run) => run.id === id);
-  const isKept = kept && !unfinished(kept) && !active();
+  const isKept = kept && kept.status !== "running" && !active();
   return !isKept && state.running?.id === id ? state.running : (kept ?? null);
 }
 

@@ -50,13 +50,11 @@ export function statusText(run) {
   const unit = run.is_film ? "frame" : "step";
   const units = step === 1 ? unit : `${unit}s`;
   if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
-  if (run.status === "starting") return word;
-  if (!step) return word; // a film before its first frame
+  if (run.status === "starting" || !step) return word; // a film has no frame at first
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
   if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
-  if (aimed() === "next") parts.push("Queue paints what is chosen now");
   return parts.join(" · ");
 }
 
