@@ -127,7 +127,7 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
 
 
 def looked(page: Page, style: str) -> float:
-    """Request the first look of a style's id; return the seconds until the answer."""
+    """Request the quick preview in the style with this id; return the seconds until it comes."""
     began = time.perf_counter()
     answer = page.ask("GET", f"/api/look?content=content-coffee&style={style}")
     if answer.status != 200 or not answer.read():

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tiles import Tile, stages
 from styletransfer.losses import mean_square
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
 from styletransfer.losses.moments import Moments, moments
@@ -16,7 +17,6 @@ from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.targets import Place, Targets
-from styletransfer.objective.tiles import Tile, stages
 from styletransfer.system.precision import accumulate_dtype, gradient_dtype
 
 # Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.

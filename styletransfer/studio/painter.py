@@ -81,8 +81,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
             said = "memory ran out; choose a smaller size"
             return {"status": "failed", "error": said, "key": "size"}
         said = " ".join(f"{type(error).__name__}: {error}".split())
-        where = f"{folder}/train.log"
-        return {"status": "failed", "error": f"a mistake of ours ({said}); see {where}"}
+        return {"status": "failed", "error": f"a mistake of ours ({said}); see {folder}/train.log"}
     if finished.problem:
         return {"status": "failed", "error": finished.problem}
     return {"status": "stopped" if finished.outcome.interrupted else "finished", "error": None}

@@ -81,7 +81,10 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, settings: dict[str, Any]) -> float | None:
-        """Return the last pace of runs with such settings, or of the warm-up; None if unknown."""
+        """Return the seconds per pixel of the last run whose settings have the same `_kind`.
+
+        If there was none, return those of the painter's first pictures, or None if unknown.
+        """
         return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
@@ -268,7 +271,7 @@ class RunQueue:
 
 
 def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return those of the page's settings that change the time of a step beside its pixels."""
+    """Return the values of the settings, beside the size, on which the time of a step depends."""
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 

@@ -29,11 +29,11 @@ QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side of a first look in pixels. KNOWN: number of style images that are kept in memory
-# as the network sees them.
+# LOOK: longer side in pixels of a quick preview (see `look`). KNOWN: number of style images whose
+# numbers for the network, computed from the image, are kept in memory.
 LOOK, KNOWN = 512, 256
-# GREY: longer side in pixels of the grey pictures from which `check` predicts memory. _prepared
-# holds the last job that `check` prepared.
+# GREY: longer side in pixels of the grey pictures with which `check` tries settings. _prepared
+# holds the last job that `check` prepared; the next one reuses its network.
 GREY = 256
 _prepared: dict[str, Any] = {}
 # Niceness of the process, from 0 to 19: the painter has priority. With 10, the reader would get
@@ -100,7 +100,7 @@ def _begin() -> None:
 
 
 def _look_at_bundled() -> None:
-    """Look at the bundled style images before they are asked for."""
+    """Encode the bundled style images for the network, before a preview in them is requested."""
     for file in (ASSETS / "style").glob("*.jpg"):
         _painting(str(file), file.stat().st_mtime_ns)
 
@@ -156,7 +156,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
 
 @cache
 def _painter() -> Any:
-    """Return the painter of first looks."""
+    """Return the painter of quick previews, which uses the network for any style."""
     from styletransfer.commands.apply.painter import Painter
 
     oil = str(ASSETS / "style" / "oil.jpg")
@@ -165,7 +165,7 @@ def _painter() -> Any:
 
 @lru_cache(KNOWN)
 def _painting(style: str, age: int) -> Any:
-    """Return what the network sees in a style file; `age`, its time in ns, tells changes apart."""
+    """Return a style file encoded for the network; `age`, its time in ns, detects changes."""
     return _painter().paintings.look_at(style)
 
 

@@ -295,7 +295,7 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
     assert fresh.complaints == []
 
 
-def test_a_results_settings_are_used_whole(fresh):
+def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.click("[data-picker=content] .tile[title=rocket]")
     fresh.enter("size", "96")
     fresh.unfold("steps", "regions")
@@ -311,6 +311,15 @@ def test_a_results_settings_are_used_whole(fresh):
     fresh.click("text=Use these settings")
     fresh.expect("[data-picker=content] .chosen").to_have_text("rocket")
     fresh.expect("[data-control=content_regions] .under .muted").to_have_text("brushed")
+    fresh.click("[data-picker=content] .tile[title=coffee]")
+    fresh.unfold("look")
+    fresh.last_long()
+    fresh.paint()
+    fresh.locator("#strip .thumb").last.click()
+    fresh.expect("#status").to_contain_text("Finished after 1 step,")
+    fresh.click("#queue >> text=Show")
+    fresh.expect("#status").to_contain_text("of 50000")
+    fresh.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
 
 
 def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):

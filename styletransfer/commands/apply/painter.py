@@ -95,17 +95,11 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """What a network for any style takes from a style image.
+    """A Painting is all that a network for any style needs of a style image."""
 
-    Attributes:
-        row: scales and shifts, (1, R).
-        palette: mean and covariance of the colours, (3, 4), see `encoder.palette`.
-        is_grey: whether the image has no colours.
-    """
-
-    row: Tensor
-    palette: Tensor
-    is_grey: bool
+    row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
+    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.palette`
+    is_grey: bool  # whether the image has no colours
 
 
 class Paintings:
@@ -124,12 +118,12 @@ class Paintings:
         self.choose([self.look_at(file) for file in self.files])
 
     def look_at(self, file: str) -> Painting:
-        """Return what the network takes from a style image (UserError: it is no picture)."""
+        """Return row and palette of the style image `file` (UserError: it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         return Painting(self._row(picture.to(self.device)), palette(picture), is_grey([picture]))
 
     def choose(self, paintings: Sequence[Painting]) -> None:
-        """Paint in these styles from now on."""
+        """Make the network paint in these styles from now on."""
         self.rows = torch.cat([one.row for one in paintings])
         self.palettes = torch.stack([one.palette for one in paintings])
         self.is_grey = all(one.is_grey for one in paintings)

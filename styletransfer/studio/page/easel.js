@@ -20,9 +20,14 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
+/** Compare with a photograph. */
+function putBefore(url) {
+  if (find("original").getAttribute("src") !== url) find("original").src = url;
+}
+
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {
-  if (find("original").getAttribute("src") !== original) find("original").src = original;
+  putBefore(original);
   if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
   await loading;
@@ -80,12 +85,13 @@ async function showContent(settings) {
 }
 
 function showRun(run) {
+  const photograph = pictureUrl(value("content", run.settings), SIDE);
+  if (active(run)) putBefore(photograph);
   if (isLive(run)) return decode();
   const ended = ["finished", "stopped"].includes(run.status) && !run.written;
   if (ended) return null; // its picture comes with the list of results
   if (!run.width && !run.has_preview) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  const photograph = pictureUrl(value("content", run.settings), SIDE);
   const before = run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph;
   const size = run.width ? [run.width, run.height] : planned(run.settings);
   return load(url, ...size, before);
@@ -95,8 +101,7 @@ function draw() {
   const run = runOf(state.view);
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
-  const status = active(run) ? "being painted" : run?.status;
-  canvas.setAttribute("aria-label", run ? `${title}, ${status}` : title);
+  canvas.setAttribute("aria-label", title);
   if (run) showRun(run);
   else showContent(settings());
 }

@@ -133,10 +133,9 @@ export function buildForm() {
   const drawAims = () => {
     whose.hidden = !active();
     for (const [target, one] of aims) press(one, target === aimed());
-    const isFilm = state.running?.is_film;
+    const isFixed = aimed() === "next" || state.running.is_film;
     for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden =
-        aimed() === "next" || isFilm || !control.steerable;
+      element.querySelector(".live").hidden = isFixed || !control.steerable;
   };
   on("running", drawAims);
   find("form").replaceChildren(

@@ -73,9 +73,8 @@ function drawProgress() {
 
 function drawButtons() {
   const { status, steps } = state.running ?? {};
-  const steady = ["painting", "paused"].includes(status);
   find("go").textContent = !active() ? "Paint" : status === "paused" ? "Go on" : "Pause";
-  enable(find("go"), !active() || steady);
+  enable(find("go"), !active() || ["painting", "paused"].includes(status));
   enable(find("stop"), active() && status !== "stopping");
   find("enqueue").hidden = !active() || aimed() === "running";
   document.title = active() && steps ? `${WORDS[status]} · Studio` : "Studio";
