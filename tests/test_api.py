@@ -55,7 +55,7 @@ def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
     turned = Image.fromarray(samples)
     turned.getexif()[0x0112] = 6
     assert as_picture(turned, "content").rgb.shape == (1, 3, 32, 24)
-    for form in (grey, Image.fromarray(grey)):
+    for form in (grey, Image.fromarray(grey), grey.view(np.matrix)):
         expected = as_picture(np.dstack([grey] * 3), "content").rgb
         assert torch.equal(as_picture(form, "content").rgb, expected)
 
@@ -68,6 +68,7 @@ def test_transparency_is_kept():
     assert np.asarray(result.to_pil())[..., 3] == pytest.approx(128)
 
 
+@pytest.mark.filterwarnings("ignore:The PyTorch API of nested tensors")
 def test_bad_pictures():
     for content, message in (
         (3, "content is a int; give a path, a Pillow image, a NumPy array or a tensor"),
@@ -76,9 +77,13 @@ def test_bad_pictures():
         (torch.rand(2, 3, 24, 32), r"tensor of shape \(2, 3, 24, 32\)"),
         ((CONTENT[0] * 255).byte(), r"tensor of torch.uint8; give floats"),
         (np.zeros((0, 32, 3)), "content is empty"),
+        (torch.nested.nested_tensor([CONTENT[0]]), "content is a nested, .*; give a plain one"),
+        (CONTENT.to_mkldnn(), "content is a nested, sparse or other special tensor"),
         (torch.empty(3, 24, 32, device="meta"), "content is on meta and style is on"),
     ):
         check_error(message, tiny, content=content)
+    meta = torch.empty(3, 24, 32, device="meta")
+    check_error("content is a nested", tiny, content=meta, style=meta)
 
 
 def test_bad_keys():
@@ -148,6 +153,19 @@ def test_a_run_is_steered():
     assert run.result().image.shape == (1, 3, 18, 24)
 
 
+def test_a_steered_detail_acts_at_its_layers_alone():
+    def steered(**settings):
+        run = iterate(CONTENT, STYLE, experiment="tiny", scales=1)
+        next(iter(run))
+        run.steer(size=24, **settings)
+        return next(iter(run)).losses.as_floats()
+
+    plain = steered()
+    made = steered(style_detail=picture(7), objective={"detail_layers": ["relu1_1"]})
+    assert made["style/relu2_1"] == plain["style/relu2_1"]
+    assert made["style/relu1_1"] != plain["style/relu1_1"]
+
+
 def test_a_callers_own_hydra_is_left_alone(tmp_path):
     (tmp_path / "mine.yaml").write_text("size: 7\n")
     ConfigStore.instance().store(name="train_schema", node={"theirs": True})
@@ -164,7 +182,7 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     assert not GlobalHydra.instance().is_initialized()
 
 
-@pytest.mark.parametrize("state", ["autocast", "device", "dtype", "no_grad"])
+@pytest.mark.parametrize("state", ["autocast", "device", "dtype", "no_grad", "inference_mode"])
 def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
     expected = matched().image
     with ExitStack() as stack:
@@ -176,14 +194,15 @@ def test_the_callers_state_of_torch_changes_nothing_and_stays(state):
             torch.set_default_dtype(torch.float16)
             stack.callback(torch.set_default_dtype, torch.float32)
         else:
-            stack.enter_context(torch.no_grad())
+            stack.enter_context(getattr(torch, state)())
         image = matched().image
         assert torch.is_autocast_enabled("cpu") == (state == "autocast")
         assert torch.empty(0).is_meta == (state == "device")
         assert torch.empty(0, device="cpu").dtype == (
             torch.float16 if state == "dtype" else torch.float32
         )
-        assert torch.is_grad_enabled() == (state != "no_grad")
+        assert torch.is_grad_enabled() == (state not in ("no_grad", "inference_mode"))
+        assert torch.is_inference_mode_enabled() == (state == "inference_mode")
     assert torch.equal(image, expected)
 
 

@@ -100,15 +100,18 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Put the schema's positional key before words without a key, or before names of folders.
+    """Write a word without KEY= as a value of the schema's positional key, such as `input`.
 
-    Several such words become a list in brackets if the key accepts a list.
+    A word with "=" that names an existing folder counts as such a word, too. Several words become
+    a list in brackets if the key accepts a list.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
     positional = keys_marked(schema, "positional")
     if not positional or not bare:
         return list(arguments)
     (key,) = positional
+    if any(word.startswith(f"{key}=") for word in arguments):
+        raise UserError(f"cannot understand {bare[0]!r} beside {key}=; name all of it once")
     if bare[1:] and key not in keys_marked(schema, "each"):
         raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
     named = f"{key}=[{','.join(map(quoted, bare))}]" if bare[1:] else f"{key}={bare[0]}"
@@ -141,4 +144,10 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     if output != "null" and "output" not in swept:
         raise UserError(
             f"all jobs of a sweep would write {output}; leave output= out, and each has its own"
+        )
+    folder = typed.get("hydra.sweep.subdir", "${hydra.job.num}")
+    if "${hydra." not in folder and not all(f"${{{key}}}" in folder for key in swept):
+        raise UserError(
+            f"hydra.sweep.subdir={folder} gives several jobs one folder; put ${{hydra.job.num}} "
+            "into it"
         )

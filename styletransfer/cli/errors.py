@@ -54,6 +54,10 @@ def one_line_errors() -> Iterator[None]:
             fail("interrupted", status, shared=True)
         except OSError as error:
             fail_for(error)
+        except ImportError as error:
+            if "failed to map segment" not in str(error):
+                raise
+            fail("there is not enough memory to load PyTorch")
         except (MemoryError, RuntimeError, SystemError) as error:
             from styletransfer.system.memory import is_out_of_memory
 

@@ -1,5 +1,6 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
+import math
 import os
 import struct
 import sys
@@ -98,7 +99,7 @@ class Film:
 
     def __init__(self, path: str | os.PathLike[str]) -> None:
         self.path = Path(path)
-        self._files, av = ExitStack(), pyav()
+        self._files = ExitStack()
         with self.opened() as container:
             stream = self._video(container)
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
@@ -107,12 +108,9 @@ class Film:
             self.count = stream.frames or round((container.duration or 0) / 1e6 * self.rate)
             first = next(self._decoded(container, stream), None)
             if first is None:
-                raise UserError(f"{path} is a film without frames; get an intact copy")
-            # The display matrix (ISO 14496-12) of a rotated film moves (x, y) to (ax+cy, bx+dy).
-            a, b, c, d = 1, 0, 0, 1
-            kind = av.sidedata.sidedata.Type.DISPLAYMATRIX
-            if stream.codec_context.name not in PNGS and (data := first.side_data.get(kind)):
-                a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
+                raise UserError(f"{path} has no frame that FFmpeg can read; save it as MP4 or GIF")
+            is_png = stream.codec_context.name in PNGS
+            a, b, c, d = (1, 0, 0, 1) if is_png else _display_matrix(first)
             self._is_turned = abs(b) > abs(a)  # rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
@@ -219,6 +217,18 @@ class Film:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
         return time if last is None or time > last else last + self.time_base
+
+
+def _display_matrix(frame: Any) -> tuple[float, float, float, float]:
+    """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
+    try:
+        if data := frame.side_data.get(pyav().sidedata.sidedata.Type.DISPLAYMATRIX):
+            a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
+            return a, b, c, d
+    except ValueError:  # PyAV knows not all side data of FFmpeg 8, such as EXIF
+        angle = math.radians(frame.rotation)
+        return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
+    return 1, 0, 0, 1
 
 
 def _start(container: Any, video: Any) -> Fraction:

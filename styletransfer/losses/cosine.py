@@ -90,7 +90,7 @@ class CosineTap(Function):
 
 
 def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the features and the match loss, whose gradient is computed in closed form.
+    """Return the features and their match loss 1 - cos(F, T), with its gradient in closed form.
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.

@@ -40,7 +40,10 @@ class LossMode:
 
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call `.backward()` once on the sum of weight * loss over all terms, and of `prior`."""
+    """Call `.backward()` once on the sum of weight * loss over all terms; return the losses.
+
+    `prior` is a further loss, already weighted, of the picture itself, such as total variation.
+    """
     losses: list[Tensor] = [term.weight * term.module.loss for term in terms]  # type: ignore
     total = torch.stack(losses).sum()
     if prior is not None:

@@ -95,7 +95,7 @@ def add_moments_gradient(
 def _slope(
     addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
 ) -> Tensor:
-    """Return addend + shift + rows @ coefficients, (n, C); any of them but `rows` may be None."""
+    """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out."""
     total = addend if coefficients is None else _add_product(addend, rows, coefficients)
     if shift is not None:
         total = (torch.zeros_like(rows) if total is None else total) + shift

@@ -32,7 +32,7 @@ class StylePart:
     share: float = 1.0  #: above 0; weight of this part's moments in the mean over all parts
     #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
     weights: Tensor | None = None
-    #: The layers whose style or match losses use this part; None for all.
+    #: Names of the layers at which this style image counts; None for all layers.
     layers: Collection[str] | None = None
 
 

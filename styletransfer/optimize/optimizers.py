@@ -139,7 +139,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Map a shift of coordinates to one of pixel values; or a gradient the other way round."""
+        """Map a change of the optimised variables to one of pixels, or a gradient back to them."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))

@@ -169,7 +169,8 @@ class Run:
         The tensors of `state` are reused.
         """
         device = self.start.device
-        self._index, self.steps, self.planned = state["index"], state["steps"], state["planned"]
+        numbers = (int(state[key]) for key in ("index", "steps", "planned"))
+        self._index, self.steps, self.planned = numbers
         self.image, self._momentum = state["image"].to(device), state["momentum"]
         if self._momentum is not None:
             self._momentum = {name: value.to(device) for name, value in self._momentum.items()}

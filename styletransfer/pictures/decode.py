@@ -10,7 +10,7 @@ import math
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -28,6 +28,8 @@ from torch import Tensor
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.encode import srgb_profile
 from styletransfer.pictures.formats import picture_formats
+
+logger = logging.getLogger(__name__)
 
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]
@@ -148,7 +150,11 @@ def _load(path: Path) -> Stored:
             _check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
                 return _load_image(image, str(path), imagecodecs.png_decode(path.read_bytes()))
-            return _load_image(image, str(path))
+            stored = _load_image(image, str(path))
+            with suppress(Exception):  # damage after the first frame does not matter
+                if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
+                    logger.warning("%s is animated; only its first frame is read", path)
+            return stored
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:

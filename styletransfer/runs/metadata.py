@@ -78,7 +78,7 @@ def lines_of(path: Path) -> list[str]:
     try:
         found: Any = _RECIPE.search(packet)
         recipe = json.loads(html.unescape(found[1] or found[2]))
-        _, name, *words = shlex.split(recipe["command"])
+        _, name, *words = shlex.split(str(recipe["command"]))
         recipe["command"] = command(words, name)
         lines = [f"{key}: {text}" for key, text in recipe.items()]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -77,8 +77,8 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that a result with the recipe `now` may continue one with the recipe `then`.
 
     Another device, torch version or number of threads changes only the last bits, and only causes
-    a warning. Keys in `free` may differ. (UserError: the version, a setting or a file, which the
-    message names, differs; or `then` is no recipe.)
+    a warning. Keys in `free` may differ. (UserError: the version of styletransfer, a setting or a
+    file differs, and the message names it; or `then` is no recipe.)
     """
     try:
         if then["version"] != now["version"]:

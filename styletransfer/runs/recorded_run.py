@@ -143,7 +143,7 @@ class RecordedRun:
             self.recipe = saved["description"] | self.recipe  # keeps "steered" of the checkpoint
             self.run = Run(self.job)
             self.run.load_state_dict(saved["run"])
-            self.before = saved["seconds"]
+            self.before = float(saved["seconds"])
         except (LookupError, TypeError, AttributeError, ValueError) as error:
             path = self.checkpoint.path
             raise UserError(f"{path} is no run's checkpoint; start afresh") from error

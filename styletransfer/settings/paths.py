@@ -13,7 +13,7 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 
     The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
     file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
-    (UserError: `path` is no text, or no file can have this name.)
+    (UserError: `path` is no text or an address, or no file can have this name.)
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
@@ -25,6 +25,8 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
     if not possible:
         raise UserError(f"{name!r} holds a character that no file name can; choose another")
     name = os.path.expanduser(name)
+    if "://" in name and not os.path.lexists(name):
+        raise UserError(f"{name} is an address, not a file; download it first, and name the file")
     folder, _, rest = os.path.normpath(name).replace(os.sep, "/").partition("/")
     if written or not rest or folder in ("", "..") or os.path.lexists(name):
         return name

@@ -87,7 +87,9 @@ def check_choice(group: str, name: Any) -> None:
 
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
     """Return a message of one line about an unknown key, with the nearest known key or advice."""
-    near = difflib.get_close_matches(key, list(known), n=1)
+    known = list(known)
+    inner = [name for name in known if name.endswith(f".{key}")]  # the group was left out
+    near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
@@ -191,6 +193,10 @@ def explain(error: Exception, config_name: str) -> str:
         )
     if isinstance(error, HydraException | OmegaConfBaseException):
         return _of_a_key(error, config_name)
+    if isinstance(error, RecursionError):
+        return "a preset names itself in its defaults list"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
     # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
@@ -209,6 +215,8 @@ def _of_a_key(error: Exception, config_name: str) -> str:
     reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
     if reason.endswith(":") and rest:  # the first line only introduces the next line
         reason = f"{reason} {rest[0]}"
+    if "Key 'experiment' not in" in reason:
+        reason += "; the first line of a preset is # @package _global_"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
     return f"{key}: {reason}" if key else reason

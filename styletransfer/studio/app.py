@@ -31,6 +31,8 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
+# Largest number of styles of a preview; each costs time and memory.
+MOST_STYLES = 16
 # Seconds that the server waits at its end until the current run has stopped and is saved.
 PATIENCE = 60.0
 
@@ -148,8 +150,9 @@ async def get_look(request: Request) -> Response:
     except ValueError:
         shares = [-1.0]
     fits = all(0 <= share <= 1e6 for share in shares) and (sum(shares) > 0 or not shares)
-    if not styles or len(shares) not in (0, len(styles)) or not fits:
-        raise RefusedError("a look needs styles, and shares of 0 or more for all or none of them")
+    if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
+        shares_said = "and shares of 0 or more for all or none of them"
+        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, {shares_said}")
     content = studio.pictures.find(asked.get("content", "")).path
     return _jpeg(await studio.reader.ask(reader.look, content, styles, shares))
 

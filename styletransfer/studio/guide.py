@@ -169,7 +169,7 @@ class Clock:
         self.go_on()
 
     def go_on(self) -> None:
-        """Start the measurement of the next step, for example after a pause."""
+        """Start to measure the seconds of the next optimiser step, for example after a pause."""
         self._last = time.monotonic()
 
     def left(self, run: Run, iterate: Iterate) -> float | None:

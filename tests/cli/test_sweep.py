@@ -61,6 +61,10 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
         (["content=empty"], "content=empty: there is no picture in that folder (.apng, "),
         (["content=photos [1]", "output=a.png"], "all jobs of a sweep would write a.png"),
         (["-m", "seed=1,2", "output=a.png"], "all jobs of a sweep would write a.png"),
+        (
+            ["-m", "seed=1,2", "hydra.sweep.subdir=x"],
+            "hydra.sweep.subdir=x gives several jobs one ",
+        ),
         (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
         (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),
         (["-m", "seed=1,2", "hydra.sweeper._target_=a.B"], "Invalid plugin 'a.B'"),

@@ -4,11 +4,12 @@ Errors that every interface shares are tested by the Python API, which is faster
 messages; errors that only a command line can have are tested by `styletransfer train`.
 """
 
+import os
 import re
 import warnings
 
 import pytest
-from helpers import call, check_error, lines_of, record_of
+from helpers import call, check_error, lines_of, record_of, refusal
 from PIL import Image
 
 from styletransfer import UserError
@@ -51,13 +52,17 @@ LINES = [
     (["style=folder.png"], r"folder\.png holds no picture; name a"),
     (["experiment=none_such"], r"unknown experiment 'none_such'; there are .*tutorial_0_3"),
     (["stepps=3"], r"unknown key stepps; did you mean steps\?"),
+    (["tv_weight=1"], r"unknown key tv_weight; did you mean objective\.tv_weight\?"),
+    (["style=https://a.b/c.png"], r"https://a\.b/c\.png is an address, not a file; download"),
+    (["objective={content_weight:{}}"], r"objective=\{content_weight:\{\}\}: \{\} is no value"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),
     (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),
     (["optimizer=null"], r"optimizer=null: give one name, or leave it out"),
     (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
-    (["--config-dir", "nowhere"], r"--config-dir nowhere: there is no such folder"),
+    (["--config-dir", "do${x}"], r"--config-dir do\$\{x\}: there is no such folder"),
     (["-content_image", "x"], r"unknown flag -content_image; .* content_image=x$"),
+    (["--content", "x"], r"unknown flag --content; .* keys take no dash: content=x$"),
     (["hydra.job.chdir=true"], r"hydra\.job\.chdir=true would change what file names mean"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
 ]
@@ -87,6 +92,7 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
     for error, status, line in (
         (MemoryError(), 1, r"error: .*memory.*smaller size"),
+        (ImportError("a.so: failed to map segment"), 1, "error: there is not .*to load PyTorch"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
         (OSError(5, "Input/output error", "disk.png"), 1, "error: disk.png: Input/output error"),
     ):
@@ -101,6 +107,17 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
     monkeypatch.setattr(paint_module, "prepare", lambda config, **given: 1 / 0)
     status, printed = call(capsys, "train", "content=content.png", "style=style.png")
     assert (status, printed.err.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")
+
+
+def test_a_folder_that_is_gone_is_told(here, capsys):
+    (here / "gone").mkdir()
+    os.chdir(here / "gone")
+    (here / "gone").rmdir()
+    for words in (("train",), ("info", "a.png"), ("gradcheck",)):
+        assert (
+            refusal(capsys, *words)
+            == "error: the folder this was started in is gone; go to another"
+        )
 
 
 def test_errors_and_warnings_are_one_line(capsys):

@@ -114,6 +114,7 @@ def test_bad_input(desk, capsys):
         ([], "name the folder of a sweep or of runs: styletransfer gallery FOLDER"),
         (["nowhere"], "nowhere is no folder; name that of a sweep, or of a run of train"),
         (["empty"], "there is no run of train in empty; name a sweep's folder, or a run's"),
+        (["nofile", "folders=[sweep]"], "cannot understand 'nofile' beside folders="),
         (["sweep", "output=a.png"], "output=a.png must end in .html"),
     ):
         assert message in refusal(capsys, "gallery", *words)

@@ -107,6 +107,12 @@ def test_frames_are_upright(tmp_path):
         assert float((frame.image - expected).abs().mean()) < 0.02
     (again,) = frames(rewritten(source, tmp_path / "out.mp4"))
     assert float((again.image - expected).abs().mean()) < 0.02
+    # FFmpeg hands on EXIF with a frame, a kind of data that PyAV does not know.
+    as_exif = Image.Exif()
+    as_exif[0x0112], as_exif[0x010F] = 6, "camera"
+    Image.new("RGB", (40, 24)).save(tmp_path / "in.jpg", exif=as_exif)
+    with Film(tmp_path / "in.jpg") as film:
+        assert film.size == (40, 24)
 
 
 @pytest.mark.parametrize(
@@ -192,7 +198,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
         ("list.m3u8", "list.m3u8 is no film"),
         ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
         ("song.mp3", "song.mp3 holds no film, only other things"),
-        ("none.mkv", "none.mkv is a film without frames"),
+        ("none.mkv", "none.mkv has no frame that FFmpeg can read; save it as MP4"),
     ):
         check_error(re.escape(message), Film, tmp_path / name)
 

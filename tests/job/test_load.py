@@ -174,7 +174,7 @@ def test_regions_give_way_to_what_is_protected(caplog):
     assert columns(made.protected) == "9" * 4 + "0" * 28
     config = run_settings(content="content.png", style="a.png", size=32)
     config.content_regions = "labels.png"
-    for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # levels of 0 to 255
+    for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # 0.6 rounds to 1
         protected = torch.zeros(24, 32)
         protected[:, :16] = 1 - level / 255
         regions = load(config, {"protect": protected}).pictures.regions

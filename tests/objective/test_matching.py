@@ -123,6 +123,16 @@ def test_a_style_of_more_weight_is_chosen_more_often():
     assert chosen(1.0, 1e9).all()
 
 
+def test_a_style_without_weight_changes_no_target(monkeypatch):
+    monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
+    network, one = tiny_network(VGG19), replace(DIVIDED, regions=(Region(),))
+    alone, beside = (
+        match_targets(Criterion.of(MATCHED), network, replace(one, styles=styles), network)
+        for styles in (DIVIDED.styles[:1], DIVIDED.styles)
+    )
+    assert all(torch.equal(alone[layer].value, beside[layer].value) for layer in alone)
+
+
 @pytest.mark.parametrize("axes", [128, 6])
 def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     monkeypatch.setattr(module, "AXES", axes)  # of 14 channels

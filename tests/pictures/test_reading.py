@@ -69,14 +69,16 @@ def refused(path, message):
     assert "\n" not in str(caught.value)
 
 
-def test_eight_bit_files_of_any_name_give_their_first_frame(tmp_path):
+def test_eight_bit_files_of_any_name_give_their_first_frame(tmp_path, caplog):
     save(tmp_path / "a.jpg", noise(3), format="BMP")
     assert torch.equal(read(tmp_path / "a.jpg").rgb, tensor(noise(3)))
     frames = [Image.new("RGB", (4, 3), colour) for colour in ("#ff0000", "#00ff00")]
     for file_format in ("GIF", "TIFF", "WEBP", "PNG"):
         options = {**(LOSSLESS if file_format == "WEBP" else {}), "append_images": frames[1:]}
         frames[0].save(tmp_path / "a.jpg", file_format, save_all=True, **options)
+        caplog.clear()
         assert read(tmp_path / "a.jpg").rgb[0, :, 1, 1].tolist() == [1.0, 0.0, 0.0]
+        assert (file_format == "TIFF") != ("only its first frame is read" in caplog.text)
 
 
 @pytest.mark.parametrize("bits", [8, 16])

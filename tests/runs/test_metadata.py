@@ -81,7 +81,7 @@ def test_what_a_stranger_wrote_is_one_line_and_harmless(capsys):
 
     whole = packet({"command": "styletransfer train"})
     wrong = [b"", b"\xff", whole[:-60], b" " * LONGEST + whole, whole.replace(b"{", b"[" * 15_000)]
-    recipes = [[], {}, {"command": 1}, {"command": "styletransfer 'a"}]
+    recipes = [[], {}, {"command": 1}, {"command": None}, {"command": "styletransfer 'a"}]
     for xmp in (*wrong, *map(packet, recipes)):
         images.write("a.tif", picture(), xmp=xmp)
         assert "a.tif carries no recipe of styletransfer" in refusal(capsys, "info", "a.tif")

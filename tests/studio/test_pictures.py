@@ -149,7 +149,8 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         with Image.open(io.BytesIO(made.content)) as image:
             assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's error
     one = {"content": content, "style": ids[:1]}
-    for wrong in ({"style": []}, {"share": [1, 2]}, {"share": [0]}, {"share": ["a"]}):
+    many = {"style": ids[:1] * 17}
+    for wrong in ({"style": []}, many, {"share": [1, 2]}, {"share": [0]}, {"share": ["a"]}):
         refused = client.get("/api/look", params={**one, **wrong})
         assert refused.status_code == 400
         assert "a look needs styles" in refused.json()["error"]
