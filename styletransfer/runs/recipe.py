@@ -12,8 +12,6 @@ from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
-import torch
-
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import files_at
@@ -37,6 +35,8 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     `config` holds the settings of any command. Keys in `free` do not change the result, so their
     files are not read. `facts`, such as device="cpu", change only the last bits of the result.
     """
+    import torch  # here, because the studio's server imports this module and loads no torch
+
     values = settings(config, free)
     return {
         "version": __version__,

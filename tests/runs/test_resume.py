@@ -5,12 +5,12 @@ import signal
 from pathlib import Path
 
 import pytest
+import torch
 from helpers import metrics_of, press, record_of, refusal, status_of, stop_after, write_pictures
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.pictures import images
-from styletransfer.runs import recipe
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 
@@ -146,7 +146,7 @@ def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
     assert sorted(begun.rglob("*")) == before
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
     checkpoint.save(checkpoint.load() | {"seconds": 1000.0})
-    monkeypatch.setattr(recipe.torch, "get_num_threads", lambda: 99)
+    monkeypatch.setattr(torch, "get_num_threads", lambda: 99)
     words = ["snapshot_every=10", "checkpoint_every=0", "output=new.png"]
     assert call("resume=run", *words) == 0
     assert "threads 1, and goes on with 99: the last bits may differ" in capsys.readouterr().out
