@@ -2,9 +2,9 @@
 
 The slowest parts of a trained network are replaced:
 
-- The 9 taps of a 3 x 3 convolution after nearest upsampling read only 2 x 2 small positions. Taps
-  that read the same position are added up beforehand: 2 x 2 taps for each of four interleaved
-  outputs, as in a sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158), 4/9 of the work.
+- A 3 x 3 convolution after bilinear upsampling reads 3 x 3 small positions. The two are merged into
+  3 x 3 taps for each of four interleaved outputs, as in a sub-pixel convolution (Shi et al. 2016,
+  arXiv:1609.05158), so the enlarged features are never stored.
 - The last convolution makes three channels, but a vector register holds eight numbers or more. So
   2 x 2 neighbouring positions are computed together, as twelve channels: a 10 x 10 kernel with
   stride 2 holds the 9 x 9 kernel four times, shifted.
@@ -29,10 +29,12 @@ SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
 # AVX2 register. Convolutions handle channels in such blocks, and a partial block costs more.
 BLOCK = 8
-# MERGED[a][p][k] is 1 if tap k of a 3-tap kernel, after nearest upsampling by 2, reads position p
-# of the two small positions that the kernel covers, otherwise 0; a = 0 stands for odd positions of
-# the result, a = 1 for even positions.
-MERGED = (((1.0, 1.0, 0.0), (0.0, 0.0, 1.0)), ((1.0, 0.0, 0.0), (0.0, 1.0, 1.0)))
+# MERGED[a][p][k] is the weight of small position p in the enlarged position that tap k of a 3-tap
+# kernel reads, for the output 2i + a; the small positions are i - 1, i and i + 1.
+MERGED = (
+    ((0.75, 0.25, 0.0), (0.25, 0.75, 0.75), (0.0, 0.0, 0.25)),
+    ((0.25, 0.0, 0.0), (0.75, 0.75, 0.25), (0.0, 0.25, 0.75)),
+)
 
 
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
@@ -58,7 +60,7 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
 
 
 class UpsampledConv(nn.Module):
-    """This layer merges nearest upsampling and a reflected 3 x 3 convolution into a 2 x 2 one."""
+    """This layer merges bilinear upsampling and a 3 x 3 convolution into one 3 x 3 convolution."""
 
     kernels: Tensor
 
@@ -70,10 +72,10 @@ class UpsampledConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
-        # Reflection padding after upsampling equals replicate padding before it.
+        # Repeating the border after bilinear upsampling equals repeating it before.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
-        return shifted[:, :, 1:-1, 1:-1].contiguous(memory_format=torch.channels_last)
+        return shifted.contiguous(memory_format=torch.channels_last)
 
 
 class FourfoldConv(nn.Module):

@@ -26,7 +26,7 @@ from styletransfer.system.memory import is_out_of_memory
 KEY = "styletransfer"
 FORMAT = "style network"
 # Version of the file format; raise it when the meaning of the stored data changes.
-VERSION = 1
+VERSION = 2
 # Largest width in channels, number of residual blocks, and number of styles that a file may have.
 # All trained networks are smaller. The limits keep a file from requesting a huge network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000

@@ -2,9 +2,9 @@
 
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
 convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
-borders are from the authors' later code. Three things differ: upsampling is by nearest neighbours,
-not by transposed convolutions; a sigmoid bounds the output (the authors' tanh, moved to [0, 1]);
-and each norm has a scale and a shift for each style.
+borders are from the authors' later code. Three things differ: upsampling is bilinear, not by
+transposed convolutions; a sigmoid bounds the output (the authors' tanh, moved to [0, 1]); and each
+norm has a scale and a shift for each style.
 """
 
 from collections.abc import Sequence
@@ -56,8 +56,9 @@ class NormedConv(nn.Module):
     """This layer is a convolution of the reflected input, an instance norm, and perhaps a ReLU.
 
     The side of the kernel is odd; a stride of 2 halves height and width, which must be even. With
-    `upsample`, each position is first repeated twice along each axis, which causes no checkerboard
-    pattern, unlike a transposed convolution (Odena et al. 2016).
+    `upsample`, bilinear interpolation first doubles height and width, and the borders are repeated
+    instead of reflected. A transposed convolution leaves a checkerboard pattern (Odena et al.
+    2016), and so, more faintly, does nearest-neighbour upsampling.
     """
 
     def __init__(
@@ -72,14 +73,22 @@ class NormedConv(nn.Module):
     ) -> None:
         super().__init__()
         # The convolution has no bias, because the norm subtracts the mean.
-        self.conv: nn.Module = reflected_conv(in_channels, out_channels, kernel, stride, bias=False)
+        self.conv: nn.Module = nn.Conv2d(
+            in_channels,
+            out_channels,
+            kernel,
+            stride,
+            kernel // 2,
+            bias=False,
+            padding_mode="replicate" if upsample else "reflect",
+        )
         self.norm: nn.Module = ConditionalInstanceNorm(out_channels, styles)
         self.upsample, self.relu = upsample, relu
 
     def forward(self, x: Tensor, blend: Tensor) -> Tensor:
         """Return features for x (N, in_channels, H, W); `blend` (N, S): weight of each style."""
         if self.upsample:
-            x = interpolate(x, scale_factor=2, mode="nearest")
+            x = interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
         normed: Tensor = self.norm(self.conv(x), blend)
         return normed.relu_() if self.relu else normed
 
@@ -106,14 +115,6 @@ class Segment(nn.Module):
         if self.residual:
             y = x + y
         return y if self.last is None else self.last(y)
-
-
-def reflected_conv(
-    in_channels: int, out_channels: int, kernel: int, stride: int = 1, bias: bool = True
-) -> nn.Conv2d:
-    """Return a convolution with reflection padding, so that the border shows no frame."""
-    channels = in_channels, out_channels
-    return nn.Conv2d(*channels, kernel, stride, kernel // 2, bias=bias, padding_mode="reflect")
 
 
 @dataclass(frozen=True)
@@ -155,7 +156,9 @@ class StyleNetwork(nn.Module):
             NormedConv(third, second, styles, upsample=True),
             NormedConv(second, first, styles, upsample=True),
         ]
-        colors = nn.Sequential(reflected_conv(first, 3, kernel=9), nn.Sigmoid())
+        colors = nn.Sequential(
+            nn.Conv2d(first, 3, 9, padding=4, padding_mode="reflect"), nn.Sigmoid()
+        )
         self.segments = nn.ModuleList([Segment(down), *blocks, Segment(up, last=colors)])
 
     def forward(self, image: Tensor, blend: Tensor | None = None) -> Tensor:

@@ -34,11 +34,14 @@ def test_the_norm_is_torchs_with_blended_scales_and_shifts():
         assert relative_error(norm(x, styles), torch.lerp(plain, theirs, share)) < 1e-14
 
 
-def test_layers_reflect_borders_repeat_pixels_and_add_inputs():
+def test_layers_enlarge_between_pixels_and_add_inputs():
     conv, x = NormedConv(3, 2, 1, upsample=True).double().requires_grad_(False), picture(0, 4, 5)
-    repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)
-    reflected = nn.functional.pad(repeated, (1, 1, 1, 1), mode="reflect")
-    by_hand = nn.functional.conv2d(reflected, conv.conv.weight)
+    repeated = x.repeat_interleave(2, 2).repeat_interleave(2, 3)  # bilinear is this, blurred
+    around = nn.functional.pad(repeated, (1, 1, 1, 1), mode="replicate")
+    blur = torch.tensor([0.25, 0.5, 0.25]).double().outer(torch.tensor([0.25, 0.5, 0.25]).double())
+    enlarged = nn.functional.conv2d(around, blur.expand(3, 1, 3, 3), groups=3)
+    bordered = nn.functional.pad(enlarged, (1, 1, 1, 1), mode="replicate")
+    by_hand = nn.functional.conv2d(bordered, conv.conv.weight)
     after, one = nn.functional.instance_norm(by_hand).relu(), torch.ones(1, 1).double()
     assert relative_error(conv(x, one), after) < 1e-13
     convs = [NormedConv(3, 3, 1), NormedConv(3, 3, 1, relu=False)]
@@ -115,7 +118,7 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
     whole = saved.read_bytes()
     for metadata, message in (
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
-        ({"version": 2}, "of version 2, and this program reads version 1"),
+        ({"version": 1}, "of version 1, and this program reads version 2"),
         ({"sha256": "0"}, "is damaged: its tensors"),
         ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "is damaged: its tensors"),
         ({"styles": ["oil"]}, "is damaged: its tensors"),
