@@ -147,7 +147,4 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
         )
     folder = typed.get("hydra.sweep.subdir", "${hydra.job.num}")
     if "${hydra." not in folder and not all(f"${{{key}}}" in folder for key in swept):
-        raise UserError(
-            f"hydra.sweep.subdir={folder} gives several jobs one folder; put ${{hydra.job.num}} "
-            "into it"
-        )
+        raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")

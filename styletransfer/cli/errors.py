@@ -54,11 +54,9 @@ def one_line_errors() -> Iterator[None]:
             fail("interrupted", status, shared=True)
         except OSError as error:
             fail_for(error)
-        except ImportError as error:
-            if "failed to map segment" not in str(error):
-                raise
-            fail("there is not enough memory to load PyTorch")
-        except (MemoryError, RuntimeError, SystemError) as error:
+        except (ImportError, MemoryError, RuntimeError, SystemError) as error:
+            if "failed to map segment" in str(error):
+                fail("there is not enough memory to load PyTorch")
             from styletransfer.system.memory import is_out_of_memory
 
             if not is_out_of_memory(error):

@@ -109,8 +109,7 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} has no frame that FFmpeg can read; save it as MP4 or GIF")
-            is_png = stream.codec_context.name in PNGS
-            a, b, c, d = (1, 0, 0, 1) if is_png else _display_matrix(first)
+            a, b, c, d = _display_matrix(first, stream.codec_context.name)
             self._is_turned = abs(b) > abs(a)  # rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
@@ -219,10 +218,11 @@ class Film:
         return time if last is None or time > last else last + self.time_base
 
 
-def _display_matrix(frame: Any) -> tuple[float, float, float, float]:
+def _display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
     """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
     try:
-        if data := frame.side_data.get(pyav().sidedata.sidedata.Type.DISPLAYMATRIX):
+        kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
+        if codec not in PNGS and (data := frame.side_data.get(kind)):
             a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
             return a, b, c, d
     except ValueError:  # PyAV knows not all side data of FFmpeg 8, such as EXIF

@@ -191,7 +191,7 @@ def explain(error: Exception, config_name: str) -> str:
             f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
             "that holds special characters: 'KEY=\"a=b (1)\"'"
         )
-    if isinstance(error, HydraException | OmegaConfBaseException):
+    if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
         return _of_a_key(error, config_name)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
@@ -207,7 +207,8 @@ def explain(error: Exception, config_name: str) -> str:
 
 def _of_a_key(error: Exception, config_name: str) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    key = getattr(cause, "full_key", None)
+    said = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
+    key = getattr(cause, "full_key", said and said[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
     if key and isinstance(cause, MissingMandatoryValue):

@@ -135,7 +135,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
                 value = plain(key, value)
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
-    except (OmegaConfBaseException, ValueError, TypeError) as error:
+    except (OmegaConfBaseException, ArithmeticError, ValueError, TypeError) as error:
         raise refusal(error, "train") from error
     for key in asked:
         owner, _, name = key.rpartition(".")

@@ -151,7 +151,7 @@ async def get_look(request: Request) -> Response:
         shares = [-1.0]
     fits = all(0 <= share <= 1e6 for share in shares) and (sum(shares) > 0 or not shares)
     if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
-        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, with shares of 0 or more")
+        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, and shares that fit them")
     content = studio.pictures.find(asked.get("content", "")).path
     return _jpeg(await studio.reader.ask(reader.look, content, styles, shares))
 

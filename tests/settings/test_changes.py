@@ -43,6 +43,7 @@ def test_values_that_are_refused():
         ({"style": [3]}, "style is a int; give a path"),
         ({"objective.style_layers": [["relu1_1"]]}, "must be a list of names"),
         ({"style_scale": [1, "big"]}, r"style_scale=\[1, 'big'\] must be a number, or a list of"),
+        ({"objective.style_weight": 10**400}, "objective.style_weight: int too large to convert"),
         ({"region_styles": {"red": 2**70}}, r"region_styles\.red=.* is too large"),
     ):
         check_error(message, with_values, TrainConfig(), values)
