@@ -81,10 +81,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, settings: dict[str, Any]) -> float | None:
-        """Return the seconds per pixel of the last run whose settings have the same `_kind`.
-
-        If there was none, return those of the painter's first pictures, or None if unknown.
-        """
+        """Return the seconds per pixel of the last run of this `_kind`, else of the warm-up."""
         return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:

@@ -65,9 +65,7 @@ function drawProgress() {
   const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
   if (!running) return;
-  // Changes of state and each quarter are spoken, and not every step.
-  const part = running.steps ? `, ${25 * Math.floor((4 * running.step) / running.steps)} %` : "";
-  const words = WORDS[running.status] + (running.status === "painting" ? part : "");
+  const words = WORDS[running.status]; // changes of state are spoken, and not every step
   if (spoken !== words) say((spoken = words));
 }
 
