@@ -7,6 +7,7 @@ from html import unescape
 
 import pytest
 import torch
+from comparing import written_functions
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
 from html_tags import Tags
 
@@ -142,6 +143,17 @@ def test_every_mode_has_the_same_trunk():
     assert trunk(MODES[0]) == trunk(MODES[1]) == trunk(MODES[2]) == trunk(MODES[3])
 
 
+def test_a_real_backward_is_a_node_of_the_trunk():
+    seen = studied("autograd_function")
+    nodes, entered = seen.written("loss")
+    assert set(nodes) <= {f"{name}Backward" for name in written_functions()}
+    assert nodes.total() == entered == len(TERMS)
+    losses = [group for group in seen.groups if group.kind == "loss"]
+    assert [(group.name, group.on_trunk) for group in losses] == [(name, True) for name in TERMS]
+    for group in losses:
+        assert sum(node.is_function for node in group.nodes) == 1
+
+
 def test_a_fake_backward_is_no_node_and_autograd_never_enters_it():
     seen = studied("fake_backward")
     assert seen.methods == ("ContentLoss.backward", "StyleLoss.backward")
@@ -149,6 +161,11 @@ def test_a_fake_backward_is_no_node_and_autograd_never_enters_it():
     assert seen.entered_by_autograd == 0
     assert studied("loss_attribute").methods == studied("autograd_function").methods == ()
     assert not any("Loss" in node.name for node in seen.nodes)
+
+
+def test_a_closed_form_needs_fewer_nodes():
+    real, built_in = studied("autograd_function"), studied("loss_attribute")
+    assert len(real.nodes) < len(built_in.nodes)
 
 
 @pytest.mark.parametrize("mode", MODES)
