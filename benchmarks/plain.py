@@ -62,8 +62,8 @@ class PlainLoop:
         state: the network's tensors; see `build_network`.
         content: content image (1, 3, H, W), sRGB in [0, 1], dtype and device of the network.
         style: style image (1, 3, h, w), with the same range, dtype and device.
-        content_weights: layer -> factor of mean((F - P)^2).
-        style_weights: layer -> factor of mean((G - A)^2).
+        content_weights: layer -> factor of mean((F - P)^2); F are features, P those of the content.
+        style_weights: layer -> factor of mean((G - A)^2); G are Gram matrices, A the style's.
         padding: see `build_network`.
     """
 

@@ -89,7 +89,10 @@ class StyleEncoder(nn.Module):
 
 
 def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
-    """Return pastiches of images (N, 3, H, W), each with its row (N, R) of scales and shifts."""
+    """Return pastiches of images (N, 3, H, W), the n-th in the style of row n of `rows` (N, R).
+
+    A row holds the R scale and shift parameters of all instance norms.
+    """
     names = [name for name, _ in network.named_parameters() if is_row(name)]
     styles = dict(zip(names, split(network, rows), strict=True))
     made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))

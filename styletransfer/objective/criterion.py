@@ -107,7 +107,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 
 def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
-    """Apply `check_size` to the content image and to each style image."""
+    """Check that content and style images are large enough for the deepest layer (UserError)."""
     several = [f"style image {number + 1}" for number, _ in enumerate(pictures.styles)]
     names = ["the content image", *(several if several[1:] else ["the style image"])]
     for image, name in zip(pictures.tensors, names, strict=True):
@@ -128,7 +128,10 @@ def tiles_need(mode: LossMode, criterion: Criterion) -> str:
 
 
 def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
-    """Return ", or SETTING with its tiles", which ends a message about memory, or "" if none."""
+    """Return the end of a message about lack of memory: the setting with which tiles work.
+
+    It is such as ", or loss_mode=autograd_function with its tiles"; empty if tiles work already.
+    """
     needed = tiles_need(mode, criterion)
     return needed and f", or {needed} with its tiles"
 

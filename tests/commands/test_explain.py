@@ -14,9 +14,6 @@ from html_tags import Tags
 from styletransfer.commands.explain.command import main
 from styletransfer.commands.explain.drawing import Map, render, summary
 from styletransfer.commands.explain.study import study
-from styletransfer.features import FeatureExtractor
-from styletransfer.features.extractor import WinogradConv2d
-from styletransfer.features.winograd import winograd_conv
 from styletransfer.settings.compose import compose
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -28,19 +25,15 @@ SMALL += ["precision=float32"]
 TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]
 
 
-def objective(mode, pooling="max", winograd=False, **settings):
+def objective(mode, pooling="max", **settings):
     network = tiny_network(pooling=pooling)
-    if winograd:
-        conv = WinogradConv2d(network.layers["conv1_2"])
-        conv.forward = lambda x: winograd_conv(x, conv.kernels, conv.bias)  # even for small x
-        network = FeatureExtractor(network.preprocess, {**network.layers, "conv1_2": conv})
     content, style = picture(seed=1, height=12, width=10), picture(seed=2, height=12, width=10)
     return make_objective(mode, network, content, style, **settings)
 
 
 @cache
-def studied(mode, tv_weight=0.0, pooling="max", winograd=False):
-    watched = objective(mode, pooling, winograd, tv_weight=tv_weight)
+def studied(mode, tv_weight=0.0, pooling="max"):
+    watched = objective(mode, pooling, tv_weight=tv_weight)
     return study(mode, watched, torch.full((1, 3, 12, 10), 0.5, dtype=torch.float64))
 
 
@@ -180,8 +173,6 @@ def test_the_trunks_own_backwards_are_entered_in_every_mode(mode):
     # Under fake_backward, each of the two losses at relu2_1 has its own pass.
     entered = 2 if mode == "fake_backward" else 1
     assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
-    replaced = studied(mode, pooling="average", winograd=True)
-    assert replaced.written("trunk") == ({"WinogradConvBackward": 1}, entered)
     assert studied(mode, pooling="average").written("trunk") == ({}, 0)
 
 

@@ -29,7 +29,7 @@ def test_the_page_has_every_row_and_column():
 def test_the_matrix_is_what_torch_does(asked):
     (row,) = (row.split(" | ")[1:] for row in ROWS if row.split(" | ")[0] == asked)
     found = [cell(way, asked) for way in WAYS]
-    if torch.__version__.startswith("2.14."):  # the table has the error texts of torch 2.14
+    if torch.__version__.startswith("2.14."):  # matrix.md quotes the errors of torch 2.14
         row = [ERRORS[word.split()[1]] if word.startswith("error") else word for word in row]
     else:
         found = ["error" if "Error: " in word else word for word in found]

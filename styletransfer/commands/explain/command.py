@@ -25,7 +25,8 @@ logger = logging.getLogger(__name__)
 def main(config: TrainConfig, folder: Path) -> None:
     """Record one evaluation per loss mode, and describe that of `config` (UserError: bad input).
 
-    The losses are evaluated at the picture from which a run starts. Each map is also a file.
+    The losses are evaluated at the picture from which a run starts. The page shows a map of the
+    autograd graph for each loss mode, and each map is a file of its own, too.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")

@@ -13,7 +13,7 @@ class Map:
     below them, and a line for each backward pass below the losses.
     """
 
-    MARGIN, TOP = 24, 56  # space to the left of the trunk, and above it
+    MARGIN, TOP = 24, 56  # space in pixels to the left of the column of network layers, and above
     COLUMN, BOX = 150, 128  # distance between two groups of the trunk, and the width of a box
     HEIGHT, ROW = 60, 50  # height of a box of the trunk; distance between two losses
     PASS = 50  # distance between the lines of two backward passes
