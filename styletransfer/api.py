@@ -29,12 +29,11 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.formats import in_folder
-from styletransfer.runs.recipe import changed, check_can_change
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
-from styletransfer.settings.values import with_values
+from styletransfer.settings.values import changed, check_can_change, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 

@@ -40,12 +40,6 @@ class Tile:
     own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output
     place: dict[str, Window]  # layer -> where these positions are in the whole picture's output
 
-    @property
-    def area(self) -> int:
-        """Return the number of positions of the input that the tile reads."""
-        _, rows, columns = self.window
-        return int((rows.stop - rows.start) * (columns.stop - columns.start))
-
     def trim(self, layer: str, features: Tensor) -> Tensor:
         """Return the part of the output (1, C, h, w) of `layer` that later layers need."""
         if layer not in self.trims:

@@ -47,12 +47,13 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     lengths, sizes = (
         torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=dtype) for x in (features, target)
     )
-    units = target / torch.where(sizes > 0, sizes, 1).to(target.dtype)
+    is_wanted = sizes > 0
+    units = target / torch.where(is_wanted, sizes, 1).to(target.dtype)
     products = (features * units).sum(1, keepdim=True, dtype=dtype)
     lengths = torch.where(lengths > 0, lengths, 1)
     is_seen = (features != 0).any(1, keepdim=True)
     # `where` gives autograd a gradient of 0 at positions whose features are all 0.
-    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen, sizes > 0
+    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen, is_wanted
 
 
 class CosineTap(Function):

@@ -26,9 +26,8 @@ SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
-# EPSILON is added to a channel's standard deviation, which may be 0, before the logarithm. LEAST is
-# added to the standard deviation of each moment over many paintings, which is a divisor.
-EPSILON, LEAST = 1e-3, 1e-2
+# Added to a channel's standard deviation, which may be 0, before the logarithm.
+EPSILON = 1e-3
 # Fraction of the way from a pastiche's colours to the painting's by which `finished` moves them,
 # from 0 to 1. The value 0.5 makes up for the colour error of the network alone.
 PALETTE = 0.5

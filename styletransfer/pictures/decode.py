@@ -97,8 +97,7 @@ def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | 
 def xmp_packet(path: Path) -> bytes:
     """Return the XMP packet of a picture file, or b"" (UserError: the file cannot be read)."""
     with _refused(str(path)), _quiet():
-        if path.exists() and not path.is_file():
-            raise UserError(f"{path} is no file; name a picture file")
+        _check_file(path)
         with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
             found = image.info.get("xmp")
         return found if isinstance(found, bytes) else b""
@@ -135,11 +134,16 @@ def _quiet() -> Iterator[None]:
                 log.disabled = before
 
 
-def _load(path: Path) -> Stored:
+def _check_file(path: Path) -> None:
+    """Raise UserError if `path` is a folder, a device or a pipe."""
     if path.is_dir():
         raise UserError(f"{path} is a folder; name a picture file in it")
     if path.exists() and not path.is_file():
         raise UserError(f"{path} is a device or pipe; name a picture file")
+
+
+def _load(path: Path) -> Stored:
+    _check_file(path)
     with path.open("rb") as file:
         head = file.read(32)
         file.seek(0)

@@ -6,25 +6,24 @@ These are the settings, the hashes of input files, and versions. It is stored be
 
 import logging
 import os
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass, replace
 from operator import attrgetter
 from pathlib import Path
 from typing import Any
 
+import torch
+
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import files_at
 from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
-from styletransfer.settings import StyleTransferConfig, TrainConfig, each
+from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import Config, with_values
+from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
-
-# Keys that cannot change during a run; neither can those that TrainConfig adds to its base class.
-FIXED = ("content", "init", "seed", "device", "precision", "output")
 
 Recipe = dict[str, Any]
 
@@ -35,8 +34,6 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     `config` holds the settings of any command. Keys in `free` do not change the result, so their
     files are not read. `facts`, such as device="cpu", change only the last bits of the result.
     """
-    import torch  # here, because the studio's server imports this module and loads no torch
-
     values = settings(config, free)
     return {
         "version": __version__,
@@ -164,18 +161,3 @@ def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     run = read_run(folder)
     check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
     return run.output if run.status == "finished" and run.output.exists() else None
-
-
-def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
-    check_can_change(values)
-    return with_values(config, values)
-
-
-def check_can_change(asked: Iterable[str]) -> None:
-    """Check that all `asked` keys may change during a run (UserError: one may not)."""
-    of_a_picture = dict(keys(StyleTransferConfig))
-    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
-    for key in asked:
-        if key in only_once.union(FIXED):
-            raise UserError(f"{key} cannot change during a run; start another one")

@@ -24,10 +24,10 @@ from styletransfer.runs.folder import (
     write_record,
 )
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, changed, check_recipe, recipe
+from styletransfer.runs.recipe import Recipe, check_recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import override
+from styletransfer.settings.values import changed, override
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)

@@ -38,6 +38,8 @@ _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]
 # need quotes all the same, because Hydra would read a number, a bool or null.
 _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
+# Keys that cannot change during a run; neither can those that TrainConfig adds to its base class.
+FIXED = ("content", "init", "seed", "device", "precision", "output")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
 
@@ -155,3 +157,18 @@ def plain(key: str, value: Any) -> Any:
     if value is not None and key in path_keys(StyleTransferConfig):
         raise UserError(f"{key} is a {type(value).__name__}; give a path")
     return value.tolist() if hasattr(value, "tolist") else value
+
+
+def changed(config: Config, values: Mapping[str, Any]) -> Config:
+    """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
+    check_can_change(values)
+    return with_values(config, values)
+
+
+def check_can_change(asked: Iterable[str]) -> None:
+    """Check that all `asked` keys may change during a run (UserError: one may not)."""
+    of_a_picture = dict(keys(StyleTransferConfig))
+    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
+    for key in asked:
+        if key in only_once.union(FIXED):
+            raise UserError(f"{key} cannot change during a run; start another one")

@@ -10,12 +10,11 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.runs.recipe import FIXED
 from styletransfer.settings import ApplyConfig, TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import flat, keys, meanings, unknown_key
-from styletransfer.settings.values import command, override
+from styletransfer.settings.values import FIXED, command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf, is_film

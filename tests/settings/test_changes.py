@@ -7,9 +7,8 @@ import numpy as np
 from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
-from styletransfer.runs.recipe import changed
 from styletransfer.settings import ObjectiveConfig, TrainConfig
-from styletransfer.settings.values import command, override, with_values
+from styletransfer.settings.values import changed, command, override, with_values
 
 
 def test_values_in_every_spelling():

@@ -5,6 +5,7 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 
 import torch
@@ -32,10 +33,11 @@ from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors, is_grey
 from styletransfer.runs.folder import FREE_KEYS
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import recipe
+from styletransfer.runs.recipe import Recipe, recipe
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
 from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.system.files import sha256
 from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
@@ -61,6 +63,20 @@ class Painter:
         styles = self.paintings.files if self.paintings else file.styles
         self.blend = blend(config, styles, named=not encoder).to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)
+
+    @cached_property
+    def _shared_recipe(self) -> Recipe:
+        """The recipe of all pictures, without `input`; network and styles are hashed only once."""
+        config = replace(self.config, network=str(network_path(self.config)))
+        return recipe(config, (*FREE_KEYS, "input"))
+
+    def recipe_of(self, source: Path) -> Recipe:
+        """Return the recipe of the pastiche of the picture `source`."""
+        shared = self._shared_recipe
+        return shared | {
+            "config": shared["config"] | {"input": os.path.realpath(source)},
+            "files": shared["files"] | {"input": [sha256(source)]},
+        }
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche for a picture of (height, width) `size`.
@@ -203,8 +219,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
     content = images.fill_transparent(picture)
-    config = replace(painter.config, input=str(source), network=str(network_path(painter.config)))
-    xmp = metadata("apply", recipe(config, FREE_KEYS)) if config.recipe else b""
+    xmp = metadata("apply", painter.recipe_of(source)) if painter.config.recipe else b""
     images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
 
 
