@@ -10,10 +10,13 @@ import logging
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
@@ -23,10 +26,12 @@ from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.schemas import path_keys
-from styletransfer.settings.values import command, override, with_values
+from styletransfer.settings.values import command, override, unescaped, with_values
 
 logger = logging.getLogger(__name__)
 
+# Commands whose pictures can be painted again from their recipes.
+REPEATED = ("train", "apply")
 # Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
 LONGEST = 60_000
 # IPTC's term for media that were changed by a trained network.
@@ -68,31 +73,62 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     return packet
 
 
-def lines_of(path: Path) -> list[str]:
-    """Return the recipe in a picture file, a line "key: text" for each key, safe to print.
+def carried(path: Path) -> dict[str, str]:
+    """Return the recipe in a picture file, key -> text; its "command" is quoted for a shell.
 
-    The file may come from anybody: unprintable characters are removed, and the command is quoted
-    again for a shell. (UserError: `path` is no picture, or holds no recipe that can be read.)
+    (UserError: `path` is no picture, or holds no recipe that can be read.)
     """
     packet = xmp_packet(path)[:LONGEST].decode(errors="replace")
     try:
         found: Any = _RECIPE.search(packet)
         recipe = json.loads(html.unescape(found[1] or found[2]))
         _, name, *words = shlex.split(str(recipe["command"]))
-        recipe["command"] = command(words, name)
-        lines = [f"{key}: {text}" for key, text in recipe.items()]
+        return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
+
+
+def lines_of(recipe: Mapping[str, str]) -> list[str]:
+    """Return a line "key: text" for each key of a recipe, without unprintable characters."""
+    lines = (f"{key}: {text}" for key, text in recipe.items())
     return ["".join(filter(str.isprintable, line)) for line in lines]
+
+
+def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return the command's name, and key -> value of each of its words.
+
+    The recipe may come from anybody. Only words are accepted that this module would write: a key
+    that can change the picture, and a value without functions or ${...}. (UserError: others.)
+    """
+    _, name, *words = shlex.split(recipe["command"])
+    if name not in REPEATED:
+        raise UserError(f"the recipe is of the command {name!r}, which cannot be repeated")
+    known, values = {*_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
+    for word in words:
+        try:
+            parsed = OverridesParser.create().parse_override(word)
+            key, value = parsed.key_or_group, unescaped(parsed.value())
+            is_ours = key in known and override(key, value) == word
+        except (HydraException, ValueError, TypeError, LookupError, RecursionError):
+            is_ours = False
+        if not is_ours:
+            raise UserError(f"the recipe holds {word[:80]!r}, which is no setting of a picture")
+        values[key] = value
+    return name, values
+
+
+def default_config(name: str) -> Any:
+    """Return the settings of the command `name` when nothing is typed."""
+    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
+    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
+    schema = schema_of(name)()
+    return with_values(schema, values) if values else schema
 
 
 @cache
 def _defaults(name: str) -> dict[str, Any]:
     """Return key -> default value of the command `name`."""
-    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
-    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
-    schema = schema_of(name)()
-    return settings(with_values(schema, values) if values else schema)
+    return settings(default_config(name))
 
 
 def _without_folder(value: Any) -> Any:

@@ -154,6 +154,12 @@ class InfoConfig:
 
     picture: str = path(MISSING, positional=True)
     """Path of a pastiche; may be given without picture=."""
+    verify: bool = False
+    """Paint the picture again, in a temporary folder, from inputs with the recipe's hashes, and
+    print whether the file has the same bytes, or how far its pixels differ."""
+    inputs: Any = field(default=None, metadata=PATHS)
+    """For verify, inputs under any names, or folders of pictures. Pictures are also looked for by
+    name in the current folder and beside the picture; networks that do not ship only here."""
 
 
 @dataclass
