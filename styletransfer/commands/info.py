@@ -7,9 +7,10 @@ import importlib
 import io
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
+from itertools import zip_longest
 from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
@@ -17,10 +18,11 @@ from tempfile import TemporaryDirectory
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.read import Film
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.pictures import images
-from styletransfer.pictures.formats import files_at
-from styletransfer.runs.metadata import carried, default_config, lines_of, settings_in
+from styletransfer.pictures.formats import FILM_EXTENSIONS, files_at
+from styletransfer.runs.metadata import carried, default_config, lines_of, parsed, settings_in
 from styletransfer.settings import ASSETS, InfoConfig, each
 from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.schemas import named_files, path_keys
@@ -31,7 +33,8 @@ from styletransfer.system.files import sha256
 def main(config: InfoConfig, folder: Path) -> None:
     """Print the recipe that a picture carries, a line for each key (UserError: it has none)."""
     path = Path(config.picture)
-    recipe = carried(path)
+    is_film = path.suffix.lower() in FILM_EXTENSIONS
+    recipe = parsed(_comment(path), path) if is_film else carried(path)
     print(*lines_of(recipe), sep="\n", flush=True)
     if config.verify:
         try:
@@ -77,11 +80,9 @@ def _found(
     is_word = not hashes and (key == "style" or SHAPE.fullmatch(names[0]) is not None)
     if is_word and len(names) == 1 and not os.path.lexists(names[0]):
         return names[0]
-    is_picture = key in (*PICTURE_KEYS, "input")
-    places = [path.parent, Path()] if is_picture else []
-    near = [ASSETS / name for name in names] + [
-        place / Path(name).name for place in places for name in names
-    ]
+    places = [path.parent, Path()] if key in (*PICTURE_KEYS, "input", "run") else []
+    near = [place / Path(name).name for place in places for name in names]
+    near += [ASSETS / name for name in names] + [path.parent] * (key == "run")
     files = [file for one in (*given, *map(str, near)) for file in files_at(one)]
     known = {sha256(file): file for file in files if os.path.isfile(file)}
     missing = [digest for digest in hashes if digest not in known]
@@ -89,22 +90,37 @@ def _found(
         which = f" with SHA-256 {missing[0][:12]}..." if missing else ", which has no hash"
         raise UserError(f"cannot find {key}={names[0][:80]!r}{which}; name it with inputs=")
     found = [known[digest] for digest in hashes]
+    if found[1:] and key in ("content", "run"):  # the folder of frames, or of a run
+        return os.path.dirname(found[0])
     return found if found[1:] else found[0]
 
 
 def _difference(path: Path, again: Path) -> str:
-    """Return how far the pixels of two files are apart."""
+    """Return how far the pixels of two pictures or films are apart, in a few words."""
     if path.read_bytes() == again.read_bytes():
         return "painted again, it has the same bytes"
-    ours, theirs = _layers(path), _layers(again)
-    if [one.shape for one in ours] != [one.shape for one in theirs]:
-        return "painted again, it has another size"
-    levels = [255 * (a - b).abs() for a, b in zip(ours, theirs, strict=True)]
-    most = max(float(one.max()) for one in levels)
-    mean = sum(float(one.mean()) for one in levels) / len(levels)
+    most = mean = 0.0
+    count = 0
+    for ours, theirs in zip_longest(_layers(path), _layers(again)):
+        if ours is None or theirs is None or ours.shape != theirs.shape:
+            return "painted again, it has another size or number of frames"
+        levels = 255 * (ours - theirs).abs()
+        count += 1
+        most, mean = max(most, float(levels.max())), mean + float(levels.mean())
+    mean /= count
     return f"painted again, it differs by at most {most:.3g} levels of 255, on average {mean:.2g}"
 
 
-def _layers(path: Path) -> list[Tensor]:
-    picture = images.read(path)
-    return [picture.rgb] if picture.alpha is None else [picture.rgb, picture.alpha]
+def _layers(path: Path) -> Iterator[Tensor]:
+    """Yield the colours and the transparency of a picture, or the frames of a film."""
+    if path.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng"):
+        with Film(path) as film:
+            yield from (frame.image for frame in film.frames())
+    else:
+        picture = images.read(path)
+        yield from (one for one in (picture.rgb, picture.alpha) if one is not None)
+
+
+def _comment(path: Path) -> str:
+    with Film(path) as film:
+        return film.comment

@@ -1,7 +1,7 @@
-"""Writes into a picture file how the picture was made: the command, and hashes of the inputs.
+"""Writes into a picture or film how it was made: the command, and hashes of the inputs.
 
-This text is JSON in an XMP packet (metadata), which every picture format can hold. It depends on
-nothing but the recipe of the run, and names files without their folders.
+This text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the
+comment of a film. It depends on nothing but the recipe of the run, and names files without folders.
 """
 
 import html
@@ -21,6 +21,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import xmp_packet
+from styletransfer.pictures.encode import SOURCE, xmp_of
 from styletransfer.runs.folder import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
@@ -30,28 +31,19 @@ from styletransfer.settings.values import command, override, unescaped, with_val
 
 logger = logging.getLogger(__name__)
 
-# Commands whose pictures can be painted again from their recipes.
-REPEATED = ("train", "apply")
+# Commands whose pictures and films can be painted again from their recipes.
+REPEATED = ("train", "apply", "film", "mix")
 # Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
 LONGEST = 60_000
-# IPTC's term for media that were changed by a trained network.
-SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
-PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
-<x:xmpmeta xmlns:x="adobe:ns:meta/">
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
- xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
- xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
- styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
-<?xpacket end="r"?>"""
 # Pattern of the recipe in an XMP packet: an attribute, which other programs may turn to an element.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 
-def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return the XMP packet of a picture that the command `name` makes.
+def text_of(name: str, recipe: Recipe, *more: str) -> str:
+    """Return the text that a picture or film carries, which the command `name` makes.
 
-    `more` are further KEY=VALUE words of the command. A packet that would be too long, as with
-    hundreds of styles, is left out with a warning: the result is then empty.
+    `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
+    file, as with hundreds of styles, is left out with a warning: the result is then empty.
     """
     paths, default = path_keys(schema_of(name)), _defaults(name)
     words = [
@@ -64,24 +56,31 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     if "steered" in recipe:
         carried["steered"] = "settings changed during the run; the command has the last ones"
     carried["digital source type"] = SOURCE
-    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
-    text = html.escape(json.dumps(carried), quote=False).replace('"', "&quot;")
-    packet = PACKET.format(SOURCE, text).encode()
-    if len(packet) > LONGEST:
+    text = json.dumps(carried)
+    if len(xmp_of(text)) > LONGEST:
         logger.warning("the recipe is too long for a picture file, which is written without it")
-        return b""
-    return packet
+        return ""
+    return text
+
+
+def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
+    """Return `text_of` the same arguments as an XMP packet."""
+    return xmp_of(text_of(name, recipe, *more))
 
 
 def carried(path: Path) -> dict[str, str]:
-    """Return the recipe in a picture file, key -> text; its "command" is quoted for a shell.
+    """Return the recipe in a picture file, see `parsed` (UserError: `path` is no picture)."""
+    found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
+    return parsed(html.unescape(found[1] or found[2]) if found else "", path)
 
-    (UserError: `path` is no picture, or holds no recipe that can be read.)
+
+def parsed(text: str, path: Path) -> dict[str, str]:
+    """Return the recipe that the file `path` carries, key -> text; "command" is shell-quoted.
+
+    (UserError: `text` is none of `text_of`.)
     """
-    packet = xmp_packet(path)[:LONGEST].decode(errors="replace")
     try:
-        found: Any = _RECIPE.search(packet)
-        recipe = json.loads(html.unescape(found[1] or found[2]))
+        recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))
         return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:

@@ -1,6 +1,5 @@
 """Recipes in picture files: what `train` and `apply` write, and `info` prints."""
 
-import html
 import json
 import random
 import re
@@ -26,7 +25,8 @@ from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
-from styletransfer.runs.metadata import LONGEST, PACKET, carried, lines_of, settings_in
+from styletransfer.pictures.encode import xmp_of
+from styletransfer.runs.metadata import LONGEST, carried, lines_of, settings_in
 from styletransfer.settings import InfoConfig
 from styletransfer.settings.values import command, override
 from styletransfer.system.files import sha256
@@ -34,6 +34,11 @@ from styletransfer.train import paint
 
 NAME = "a secret/été (1),${b}='c'.png"
 TINY = ["experiment=tiny", f"content={NAME}", "style=style.png", "size=24", "steps=4"]
+
+
+def packet(recipe):
+    return xmp_of(json.dumps(recipe))
+
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -107,10 +112,6 @@ def test_a_picture_is_painted_again_and_compared(desk, capsys):
     images.write(NAME, other)
     said = refusal(capsys, "info", "a.png", "verify=true", "inputs=a secret")
     assert "cannot find content=" in said
-
-
-def packet(recipe):
-    return PACKET.format("", html.escape(json.dumps(recipe))).encode()
 
 
 def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
