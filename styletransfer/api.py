@@ -132,7 +132,7 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        return Result(made.picture, made.losses, made.steps, self._job.alpha)
+        return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha)
 
 
 def stylize(

@@ -102,7 +102,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
         descents[name] = descend(job, name)
-        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.alpha)
+        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.pictures.alpha)
     comparison = find(config, job, descents)
     overview = torch.cat([descent.outcome.picture for descent in descents.values()], dim=3)
     for path in filter(None, (str(folder / "comparison.png"), config.output)):

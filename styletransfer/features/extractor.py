@@ -1,6 +1,5 @@
 """A frozen network whose activations can be read by name, and made ready for many evaluations."""
 
-import math
 from collections.abc import Callable, Iterable, Mapping
 from typing import Self
 
@@ -9,14 +8,11 @@ from torch import Tensor, nn
 
 from styletransfer.errors import UserError
 from styletransfer.features.max_pool import MaxPool
-from styletransfer.features.winograd import transform_kernels, winograd_conv
-from styletransfer.features.wrap_pad import wrap_pad
 
 # A convolution uses Winograd's algorithm if its smaller channel count is at least FEWER_CHANNELS,
-# its larger one at least MORE_CHANNELS, and its input has at least POSITIONS positions (H * W).
-# Above these limits it was at least 20 % faster on x86 CPUs in float32. bfloat16 is too coarse for
-# the transforms, and on CUDA cuDNN selects the algorithm.
-FEWER_CHANNELS, MORE_CHANNELS, POSITIONS = 128, 192, 24 * 24
+# and its larger one at least MORE_CHANNELS. Above these limits it was at least 20 % faster on x86
+# CPUs in float32. bfloat16 is too coarse for it, and on CUDA cuDNN selects the algorithm.
+FEWER_CHANNELS, MORE_CHANNELS = 128, 192
 
 
 class Normalize(nn.Module):
@@ -87,6 +83,8 @@ class FeatureExtractor(nn.Module):
 
     def wrapped(self) -> "FeatureExtractor":
         """Return the network with circular padding, for seamless pictures; weights are shared."""
+        from styletransfer.features.wrap_pad import Wrapped
+
         return self.changed(lambda x: Wrapped(x) if isinstance(x, nn.Conv2d) else x)
 
     def changed(self, change: Callable[[nn.Module], nn.Module]) -> "FeatureExtractor":
@@ -137,54 +135,27 @@ def is_pool(layer: nn.Module) -> bool:
     return isinstance(layer, MaxPool | nn.AvgPool2d)
 
 
-class WinogradConv2d(nn.Conv2d):
-    """This layer is a 3 x 3 convolution with constant weights, by Winograd's algorithm.
-
-    It shares the weights of `conv`, and stores the transformed kernels, which are four times as
-    large.
-    """
-
-    kernels: Tensor
-
-    def __init__(self, conv: nn.Conv2d) -> None:
-        super().__init__(conv.in_channels, conv.out_channels, 3, padding=1, device="meta")
-        self.weight, self.bias = conv.weight, conv.bias
-        self.register_buffer("kernels", transform_kernels(conv.weight.detach()), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
-        if math.prod(x.shape[2:]) < POSITIONS:
-            return super().forward(x)
-        return winograd_conv(x, self.kernels, self.bias)
-
-
-class Wrapped(nn.Module):
-    """This layer is a 3 x 3 convolution with circular padding, which copies the opposite edge."""
-
-    def __init__(self, conv: nn.Conv2d) -> None:
-        super().__init__()
-        self.conv = conv
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
-        return torch.conv2d(wrap_pad(x), self.conv.weight, self.conv.bias)
-
-
 def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
     """Return the network on `device` in `dtype`; its weights must not change any more."""
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
-    return extractor.changed(
-        lambda x: WinogradConv2d(x) if isinstance(x, nn.Conv2d) and _pays(x) else x
-    )
+    return extractor.changed(_faster)
 
 
-def _pays(layer: nn.Conv2d) -> bool:
+def _faster(layer: nn.Module) -> nn.Module:
+    """Return a convolution by Winograd's algorithm where it is faster, else the layer itself."""
+    if not isinstance(layer, nn.Conv2d):
+        return layer
     channels = sorted((layer.in_channels, layer.out_channels))
-    return (
+    is_faster = (
         (layer.weight.device.type, layer.weight.dtype) == ("cpu", torch.float32)
         and (layer.kernel_size, layer.padding, layer.padding_mode) == ((3, 3), (1, 1), "zeros")
         and channels[0] >= FEWER_CHANNELS
         and channels[1] >= MORE_CHANNELS
     )
+    if not is_faster:
+        return layer
+    from styletransfer.features.winograd import WinogradConv2d
+
+    return WinogradConv2d(layer)

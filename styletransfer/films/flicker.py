@@ -47,13 +47,11 @@ class FilmPainter:
             return job
         moved, reliability = carried
         anchor = Anchor(moved, reliability, self.temporal_weight)
-        pictures = replace(job.pictures, anchor=anchor)
+        pictures = replace(job.pictures, start=moved, anchor=anchor)
         if self._styles is None:  # the style targets are the same for all frames
             scale = job.pictures_at(max(job.scales[-1].size))
             self._styles = style_targets_of(job.extractor, job.criterion, scale)
-        return replace(
-            job, config=self.following, pictures=pictures, start=moved, styles=self._styles
-        )
+        return replace(job, config=self.following, pictures=pictures, styles=self._styles)
 
 
 class Steady:

@@ -12,8 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
-from styletransfer.pictures.color import is_grey
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.images import is_grey, resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
 # Values of `init` that are not the path of a picture.
@@ -59,9 +58,6 @@ class Job:
     mode: LossMode  # how losses reach the image's gradient
     # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
-    # (1, 3, h, w), the picture to start from, or None for the start that `config.init` names.
-    start: Tensor | None = None
-    alpha: Tensor | None = None  # (1, 1, H, W), the content's transparency, or None
     # Result of `style_targets_of` for a job of one scale, or None to compute it.
     styles: StyleTargets | None = None
 
@@ -77,8 +73,9 @@ class Job:
 
     @cached_property
     def is_grey(self) -> bool:
-        """True if content, styles and `start` are grey, so that the pastiche must be grey."""
-        return is_grey([*self.pictures.tensors, *([] if self.start is None else [self.start])])
+        """True if content, styles and start are grey, so that the pastiche must be grey."""
+        start = self.pictures.start
+        return is_grey([*self.pictures.tensors, *([] if start is None else [start])])
 
     @property
     def device(self) -> torch.device:
@@ -202,8 +199,10 @@ def _size(image: Tensor) -> tuple[int, int]:
 
 
 def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
-    """Return the picture (1, 3, h, w), of any size, for init=content, style or noise."""
+    """Return the picture (1, 3, h, w), of any size, from which a run starts."""
     content = pictures.content
+    if pictures.start is not None:
+        return pictures.start
     if config.init == "content":
         return content
     if config.init == "style":  # of the first region

@@ -130,8 +130,8 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     content that is matched; `pictures` are those of one scale.
     """
     sought = pictures.content
-    if pictures.painted is not None:
-        sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
+    if pictures.start is not None:
+        sought = torch.lerp(sought, pictures.start, criterion.painted_share)
     extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
     columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}

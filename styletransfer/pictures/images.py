@@ -2,7 +2,7 @@
 
 import math
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -21,6 +21,10 @@ LONGEST_SIDE = 2**20
 # Extension that can be written -> the possible bits per sample, with the default first.
 BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
 BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
+
+# Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
+# colour profiles cause less.
+GREY = 2.5 / 255
 
 
 @dataclass(frozen=True)
@@ -120,6 +124,11 @@ def resize(
         nine = resize(image.repeat(1, 1, 3, 3), (3 * height, 3 * width), mode)
         return nine[..., height : 2 * height, width : 2 * width].contiguous()
     return interpolate(image, size, mode=mode, antialias=True).clamp(0.0, 1.0)
+
+
+def is_grey(images: Iterable[Tensor]) -> bool:
+    """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
+    return all((image.amax(1) - image.amin(1)).max() <= GREY for image in images)
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:

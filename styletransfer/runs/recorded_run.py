@@ -165,10 +165,10 @@ class RecordedRun:
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
         """Write pictures, record and, if stopped, a checkpoint; return (path, problem or None)."""
         seconds = self._seconds()
-        pastiche = result.picture
+        pastiche, alpha = result.picture, self.job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha, xmp)
+        picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
         _keep_pictures(self.folder, picture, pastiche, self.job, xmp)
         status = "finished"
         if result.interrupted:
@@ -212,6 +212,6 @@ def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: by
         for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
             path = folder / name
             if not (path.exists() and path.samefile(picture)):
-                images.write(path, rgb, job.alpha, bit_depth=depth, xmp=text)
+                images.write(path, rgb, job.pictures.alpha, bit_depth=depth, xmp=text)
     except UserError as error:
         logger.warning("%s; going on without", error)

@@ -180,7 +180,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     from styletransfer.job import load, prepare
     from styletransfer.job.job import pastiche_size
-    from styletransfer.job.memory import plan_memory
+    from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.objective.criterion import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
@@ -197,7 +197,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     styles = [grey(path) for path in load.files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     width, height = measure(config.content)
-    load.check_room(config, (height, width), len(styles))
+    check_room(config, (height, width), len(styles))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0

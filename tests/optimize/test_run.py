@@ -39,10 +39,11 @@ MODE = get_loss_mode("loss_attribute")
 CONTENT = 0.3 + 0.4 * picture(1)
 
 
-def run(config, content, style, network=None, mode=MODE, **options):
+def run(config, content, style, network=None, mode=MODE, start=None):
     """Run a job; return the result and the iterates."""
     iterates = []
-    job = Job(config, network or tiny_network(), mode, pair(content, style), **options)
+    pictures = replace(pair(content, style), start=start)
+    job = Job(config, network or tiny_network(), mode, pictures)
     return complete_run(job, [iterates.append]), iterates
 
 
@@ -193,9 +194,9 @@ def test_styles_are_recolored_where_they_are_loaded():
     seen = files["content"].rgb[:, :1].round()
     files |= {"content": replace(files["content"], alpha=seen), "style": [files["style"]]}
     config = run_settings(size=20, color_strength=0.5)
-    plain = load(config, files).pictures
+    plain = load(config, files)
     for color in ("content_luminance", "content_palette"):
-        found = load(replace(config, color=color), files).pictures
+        found = load(replace(config, color=color), files)
         assert torch.equal(found.content, plain.content)
         for before, after in zip(plain.styles, found.styles, strict=True):
             recoloured = recolored(Picture(before), files["content"], 0.5).rgb

@@ -108,7 +108,7 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
 
     (UserError: see `load`.)
     """
-    content, style = load(default_config(config, size)).pictures.tensors
+    content, style = load(default_config(config, size)).tensors
     return _square(content, size).to(device), _square(style, size).to(device)
 
 

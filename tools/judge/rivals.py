@@ -146,7 +146,7 @@ def _optimizer_under(
     def paint(pair: Pair) -> Pastiche:
         mode = get_loss_mode(pair.config.loss_mode.name)
         began = now(device)
-        outcome = complete_run(Job(pair.config, network, mode, pair.loaded.pictures))
+        outcome = complete_run(Job(pair.config, network, mode, pair.loaded))
         seconds = now(device) - began
         return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
 

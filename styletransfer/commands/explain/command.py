@@ -36,9 +36,8 @@ def main(config: TrainConfig, folder: Path) -> None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))
     pictures = job.pictures_at(config.size)
-    start = starting_picture(config, pictures) if job.start is None else job.start
     height, width = pictures.content.shape[2:]
-    image = resize(job.on_device(start), (height, width))
+    image = resize(job.on_device(starting_picture(config, pictures)), (height, width))
     # The config's own loss mode comes first.
     modes = sorted(map(get_loss_mode, LOSS_MODES), key=lambda mode: mode is not job.mode)
     studies = [
