@@ -21,18 +21,16 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import STARTS, Job
+from styletransfer.job import STARTS, Job
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Iterate
+from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.pictures import images
+from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
-from styletransfer.pictures.formats import in_folder
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.paths import expanded
-from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
+from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key
 from styletransfer.settings.values import changed, check_can_change, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]

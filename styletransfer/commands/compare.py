@@ -15,17 +15,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES, get_loss_mode
-from styletransfer.objective.criterion import gradient_at
+from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.results import Iterate, Outcome
+from styletransfer.optimize import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.settings import CompareConfig
+from styletransfer.settings.pictures import CompareConfig
 from styletransfer.system import measure
 from styletransfer.system.files import atomic, check_outputs, to_json
 

@@ -21,10 +21,11 @@ from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.runs.recipe import check_recipe, recipe
-from styletransfer.settings import FilmConfig
+from styletransfer.runs.recipe import recipe
+from styletransfer.runs.resume import check_recipe
+from styletransfer.settings.pictures import FilmConfig
+from styletransfer.system import Stop, signals_held, stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
-from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

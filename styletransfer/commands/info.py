@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from styletransfer.runs.metadata import lines_of
-from styletransfer.settings import InfoConfig
+from styletransfer.settings.pictures import InfoConfig
 
 
 def main(config: InfoConfig, folder: Path) -> None:

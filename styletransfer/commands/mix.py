@@ -9,8 +9,9 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs.folder import CONTENT, PASTICHE, read_run
-from styletransfer.settings import MixConfig
+from styletransfer.runs import CONTENT, PASTICHE
+from styletransfer.runs.folder import read_run
+from styletransfer.settings.pictures import MixConfig
 from styletransfer.system.files import check_outputs
 
 

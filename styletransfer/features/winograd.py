@@ -20,8 +20,12 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.precision import without_autocast
-from styletransfer.system.validation import check_alike, check_features, check_floating
+from styletransfer.system.tensors import (
+    check_alike,
+    check_features,
+    check_floating,
+    without_autocast,
+)
 
 # The matrices B^T, G and A^T of the paper (equation 15), for the interpolation points 0, 1, -1, 2,
 # -2 and infinity.

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from styletransfer.films.motion import blurred, motion_between, warp
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import StyleTargets
 from styletransfer.objective.whole import style_targets_of
-from styletransfer.optimize.results import Outcome
+from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 
 # Constants of `with_contrast_of`. NEAR: standard deviation of its Gaussian in pixels. FAINT: added

@@ -11,11 +11,10 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.job.job import STARTS, pastiche_size, style_scales
+from styletransfer.job import STARTS, pastiche_size, style_scales
 from styletransfer.job.memory import check_room
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.pictures import images
-from styletransfer.pictures.formats import files_at
+from styletransfer.pictures import files_at, images
 from styletransfer.pictures.images import Picture
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files

@@ -13,11 +13,10 @@ from torch import nn
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.job.job import Job, Scale, parse_tile, pastiche_size, style_scales
-from styletransfer.objective.criterion import check_tile, smallest_tile, tiles_need
+from styletransfer.job import Job, Scale, parse_tile, pastiche_size, style_scales
+from styletransfer.objective import check_tile, smallest_tile, tiles_need
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.devices import choose_device
-from styletransfer.system.memory import free_bytes, readable
+from styletransfer.system.devices import choose_device, free_bytes, readable
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8

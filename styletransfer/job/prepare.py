@@ -8,17 +8,11 @@ from typing import Any
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import (
-    DEEPEST,
-    Job,
-    make_scales,
-    parse_tile,
-    pastiche_size,
-)
+from styletransfer.job import DEEPEST, Job, make_scales, parse_tile, pastiche_size
 from styletransfer.job.load import files_read, load
 from styletransfer.job.memory import plan_memory
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, check_size
+from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig

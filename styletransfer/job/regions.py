@@ -11,8 +11,7 @@ from torch import Tensor
 from styletransfer.errors import UserError, about
 from styletransfer.job.load import angles
 from styletransfer.objective.inputs import Region, StylePart
-from styletransfer.pictures import images
-from styletransfer.pictures.formats import in_folder
+from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import (
     Regions,

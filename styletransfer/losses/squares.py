@@ -6,8 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.system.precision import accumulate_dtype, gradient_dtype
-from styletransfer.system.validation import check_target
+from styletransfer.system.tensors import accumulate_dtype, check_target, gradient_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:

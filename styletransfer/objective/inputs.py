@@ -13,7 +13,7 @@ from torch.nn.functional import avg_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.pictures.images import resize
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]

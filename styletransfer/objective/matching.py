@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart
 from styletransfer.objective.targets import Target, at_reference
 from styletransfer.pictures.images import resize

@@ -17,7 +17,7 @@ from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.targets import Place, Targets
-from styletransfer.system.precision import accumulate_dtype, gradient_dtype
+from styletransfer.system.tensors import accumulate_dtype, gradient_dtype
 
 # Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]

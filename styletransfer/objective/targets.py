@@ -10,10 +10,10 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import StyleMeasure, mean_square
 from styletransfer.losses.moments import Moments
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures.images import resize, scaled_size
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512

@@ -21,14 +21,7 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.losses.moments import Moments
-from styletransfer.objective.criterion import (
-    Criterion,
-    Losses,
-    Prior,
-    check_pictures,
-    check_tile,
-    total,
-)
+from styletransfer.objective import Criterion, Losses, Prior, check_pictures, check_tile, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
 from styletransfer.objective.scan import Scan, Slopes, TileLosses

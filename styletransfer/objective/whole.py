@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode, Term
 from styletransfer.losses.moments import Moments, moments
-from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
+from styletransfer.objective import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (

@@ -10,16 +10,16 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job, Scale, enlarge, starting_picture
+from styletransfer.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
-from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_advice, tiles_need
+from styletransfer.objective import Evaluates, smallest_tile, tiles_advice, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.descent import ADVICE, Descent
-from styletransfer.optimize.results import Callback, Iterate, Outcome
 from styletransfer.pictures.images import resize
-from styletransfer.system.memory import free_bytes, is_out_of_memory
-from styletransfer.system.signals import signals_held
+from styletransfer.system import signals_held
+from styletransfer.system.devices import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -75,7 +75,7 @@ class Run:
     def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
         """Make the remaining steps, calling every callback with each iterate.
 
-        Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end the run early.
+        Ctrl-C, another signal (see `styletransfer/system`) or a lack of memory end the run early.
         """
         interrupted = False
         try:

@@ -18,7 +18,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import xmp_packet
-from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, schema_of

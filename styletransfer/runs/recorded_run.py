@@ -10,21 +10,14 @@ from typing import Any, Protocol, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Callback, Iterate, Outcome
+from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.runs.folder import (
-    CHECKPOINT,
-    CONTENT,
-    FREE_KEYS,
-    METRICS,
-    PASTICHE,
-    write_record,
-)
+from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE, write_record
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, check_recipe, recipe
+from styletransfer.runs.recipe import Recipe, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import changed, override
@@ -137,6 +130,8 @@ class RecordedRun:
             self.before -= time.perf_counter() - start
 
     def _load(self) -> None:
+        from styletransfer.runs.resume import check_recipe
+
         saved = self.checkpoint.load()
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)

@@ -11,8 +11,8 @@ from typing import Any, Never
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.objective.criterion import Losses
-from styletransfer.optimize.results import Iterate
+from styletransfer.objective import Losses
+from styletransfer.optimize import Iterate
 from styletransfer.pictures import images
 from styletransfer.system.files import keep_lines, to_json
 

@@ -19,8 +19,9 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
+from styletransfer.pictures import FILM_EXTENSIONS
+from styletransfer.settings import ASSETS, TrainConfig
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio.worker import become_a_child
 
 # Seconds after which a request to the process fails and the process is killed.
@@ -178,13 +179,12 @@ def check(config: TrainConfig) -> dict[str, Any]:
     """
     import torch
 
-    from styletransfer.job import load, prepare
-    from styletransfer.job.job import pastiche_size
+    from styletransfer.job import load, pastiche_size, prepare
     from styletransfer.job.memory import check_room, plan_memory
-    from styletransfer.objective.criterion import Criterion
+    from styletransfer.objective import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
-    from styletransfer.system.memory import free_bytes, readable
+    from styletransfer.system.devices import free_bytes, readable
 
     Criterion.of(config.objective)
 

@@ -6,10 +6,9 @@ import sys
 import pytest
 from helpers import ROOT, call, press, process
 
-from styletransfer.cli import module, script
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli import module, one_line_errors, script
+from styletransfer.system import STOPPING, interruptible
 from styletransfer.system.files import atomic
-from styletransfer.system.signals import STOPPING, interruptible
 
 pytestmark = pytest.mark.usefixtures("signals")
 

@@ -15,7 +15,7 @@ from PIL import Image
 from styletransfer import UserError
 from styletransfer import train as paint_module
 from styletransfer.api import stylize
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli import one_line_errors
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 

@@ -10,7 +10,7 @@ from helpers import picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run

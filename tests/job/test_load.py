@@ -11,8 +11,7 @@ from helpers import check_error, composed, layers, pair, picture, run_settings, 
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
-from styletransfer.job import memory
-from styletransfer.job.job import enlarge, make_scales, parse_tile, pyramid, steps_at_scale
+from styletransfer.job import enlarge, make_scales, memory, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures.images import resize

@@ -5,7 +5,7 @@ import torch
 from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
 from torch import nn
 
-from styletransfer.features.max_pool import MaxPool, max_pool
+from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import GRAM

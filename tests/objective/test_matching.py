@@ -8,8 +8,8 @@ from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_networ
 from torch.nn.functional import cosine_similarity, interpolate, normalize, pad
 
 from styletransfer.losses import get_loss_mode
+from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective import matching as module
-from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import match_targets, matching
 from styletransfer.objective.whole import Objective

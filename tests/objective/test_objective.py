@@ -8,7 +8,7 @@ from helpers import MODES, gradient, layers, make_objective, picture, relative_e
 from styletransfer.errors import UserError
 from styletransfer.losses import get_loss_mode, temporal_loss
 from styletransfer.losses.moments import gram_matrix
-from styletransfer.objective.criterion import Criterion, check_size
+from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize

@@ -8,7 +8,7 @@ from helpers import VGG19, check_error, gradient, layers, picture, relative_erro
 
 from styletransfer.features.tiles import grid
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, gradient_at
+from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective

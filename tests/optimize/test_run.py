@@ -17,7 +17,7 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.job.job import Job, enlarge, pyramid
+from styletransfer.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import get_loss_mode

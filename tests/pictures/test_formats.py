@@ -5,8 +5,7 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from styletransfer.pictures import formats, images
-from styletransfer.pictures.formats import in_folder, picture_extensions
+from styletransfer.pictures import formats, images, in_folder, picture_extensions
 
 
 def test_every_listed_extension_can_be_read():

@@ -4,8 +4,8 @@ import pytest
 import torch
 from helpers import largest_file, metrics_of, picture
 
-from styletransfer.objective.criterion import Losses
-from styletransfer.optimize.results import Iterate
+from styletransfer.objective import Losses
+from styletransfer.optimize import Iterate
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar, StepPictures
 

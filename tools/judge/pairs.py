@@ -11,7 +11,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.job.prepare import check_layers
-from styletransfer.objective.criterion import Criterion, check_size
+from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.schemas import check

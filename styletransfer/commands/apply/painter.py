@@ -31,14 +31,18 @@ from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import Recipe, recipe
-from styletransfer.settings import ApplyConfig
-from styletransfer.settings.groups import each
-from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.settings import each
+from styletransfer.settings.networks import ApplyConfig
+from styletransfer.system.devices import (
+    choose_device,
+    choose_precision,
+    free_bytes,
+    is_out_of_memory,
+)
 from styletransfer.system.files import sha256
-from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 

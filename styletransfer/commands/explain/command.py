@@ -11,7 +11,7 @@ from pathlib import Path
 from styletransfer.commands.explain.drawing import Map, render, summary
 from styletransfer.commands.explain.study import study
 from styletransfer.errors import UserError
-from styletransfer.job.job import starting_picture
+from styletransfer.job import starting_picture
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective.whole import Objective
