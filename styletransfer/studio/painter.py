@@ -17,7 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
-from styletransfer.system import signals_held
+from styletransfer.system import keep_freed_memory, return_freed_memory, signals_held
 
 
 def main(pipe: Connection) -> None:
@@ -30,6 +30,7 @@ def main(pipe: Connection) -> None:
             ended = _run(order, orders, pipe)
             pipe.send({"type": "ended", "id": order["id"], **ended})
             gc.collect()
+            return_freed_memory()
 
 
 def _warm_up() -> float | None:
@@ -41,7 +42,6 @@ def _warm_up() -> float | None:
     from styletransfer.optimize.run import Run
     from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
-    from styletransfer.system import keep_freed_memory
     from styletransfer.system.devices import set_float32_precision
 
     keep_freed_memory()
@@ -52,6 +52,8 @@ def _warm_up() -> float | None:
             config = replace(default, size=side, steps=steps, scales=1)
             run, clock = Run(prepare(config)), Clock()
             run.complete([partial(clock.step, run)])
+    del run
+    return_freed_memory()
     return clock.pace
 
 

@@ -79,7 +79,7 @@ def test_in_bfloat16_gradients_point_the_same_way(mode, style_loss, network, con
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_missing_or_stale_loss_is_the_same_error_in_every_mode(mode):
-    make, p, leaf = LOSS_MODES[mode], picture(1), picture(0).requires_grad_()
+    make, p, leaf = get_loss_mode(mode), picture(1), picture(0).requires_grad_()
     for layer in (make.content(p, 4), make.match(p, 4), make.style(gram_matrix(p), 4, GRAM, None)):
         output, terms = leaf * 1, [Term("loss", layer, 4)]
 
