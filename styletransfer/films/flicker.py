@@ -8,7 +8,7 @@ from torch import Tensor
 from styletransfer.films.motion import blurred, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.objective.inputs import Anchor
-from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
@@ -33,7 +33,7 @@ class FilmPainter:
         self.following = replace(job.config, steps=frame_steps, scales=1)
         # (Previous frame, the same painted), each (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
-        self._styles: StyleTargets | None = None
+        self._styles: Targets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""

@@ -11,7 +11,7 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.targets import Targets
 from styletransfer.pictures.images import is_grey, resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -59,7 +59,7 @@ class Job:
     # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     # Result of `style_targets_of` for a job of one scale, or None to compute it.
-    styles: StyleTargets | None = None
+    styles: Targets | None = None
 
     @cached_property
     def criterion(self) -> Criterion:
