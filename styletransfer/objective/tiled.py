@@ -13,8 +13,6 @@ no more than a forward). Final stages with a single tile need no second forward,
 forward pass keeps their graphs.
 """
 
-from itertools import chain
-
 import torch
 from torch import Tensor
 
@@ -70,34 +68,23 @@ class TiledObjective:
         if (prior := total(priors)) is not None:
             gradient += torch.autograd.grad(prior, image)[0]
         image.grad = gradient if image.grad is None else image.grad + gradient
-        names = [
-            target.name for layer in self.extractor.layers for target in self.targets.get(layer, [])
-        ]
-        ordered = {name: terms[name] for name in names}
-        return Losses(ordered | {name: value.detach() for name, value in priors.items()})
+        return Losses(terms | {name: value.detach() for name, value in priors.items()})
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return content, match and style losses by name, and their gradient (1, 3, H, W)."""
-        targets = [(layer, one) for layer, several in self.targets.items() for one in several]
-        terms = {one.name: image.new_zeros(()) for _, one in targets if one.kind != "style"}
-        sums = {
-            one.name: self.scan.blank(layer, image) for layer, one in targets if one.kind == "style"
-        }
+        targets = [(layer, target) for layer, at in self.targets.items() for target in at]
+        styles = [(layer, target) for layer, target in targets if target.kind == "style"]
+        terms = {target.name: image.new_zeros(()) for _, target in targets}
+        sums = {target.name: self.scan.blank(layer, image) for layer, target in styles}
         slopes: Slopes = {}
         losses = TileLosses(self.scan, self.targets, image, terms, sums, slopes)
         saved = self.passes.forward(image, losses.measure, losses.measure_and_feed)
-        self._compare(sums, terms, slopes)
-        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
-        self.passes.backward(saved, losses.feed, gradient)
-        return terms, gradient
-
-    def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
-        """Put style losses in `terms`, and their gradients by the moments in `slopes`."""
-        for target in chain.from_iterable(self.targets.values()):
-            if target.kind != "style":
-                continue
+        for _, target in styles:
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.criterion.measure.loss(leaves, target.value)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
             terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])
+        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
+        self.passes.backward(saved, losses.feed, gradient)
+        return terms, gradient

@@ -121,13 +121,12 @@ def all_targets(
         styles = style_targets(criterion, extractor, pictures, measured)
     contents = content_targets(criterion, extractor, pictures.content, extract)
     matches = match_targets(criterion, extractor, pictures, extract)
-    return {
-        layer: [
-            *(kind[layer] for kind in (contents, matches) if layer in kind),
-            *styles.get(layer, []),
-        ]
-        for layer in contents | matches | styles
-    }
+    targets: Targets = {}
+    for layer in extractor.layers:
+        positional = [kind[layer] for kind in (contents, matches) if layer in kind]
+        if positional or layer in styles:
+            targets[layer] = [*positional, *styles.get(layer, [])]
+    return targets
 
 
 def _features(
