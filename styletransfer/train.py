@@ -75,7 +75,7 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 
 def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> FinishedRun:
-    """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
+    """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
     gets the content image at the pastiche's size, for `mix`. A run that ends early writes the best

@@ -11,9 +11,9 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import (
+    STYLE_LOSSES,
     LossMode,
     StyleMeasure,
-    get_style_loss,
     temporal_loss,
     total_variation,
 )
@@ -43,7 +43,7 @@ class Criterion:
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
         """Return the criterion of the settings (UserError: contradictions, or all weights 0)."""
-        measure = get_style_loss(config.style_loss)
+        measure = STYLE_LOSSES[config.style_loss]
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
         )

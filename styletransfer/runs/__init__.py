@@ -26,7 +26,7 @@ ERROR = "error.txt"
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel and may differ when a run is resumed.
 FREE_KEYS = (
-    *("output", "recipe", "snapshot_every", "checkpoint_every", "stop_after"),
+    *("output", "recipe", "checkpoint_every", "stop_after"),
     *("resume", "dry_run"),
 )
 

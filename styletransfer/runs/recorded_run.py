@@ -18,7 +18,7 @@ from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE, write_record
 from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import Recipe, recipe
-from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
+from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import changed, override
 from styletransfer.system.checkpoint import Checkpoint
@@ -49,7 +49,7 @@ class RecordedRun:
     Args:
         config: the settings.
         job: the job of `config`.
-        folder: folder of the run for metrics, snapshots, the checkpoint and `run.json`.
+        folder: folder of the run for metrics, the checkpoint and `run.json`.
         picture: path of the pastiche.
         guide: an observer that may change settings during the run, or None.
 
@@ -78,8 +78,7 @@ class RecordedRun:
         with ExitStack() as stack:
             self.metrics = stack.enter_context(Metrics(self.folder / METRICS, done))
             bar = stack.enter_context(ProgressBar(done))
-            pictures = StepPictures(self.folder / "snapshots", self.config.snapshot_every)
-            self.callbacks: list[Callback] = [bar, self.metrics, pictures, self._after_step]
+            self.callbacks: list[Callback] = [bar, self.metrics, self._after_step]
             self._open = stack.pop_all()
         write_record(self.folder, self.recipe, "running", self.picture)
         return self

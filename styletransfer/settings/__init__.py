@@ -241,8 +241,6 @@ class TrainConfig(StyleTransferConfig):
     recipe: bool = True
     """Write into the picture file how it was made: the command, with names of files but no folders,
     the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints them."""
-    snapshot_every: int = number(0, "[0, inf)")
-    """Number of steps between two saved pictures; 0 saves none."""
     checkpoint_every: float = number(60.0, "[0, inf)")
     """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
     stop_after: int = number(0, "[0, inf)")

@@ -66,13 +66,11 @@ def _own(kind: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
-    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: an
-    unknown name, or a precision that the device does not support.)
+    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: the
+    device does not support the precision.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
-    if name not in PRECISIONS:
-        raise UserError(f"unknown precision {name!r}; choose auto, {', '.join(PRECISIONS)}")
     try:
         torch.ones(1, dtype=PRECISIONS[name], device=device)
     except (TypeError, RuntimeError) as error:  # MPS has no float64

@@ -23,11 +23,9 @@ from styletransfer.job.prepare import prepare
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run, complete_run
-from styletransfer.pictures import images
 from styletransfer.pictures.color import recolored, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs import plan
-from styletransfer.runs.watchers import StepPictures
 from styletransfer.settings import FeaturesConfig, TrainConfig
 
 CURVES = {
@@ -158,15 +156,12 @@ def test_the_contents_colors_under_the_pastiches_lightness():
         assert torch.equal(colored.picture, plain.picture) == (strength == 0)
 
 
-def test_every_iterate_and_snapshot_has_these_colors(tmp_path):
-    run, snapshots = Run(job_of(color="content_luminance")), StepPictures(tmp_path, 1)
+def test_every_iterate_has_these_colors():
+    run = Run(job_of(color="content_luminance"))
     for iterate in run:
         content = resize(CONTENT, tuple(iterate.image.shape[2:]))
         expected = with_chroma_of(iterate.image, content, 1.0)
         assert torch.equal(iterate.picture, expected)
-        snapshots(iterate)
-        saved = images.read(tmp_path / f"step_{iterate.step:05d}.png").rgb
-        assert (saved - expected).abs().max() <= 0.5 / 255 + 1e-6
         early = run.result()
         assert torch.equal(early.picture, with_chroma_of(early.image, CONTENT.float(), 1.0))
 
