@@ -16,11 +16,11 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import Ended, check_process, module, one_line_errors, tell
+from styletransfer.cli import Ended, check_process, one_line_errors, tell
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.errors import UserError
 from styletransfer.runs import ERROR
-from styletransfer.settings.commands import schema_of
+from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.compose import absent, compose, initialized, search_path, settings_of
 from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS

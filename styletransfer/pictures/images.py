@@ -1,5 +1,6 @@
 """Reads and writes picture files as tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
 
+import html
 import io
 import math
 import os
@@ -26,6 +27,15 @@ from styletransfer.system.files import atomic, check_folder
 # enough that no tensor size overflows.
 LONGEST_SIDE = 2**20
 
+# IPTC's term for media that were changed by a trained network.
+SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+_PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/">
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+ xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+ xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
+ styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
+<?xpacket end="r"?>"""
 ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
 # Extension that can be written -> the possible bits per sample, with the default first.
 BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
@@ -146,6 +156,13 @@ def strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Itera
             strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
         samples = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
         yield np.ascontiguousarray(samples, np.uint8 if depth == 8 else np.uint16)
+
+
+def xmp_of(recipe: str) -> bytes:
+    """Return an XMP packet, metadata for any picture format, that holds a text; b"" for ""."""
+    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
+    text = html.escape(recipe, quote=False).replace('"', "&quot;")
+    return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
 def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:

@@ -10,12 +10,11 @@ from helpers import ROOT, call, picture, process, refusal
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.settings.commands import COMMANDS, schema_of
+from styletransfer.settings.commands import COMMANDS, module, schema_of
 from styletransfer.settings.compose import compose, new_folder, settings_of
 from styletransfer.settings.schemas import expanded, keys, keys_marked, meanings
 from styletransfer.settings.values import quote_names

@@ -6,7 +6,8 @@ import sys
 import pytest
 from helpers import ROOT, call, press, process
 
-from styletransfer.cli import module, one_line_errors, script
+from styletransfer.cli import one_line_errors, script
+from styletransfer.settings.commands import module
 from styletransfer.system import STOPPING, interruptible
 from styletransfer.system.files import atomic
 
