@@ -1,6 +1,5 @@
 """Runs commands by Hydra: composes settings from configs/ and the command line; runs sweeps."""
 
-import importlib
 import logging
 import os
 import shutil
@@ -16,7 +15,7 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import check_process, module
+from styletransfer.cli import check_process, main_of
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
@@ -143,7 +142,7 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
-        function = importlib.import_module(module(name)).main
+        function = main_of(name)
     if "torch" in sys.modules:  # The studio's server imports no torch.
         from styletransfer.system.devices import set_float32_precision
 
