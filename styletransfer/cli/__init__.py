@@ -10,6 +10,7 @@ import io
 import logging
 import os
 import signal
+import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -158,7 +159,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(name)
-            command = importlib.import_module(module(name)).main
+            command = main_of(name)
             with interruptible():
                 status = command(argv)
             sys.exit(status)
@@ -174,6 +175,20 @@ def check_process(name: str) -> None:
         raise UserError("the folder this was started in is gone; go to another") from error
     if name in COMMANDS and place().count > 1 and not COMMANDS[name].shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
+
+
+def main_of(name: str) -> Callable[..., int | None]:
+    """Import a command; return its `main` (UserError: PyTorch does not fit under a `ulimit -v`)."""
+    if sys.platform != "win32":
+        import resource
+
+        # PyTorch may abort the process that imports it, so another process tries it first.
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY and (
+            subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode
+        ):
+            raise UserError("PyTorch cannot be loaded in so little address space; see ulimit -v")
+    found: Callable[..., int | None] = importlib.import_module(module(name)).main
+    return found
 
 
 def _unknown(name: str) -> str:

@@ -267,7 +267,9 @@ class Run:
         if level is not None:
             level.tile, level.objective = smaller, None
             if level.descent is not None:
-                del level.descent.objective  # frees memory
+                vars(level.descent).pop(
+                    "objective", None
+                )  # frees memory; a rebuild may have failed
 
 
 def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:

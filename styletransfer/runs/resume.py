@@ -15,6 +15,8 @@ from styletransfer.settings.values import with_values
 
 logger = logging.getLogger(__name__)
 
+AFRESH = "start afresh in another folder: hydra.run.dir=FOLDER"
+
 
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
@@ -25,8 +27,8 @@ def check_settings(
     for key in now:
         if key not in free and then[key] != now[key]:
             raise UserError(
-                f"{key}={now[key]} differs from the run's own {key}={then[key]}; leave it "
-                "out to go on, or choose another folder with hydra.run.dir=FOLDER to start afresh"
+                f"{key}={now[key]} differs from the run's own {key}={then[key]}; go on with that "
+                f"one, or {AFRESH}"
             )
 
 
@@ -47,7 +49,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
         for key in sorted(then["files"].keys() | now["files"].keys()):
             if then["files"].get(key) != now["files"].get(key):
                 raise UserError(
-                    f"{key}={now['config'].get(key)} has changed since the run began; start afresh"
+                    f"{key}={now['config'].get(key)} has changed since the run began; {AFRESH}"
                 )
         for key in now:
             if key not in ("version", "config", "files") and then[key] != now[key]:

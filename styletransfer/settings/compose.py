@@ -97,7 +97,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
     ${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
     ${resumed:${resume}}: the folder of the run to resume, or ""; ${names:PATHS}: names without
-    folder and extension, joined by "+". ${nowhere:}: the null device.
+    folder and extension, joined by "+". ${file_name:PATH}: PATH without
+    its folder. ${nowhere:}: the null device.
 
     `claimed` receives the folders that the run makes. If `claimed` is None, the config is only
     shown, and no folder is made.
@@ -125,6 +126,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("resumed", resumed)
     register("nowhere", lambda: os.devnull)
     register("names", names)
+    register("file_name", os.path.basename)
 
 
 def names(paths: Any) -> str:
