@@ -104,7 +104,7 @@ class Stop(threading.local):
     is_held = False  # whether `signals_held` is active
 
 
-_STATE = Stop()
+SIGNALS = Stop()
 
 
 @contextmanager
@@ -114,21 +114,21 @@ def stop_on_signals() -> Iterator[Stop]:
     A signal that is already ignored, as under `nohup` or in a background job, stays ignored.
     Within another `stop_on_signals` the call changes nothing.
     """
-    if _STATE.is_watched:
-        yield _STATE
+    if SIGNALS.is_watched:
+        yield SIGNALS
         return
     before = {}
     is_main = threading.current_thread() is threading.main_thread()
     try:
-        _STATE.is_watched = True
+        SIGNALS.is_watched = True
         for number in STOPPING if is_main else ():
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
                 before[number] = signal.signal(number, _receive)
-        yield _STATE
+        yield SIGNALS
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        _STATE.asked, _STATE.is_watched = None, False
+        SIGNALS.asked, SIGNALS.is_watched = None, False
 
 
 def signals_held() -> AbstractContextManager[None]:
@@ -143,21 +143,21 @@ def interruptible() -> AbstractContextManager[None]:
 
 @contextmanager
 def _standing(**changes: bool) -> Iterator[None]:
-    before = {name: getattr(_STATE, name) for name in changes}
+    before = {name: getattr(SIGNALS, name) for name in changes}
     try:
-        vars(_STATE).update(changes)
+        vars(SIGNALS).update(changes)
         raise_waiting()
         yield
     finally:
-        vars(_STATE).update(before)
+        vars(SIGNALS).update(before)
 
 
 def raise_waiting() -> None:
     """Raise a signal that waits, unless signals are held."""
-    if _STATE.asked is not None and not _STATE.is_held:
-        raise _STATE.asked
+    if SIGNALS.asked is not None and not SIGNALS.is_held:
+        raise SIGNALS.asked
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
-    _STATE.asked = _STATE.asked or Stopped(number)
+    SIGNALS.asked = SIGNALS.asked or Stopped(number)
     raise_waiting()
