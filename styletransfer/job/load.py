@@ -151,6 +151,7 @@ def load(
         mask = _read_protected(config, given, content)
     if enlarge:
         check_room(config, content.size, len(styles))
+        content = replace(content, rgb=content.rgb.contiguous())
     if max(content.size) < config.size:
         height, width = content.size
         logger.info("%s: enlarged from %d x %d pixels", content.name, width, height)
@@ -171,12 +172,12 @@ def load(
 
 
 def _read_content(config: StyleTransferConfig, given: Given) -> Picture:
-    """Return the content image, or a grey one if `content` is a shape such as 4:3."""
+    """Return the content image; if `content` is a shape such as 4:3, a view of one grey pixel."""
     shape = SHAPE.fullmatch(config.content)
     if shape is None or "content" in given:
         return read_one("content", config.content, given)
     size = pastiche_size(config, (int(shape[2]), int(shape[1])), config.size)
-    return Picture(torch.full((1, 3, *size), 0.5), name=config.content)
+    return Picture(torch.full((1, 3, 1, 1), 0.5).expand(1, 3, *size), name=config.content)
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
