@@ -149,7 +149,11 @@ def _load(path: Path) -> Stored:
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
             with tifffile.TiffFile(file, name=path.name) as tiff:
-                return _load_page(path, tiff.pages[0])
+                stored = _load_page(path, tiff.pages[0])
+                with suppress(Exception):  # there is no second page, or it is damaged
+                    if not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
+                        logger.warning("%s has several pages; only the first is read", path)
+                return stored
         with _opened(path, file, head) as image:
             _check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
