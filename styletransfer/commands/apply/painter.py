@@ -71,7 +71,8 @@ class Painter:
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        self.config = replace(self.config, style=style, strength=strength, random=False, seed=0)
+        single = {"random": False, "seed": 0, "least_strength": ApplyConfig.least_strength}
+        self.config = replace(self.config, style=style, strength=strength, **single)
         vars(self).pop("_shared_recipe", None)
 
     @cached_property
