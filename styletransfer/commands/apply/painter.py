@@ -71,8 +71,8 @@ class Painter:
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        single = {"random": False, "seed": 0, "least_strength": ApplyConfig.least_strength}
-        self.config = replace(self.config, style=style, strength=strength, **single)
+        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # the defaults
+        self.config = replace(single, style=style, strength=strength)
         vars(self).pop("_shared_recipe", None)
 
     @cached_property
