@@ -76,9 +76,12 @@ def _found(
     is_style = key == "style" and not os.path.lexists(names[0])
     if not hashes and (is_style or SHAPE.fullmatch(names[0])):
         return names[0]
-    near = [ASSETS / name for name in names] + [path.parent] * (key == "run")
+    last = {Path(name).name for name in names}
+    near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
+        key == "run"
+    )
     if key in (*PICTURE_KEYS, "input", "run"):
-        near += [place / Path(name).name for place in (path.parent, Path()) for name in names]
+        near += [place / name for place in (path.parent, Path()) for name in last]
     files = [file for place in (*given, *map(str, near)) for file in files_at(place)]
     known = {sha256(file): file for file in files if os.path.isfile(file)}
     if len(hashes) < len(names) or not known.keys() >= {*hashes}:

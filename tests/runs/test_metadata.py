@@ -116,15 +116,19 @@ def test_a_picture_is_painted_again_and_compared(desk, capsys):
 
 def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
     images.write("secret.png", picture(5))
-    before = files_in(desk)
+    Path("evil.pth").write_bytes(b"pickle")
+    known, before = sha256("evil.pth"), files_in(desk)
     for words in (
         *("output=b.png", "resume=auto", "hydra.run.dir=.", "recipe=false", "size=range(24,26)"),
         *("content=${oc.env:HOME}", "++evil=1", "~style", "experiment=tiny", "--config-dir=."),
         *("content=secret.png", "style=secret.png", "style=../../style.png", "init=secret.png"),
+        *(f"features.weights={desk}/evil.pth", "features.weights=evil.pth"),
         *("features.weights=/dev/zero", "size=1\\x1b1", "size='\x1b[1m'", "steps=-1", "size=1,2"),
     ):
-        images.write("a.tif", picture(), xmp=packet({"command": f"styletransfer train {words}"}))
-        with pytest.raises(UserError, match=r"has no hash|no setting|size|steps") as refused:
+        recipe = {"command": f"styletransfer train {words}", "sha256 of features.weights": known}
+        images.write("a.tif", picture(), xmp=packet(recipe))
+        said = r"has no hash|no setting|find features.weights|size|steps"
+        with pytest.raises(UserError, match=said) as refused:
             main(InfoConfig("a.tif", verify=True), desk)
         assert str(refused.value).isprintable()
     Path("a.tif").unlink()
