@@ -130,6 +130,7 @@ def _defaults(name: str) -> dict[str, Any]:
 def _without_folder(value: Any) -> Any:
     """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
     if isinstance(value, list):
-        return [_without_folder(path) for path in value] if value[1:] else _without_folder(*value)
+        names = [_without_folder(path) for path in value]
+        return names[0] if len(names) == 1 else names
     bundled = f"{os.path.realpath(ASSETS)}{os.sep}"
     return str(value).removeprefix(bundled) if str(value).startswith(bundled) else Path(value).name
