@@ -21,20 +21,18 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import STARTS, Job
+from styletransfer.job import STARTS, Job
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Iterate
+from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.pictures import images
+from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
-from styletransfer.pictures.formats import in_folder
 from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.paths import expanded
-from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
+from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key
 from styletransfer.settings.values import changed, check_can_change, override, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
@@ -148,7 +146,7 @@ class Stylization:
         config = replace(self._job.config, **files)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
         xmp = metadata("train", recipe(config) | self._steered, *stopped)
-        return Result(made.picture, made.losses, made.steps, self._job.alpha, xmp)
+        return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 
 def stylize(
@@ -248,15 +246,15 @@ def _file(source: Any) -> str:
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:
-    places = {
-        key: one.device
+    devices = {
+        key: given.device
         for key, source in sources.items()
-        for one in (source if isinstance(source, list | tuple) else [source])
-        if isinstance(one, Tensor)
+        for given in (source if isinstance(source, list | tuple) else [source])
+        if isinstance(given, Tensor)
     }
-    if len(set(places.values())) > 1:
-        said = " and ".join(f"{key} is on {device}" for key, device in places.items())
-        raise UserError(f"{said}; move them to one device")
+    if len(set(devices.values())) > 1:
+        where = " and ".join(f"{key} is on {device}" for key, device in devices.items())
+        raise UserError(f"{where}; move them to one device")
 
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:

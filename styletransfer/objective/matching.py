@@ -7,7 +7,7 @@ at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.targets import Target, at_reference
+from styletransfer.objective.targets import Extract, Target, at_reference
 from styletransfer.pictures.images import resize
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
@@ -38,9 +38,6 @@ AXES = 128
 CALM, NEIGHBOURS = 0.65, 5
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
-
-# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
-Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -77,13 +74,13 @@ class Matching:
         made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
         for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
             own = styles == number
-            places = [
+            indices = [
                 ((cell + part) * length / count).long()[own]
                 for cell, part, count, length in zip(
                     neighbours, within, cells, seen.shape[2:], strict=True
                 )
             ]
-            made[:, own] = seen[0][:, places[0], places[1]]
+            made[:, own] = seen[0][:, indices[0], indices[1]]
         made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
 
@@ -130,8 +127,8 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     content that is matched; `pictures` are those of one scale.
     """
     sought = pictures.content
-    if pictures.painted is not None:
-        sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
+    if pictures.start is not None:
+        sought = torch.lerp(sought, pictures.start, criterion.painted_share)
     extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
     columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}
@@ -143,26 +140,26 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
-    styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
+    styles, indices = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(own, BLOCK):
-                nearest, place = (queries[block] @ keys.mT).max(1)
+                nearest, index = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]
                 score[block] = torch.maximum(score[block], nearest)
                 styles[better] = part.style
-                places[better] = within[place[torch.isin(block, better)]]
-    styles, places = styles.cpu(), places.cpu()
+                indices[better] = within[index[torch.isin(block, better)]]
+    styles, indices = styles.cpu(), indices.cpu()
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
         calm=calm.cpu(),
         styles=styles.view(grid),
-        rows=(places // wide).view(grid),
-        columns=(places % wide).view(grid),
+        rows=(indices // wide).view(grid),
+        columns=(indices % wide).view(grid),
         cells=cells,
         features=[features for _, features in extracted],
     )
