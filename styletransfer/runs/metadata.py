@@ -10,10 +10,13 @@ import logging
 import os
 import re
 import shlex
+from contextlib import suppress
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
@@ -74,16 +77,39 @@ def lines_of(path: Path) -> list[str]:
     The file may come from anybody: unprintable characters are removed, and the command is quoted
     again for a shell. (UserError: `path` is no picture, or holds no recipe that can be read.)
     """
+    recipe, _ = _read(path)
+    return ["".join(filter(str.isprintable, f"{key}: {text}")) for key, text in recipe.items()]
+
+
+def settings_in(path: Path) -> tuple[dict[str, Any], dict[str, list[str]]]:
+    """Return key -> value of the settings, and key -> SHA-256 of each input, of a pastiche.
+
+    The file may come from anybody: values are plain values, unchecked, and nothing in them is
+    resolved. (UserError: `path` holds no recipe of `train` that can be read.)
+    """
+    recipe, (name, *words) = _read(path)
+    if name != "train":
+        raise UserError(f"{path} was not made by train")
+    values, mark = {}, "sha256 of "
+    for word in words:
+        with suppress(HydraException, ValueError, TypeError, RecursionError):
+            (parsed,) = OverridesParser.create().parse_overrides([word])
+            values[parsed.key_or_group] = json.loads(json.dumps(parsed.value()))
+    hashes = {key.removeprefix(mark): str(recipe[key]).split() for key in recipe if mark in key}
+    return values, hashes
+
+
+def _read(path: Path) -> tuple[dict[str, Any], list[str]]:
+    """Return the recipe in a picture file, and the name and words of its command (UserError)."""
     packet = xmp_packet(path)[:LONGEST].decode(errors="replace")
     try:
         found: Any = _RECIPE.search(packet)
         recipe = json.loads(html.unescape(found[1] or found[2]))
         _, name, *words = shlex.split(str(recipe["command"]))
         recipe["command"] = command(words, name)
-        lines = [f"{key}: {text}" for key, text in recipe.items()]
+        return dict(recipe), [name, *words]
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
-    return ["".join(filter(str.isprintable, line)) for line in lines]
 
 
 @cache

@@ -21,7 +21,8 @@ from styletransfer.runs.folder import CHECKPOINT
 from styletransfer.studio import painter, pictures, reader
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.form import RunRequest, command_of, form, read_request
+from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
+from styletransfer.studio.pictures import is_film
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
@@ -31,6 +32,8 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
+# Headers of a picture that the browser may cache: another picture has another address.
+KEPT = {"cache-control": "private, max-age=31536000, immutable"}
 # Largest number of styles of a preview; each costs time and memory.
 MOST_STYLES = 16
 # Seconds that the server waits at its end until the current run has stopped and is saved.
@@ -118,12 +121,15 @@ async def list_pictures(request: Request) -> Response:
 
 
 async def take_picture(request: Request) -> Response:
-    """Store an uploaded picture and return its description."""
+    """Store an uploaded picture; return its description, and the recipe that it carries, if any."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
-    taken = await _studio(request).pictures.take(name, purpose, request.stream())
-    return JSONResponse(taken.shown)
+    studio = _studio(request)
+    taken = await studio.pictures.take(name, purpose, request.stream())
+    recipe = None if is_film(taken.path) else await studio.reader.ask(reader.recipe, taken.path)
+    carried = await asyncio.to_thread(recalled, recipe, studio.pictures) if recipe else None
+    return JSONResponse(taken.shown | ({"recipe": carried} if carried else {}))
 
 
 async def get_picture(request: Request) -> Response:
@@ -153,7 +159,8 @@ async def get_look(request: Request) -> Response:
     if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
         raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, and shares that fit them")
     content = studio.pictures.find(asked.get("content", "")).path
-    return _jpeg(await studio.reader.ask(reader.look, content, styles, shares))
+    made = await studio.reader.ask(reader.look, content, styles, shares, _side(request))
+    return Response(made, media_type="image/jpeg", headers=KEPT)
 
 
 async def check(request: Request) -> Response:
@@ -296,15 +303,19 @@ async def _body(request: Request) -> dict[str, Any]:
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
     """Return a JPEG of a picture file, of the longer side in the query; if `ready`, the file."""
+    side = _side(request)
+    if ready:
+        return FileResponse(file, headers=KEPT)
+    copy = await _studio(request).reader.ask(reader.small, str(file), side)
+    return Response(copy, media_type="image/jpeg", headers=KEPT)
+
+
+def _side(request: Request) -> int:
+    """Return the longer side of a picture, in pixels, that a request asks for."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
-    # The browser may cache the picture: another picture has another address.
-    kept = {"cache-control": "private, max-age=31536000, immutable"}
-    if ready:
-        return FileResponse(file, headers=kept)
-    copy = await _studio(request).reader.ask(reader.small, str(file), int(side))
-    return Response(copy, media_type="image/jpeg", headers=kept)
+    return int(side)
 
 
 def _jpeg(picture: bytes) -> Response:

@@ -128,13 +128,23 @@ def small(path: str, side: int) -> bytes:
     return jpeg(image, QUALITY)
 
 
-def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
+def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
+    """Return the settings and the hashes that a pastiche carries, or None; see `settings_in`."""
+    from styletransfer.runs.metadata import settings_in
+
+    with suppress(UserError):
+        return settings_in(Path(path))
+    return None
+
+
+def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int = LOOK) -> bytes:
     """Return a quick preview: a photograph painted by the network for any style, as a JPEG.
 
     Args:
         content: path of the photograph.
         styles: paths of the style images.
         shares: the weight of each style; equal weights if empty.
+        side: longer side in pixels, at most LOOK.
 
     Raises:
         UserError: a style image cannot be read, or the photograph is too narrow.
@@ -144,7 +154,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     from styletransfer.pictures.convert import as_picture, jpeg, to_image
 
     small = _opened(content)[1].copy()
-    small.thumbnail((LOOK, LOOK), Image.Resampling.LANCZOS)
+    small.thumbnail((min(side, LOOK),) * 2, Image.Resampling.LANCZOS)
     if min(small.size) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a first look")
     painter = _painter()

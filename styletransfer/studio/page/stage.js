@@ -145,11 +145,7 @@ function wheel(event) {
 }
 
 const KEYS = {
-  "+": zoomIn,
-  "=": zoomIn,
-  "-": zoomOut,
-  0: fit,
-  1: pixelByPixel,
+  ...{ "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: fit, 1: pixelByPixel },
   ArrowLeft: () => moveBy(60, 0),
   ArrowRight: () => moveBy(-60, 0),
   ArrowUp: () => moveBy(0, 60),

@@ -48,12 +48,12 @@ const sent = (path, type, body) =>
 
 export const get = (path) => answer(path, { cache: "no-store" });
 export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-/** Add a picture to those that can be chosen for a key, and return its id. */
+/** Add a picture to those that can be chosen for a key, and return it. */
 export async function upload(name, blob, purpose) {
   const path = `/api/pictures?${new URLSearchParams({ name, purpose })}`;
   const added = await sent(path, "application/octet-stream", blob);
   if (!picture(added.id)) state.pictures.push(added);
-  return added.id;
+  return added;
 }
 
 /** Remove the picture that a key has, which was added; the key goes back to its default. */
