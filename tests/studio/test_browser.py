@@ -74,6 +74,21 @@ def test_a_chosen_style_is_seen_at_once(page):
     page.click("[data-picker=style] .tile[title=oil]")
 
 
+def test_style_tiles_show_the_photograph_in_each_style(page):
+    """Check that each tile shows the chosen photograph, and the style itself under the pointer."""
+    for name in ("rocket", "coffee"):
+        page.click(f"[data-picker=content] .tile[title={name}]")
+        for style in ("oil", "woodcut"):
+            look = page.locator(f"[data-picker=style] .tile[title={style}] .look")
+            expect = page.expect(f"[data-picker=style] .tile[title={style}] .look")
+            query = f"content=content-{name}&style=style-{style}&side=256"
+            expect.to_have_attribute("src", f"/api/look?{query}")
+            expect.to_have_js_property("naturalWidth", 256)
+            look.locator("..").hover()
+            expect.to_have_css("opacity", "0")
+    page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
+
+
 def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.enter(WEIGHT, "-1")

@@ -1,6 +1,9 @@
 """Uploads: the files kept, their names, and the uploads that are refused early."""
 
+import html
 import io
+import json
+import shlex
 
 import pytest
 import torch
@@ -8,10 +11,12 @@ from PIL import Image
 from studios import act, opened, submit
 
 from styletransfer.commands.apply.painter import Painter, Paintings
-from styletransfer.pictures import decode
+from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
-from styletransfer.settings import ApplyConfig
+from styletransfer.runs.metadata import PACKET
+from styletransfer.settings import ASSETS, ApplyConfig
 from styletransfer.studio import pictures, reader
+from styletransfer.system.files import sha256
 
 
 def photo(seed=0, height=24, width=32):
@@ -155,6 +160,33 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         assert refused.status_code == 400
         assert "a look needs styles" in refused.json()["error"]
     assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+
+
+def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
+    """Check settings, and inputs by their hashes; a stranger's text is checked, never resolved."""
+    mine = upload(client, photo(5, 40, 40)).json()["id"]
+    hashes = {"content": [sha256(ASSETS / "content" / "rocket.jpg")], "protect": ["1" * 64]}
+    hashes |= {"style": [sha256(folder / "pictures" / mine)], "features.weights": ["2" * 64]}
+
+    def carried(*words):
+        recipe = {"command": shlex.join(["styletransfer", *words])}
+        recipe |= {f"sha256 of {key}": " ".join(each) for key, each in hashes.items()}
+        packet = PACKET.format("", html.escape(json.dumps(recipe))).encode()
+        images.write(tmp_path / "a.png", torch.zeros(1, 3, 40, 40), xmp=packet)
+        return upload(client, (tmp_path / "a.png").read_bytes()).json().get("recipe")
+
+    words = ["content=rocket.jpg", "size=300", "++region_styles={red:1}", "style_scale=[1,2]"]
+    told = carried("train", *words, "objective.content_layers=[relu3_2]", "optimizer.name=adam")
+    inputs = {"content": "content-rocket", "style": [mine]}
+    layers = {"objective.content_layers": "relu3_2"}
+    assert told["settings"] == inputs | layers | {"size": 300, "style_scale": [1, 2]}
+    assert told["lost"] == ["optimizer.name", "protect", "region_styles"]
+    strange = ["size=${oc.env:HOME}", "color='${oc.env:HOME}'", "protect=/etc/passwd", "steps=[1]"]
+    strange += ["output=/etc/passwd", "objective.tv_weight=1e999", f"scales={'[' * 900}", "~size"]
+    told = carried("train", *strange)
+    assert told["settings"] == inputs
+    assert set(told["lost"]) > {"size", "color", "output", "protect", "steps"}
+    assert carried("apply", *words) is None
 
 
 def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
