@@ -53,7 +53,6 @@ class Studio:
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
-        self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
         """Return `error` with the names of pictures in place of their paths and ids."""
@@ -208,7 +207,7 @@ async def get_run(request: Request) -> Response:
     if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
         if entry.picture is None:
             raise RefusedError("the run has no picture yet", 404)
-        return _jpeg(entry.picture)
+        return Response(entry.picture, media_type="image/jpeg")
     run = await _run(request)
     match part:
         case "picture":
@@ -279,10 +278,7 @@ async def _run_request(request: Request) -> RunRequest:
 async def _checked(request: Request) -> RunRequest:
     """Return the run that a request describes, after the reader has checked its settings."""
     studio, asked = _studio(request), await _run_request(request)
-    if studio.checked[0] != asked.overrides:
-        cost = await studio.reader.ask(reader.check, asked.shown or asked.config)
-        studio.checked = asked.overrides, cost
-    return replace(asked, cost=studio.checked[1])
+    return replace(asked, cost=await studio.reader.ask(reader.check, asked.shown or asked.config))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -316,7 +312,3 @@ def _side(request: Request) -> int:
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
     return int(side)
-
-
-def _jpeg(picture: bytes) -> Response:
-    return Response(picture, media_type="image/jpeg")

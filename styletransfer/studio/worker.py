@@ -82,9 +82,7 @@ class Worker:
         self.kill()
         await self._gone.wait()
 
-    def _listen(
-        self, pipe: Connection, far_end: Connection, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def _listen(self, pipe: Connection, far_end: Connection, loop: Any) -> None:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
         self._process.start()  # the first one waits until torch is imported
         far_end.close()

@@ -240,12 +240,30 @@ def dab(page):
     page.mouse.up()
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_story(width, tmp_path, visited):
-    with served(tmp_path) as address, visited(address, width) as page:
+def settled(page):
+    """Check a state of the page: nothing wider than the page, no violation, no complaint."""
+    assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
+    assert violations(page) == []
+    assert page.complaints == []
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (768, "light"), (1280, "light")])
+def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
+    """Go through the tour of docs/studio.md, in its order, with one run."""
+    with served(tmp_path) as address, visited(address, width, scheme) as page:
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
         page.expect("[data-picker=style] .chosen").to_contain_text("rust")
+        page.click("[data-picker=style] .check")
+        page.click("[data-picker=style] .tile[title=oil]")
+        page.locator(".shares input").last.press("Home")
+        page.expect("#details pre").to_contain_text("style_weights=[1,0]")
+        settled(page)
+        page.click("[data-picker=style] .check")
+        page.expect(".shares").to_be_hidden()
+        page.click("#looks >> text=bold")
+        page.click("[data-control=size] .about")
+        page.expect("#control-size-help").to_be_visible()
         page.ask_for_tiny()
         before = page.evaluate(BOXES)
         page.paint()
@@ -256,6 +274,13 @@ def test_story(width, tmp_path, visited):
         page.locator(f"[data-control='{WEIGHT}'] input[type=range]").focus()
         page.keyboard.press("ArrowRight")
         page.expect("#details pre").to_contain_text("content_weight=")
+        page.click("text=the next one")
+        page.expect("#enqueue").to_be_visible()
+        page.click("text=this picture")
+        page.click("#compare")
+        page.expect("#divider").to_be_visible()
+        settled(page)
+        page.click("#compare")
         page.click("#brush")
         page.expect("#overlay").to_be_visible()
         dab(page)
@@ -268,26 +293,36 @@ def test_story(width, tmp_path, visited):
             page.expect("#go").to_have_text(text)
         page.click("#stop")
         page.expect("#status").to_contain_text("Stopped")
+        page.expect("#go").to_have_text("Continue")
         with page.expect_download() as download:
             page.click("#result >> text=PNG")
         assert download.value.suggested_filename == "harbour in rust.png"
-        assert Image.open(BytesIO(Path(download.value.path()).read_bytes())).size == (96, 64)
+        pastiche = Path(download.value.path()).read_bytes()
+        assert Image.open(BytesIO(pastiche)).size == (96, 64)
         page.reload()
         page.expect("#strip .thumb").to_have_count(1)
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
+        page.go_back()
+        page.click("#reset-all")
+        page.expect("[data-picker=content] .chosen").to_have_text("coffee")
         page.click("#strip .thumb")
-        page.expect("#title").to_contain_text("harbour")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        page.click("[data-picker=content] .tile[title='harbour.png']")
-        page.expect("#details pre").to_contain_text("content=")  # every request is answered
-        page.expect("#cost").not_to_have_text("")
+        page.expect("[id=control-size]").to_have_value("96")
+        page.click("text=the next one")
+        page.expect("[id=control-size]").to_have_value("512")
+        page.drop("#stage", pastiche=pastiche)  # brings its settings back
+        page.expect("[id=control-size]").to_have_value("96")
+        page.expect("[data-picker=content] .chosen").to_have_text("harbour")
+        page.expect("[data-picker=style] .chosen").to_have_text("rust")
+        page.click("#details > summary")
+        page.expect("#details pre").to_contain_text("size=96")
+        page.expect("#cost").to_contain_text("96 \u00d7 64")
+        settled(page)
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("[data-picker=content] button >> text=Remove")
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
         page.expect("[data-picker=content] .chosen").to_have_text("coffee")
         page.expect("[data-control=content] :focus").to_have_count(1)  # inside the control
-        assert page.complaints == []
 
 
 def test_preparing_the_next_run_leaves_the_present_one(fresh):

@@ -20,9 +20,7 @@ function put(image, width, height) {
 }
 
 /** Compare with a photograph. */
-function putBefore(url) {
-  if (find("original").getAttribute("src") !== url) find("original").src = url;
-}
+const putBefore = unlessSame((url) => (find("original").src = url));
 
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {

@@ -44,11 +44,9 @@ const drawStrip = unlessSame((runs) => {
   refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
 
-/** Size, status, loss and date of a result. */
 function facts(run) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  const loss = run.loss ? [`loss ${run.loss.toPrecision(3)}`] : [];
-  return el("p.facts", [...size, statusText(run), ...loss, dated(run, "short")].join(" · "));
+  return el("p.facts", [...size, statusText(run), dated(run, "short")].join(" · "));
 }
 
 function downloads(run) {

@@ -96,13 +96,10 @@ export const subject = () => (state.aim === "this" ? runOf(state.view) : null);
 
 /** The settings of a run, or of the next one; those of the next replace pictures that are gone. */
 export function settings(run = subject()) {
-  const all = run ? { ...run.settings, ...run.edits } : { ...state.next };
-  for (const key of ["content", "style"]) {
-    const there = list(all[key] ?? null).filter(Boolean);
-    if (key in all && !there.length) all[key] = value(key, state.next);
-    else if (key === "style" && key in all) all.style = there;
-  }
-  return all;
+  const all = { ...(run?.settings ?? state.next), ...run?.edits };
+  const style = list(value("style", all)).filter(Boolean);
+  all.content = value("content", all) ?? value("content", state.next);
+  return { ...all, style: style.length ? style : value("style", state.next) };
 }
 
 /** Return the value of a key among settings. */
