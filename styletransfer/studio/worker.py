@@ -1,4 +1,9 @@
-"""The pipe between the server (Worker) and the painter's process (Orders)."""
+"""The pipe between the server (Worker) and the painter's process (Orders).
+
+A message is a dict with its "type" and, except in "ready", the "id" of its run:
+to the painter: paint, pause, resume, stop, steer (config, number)
+from it: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
+"""
 
 import asyncio
 import logging

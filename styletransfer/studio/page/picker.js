@@ -64,17 +64,16 @@ async function addFiles(files, key, isDropped = false) {
 
 /** A tile: a thumbnail that can be chosen. */
 function tile({ id, name }, { type, key, chosen, choose }) {
-  const checked = chosen.includes(id);
   const properties = { type, name: key, value: id, "data-focus": id, onchange: () => choose(id) };
   const input = el("input.away", properties);
-  input.checked = checked;
-  const image = thumbnail(pictureUrl(id, 160));
+  input.checked = chosen.includes(id);
   const lazily = { alt: "", loading: "lazy", "data-style": id };
   if (key === "style" && !looks.has(id)) looks.set(id, el("img.look", lazily));
   const look = key === "style" ? looks.get(id) : null;
   const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
   const badge = place ? el("b.badge", String(place)) : null;
-  return el("label.tile", { title: name }, input, image, look, badge, el("span.away", name));
+  const images = [thumbnail(pictureUrl(id, 160)), look];
+  return el("label.tile", { title: name }, input, images, badge, el("span.away", name));
 }
 
 /** Show the photograph in each style whose tile is in sight, one after the other. */

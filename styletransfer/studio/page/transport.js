@@ -83,9 +83,8 @@ function lineOf(run, word, action, act) {
 }
 
 function drawQueue() {
-  const lines = state.queue.map((run) =>
-    lineOf(run, "Next", "Cancel", () => attempt(`/api/queue/${run.id}/cancel`)),
-  );
+  const cancel = ({ id }) => attempt(`/api/queue/${id}/cancel`);
+  const lines = state.queue.map((run) => lineOf(run, "Next", "Cancel", () => cancel(run)));
   const { running, view } = state;
   if (active() && view !== running.id)
     lines.unshift(lineOf(running, "Being painted", "Show", () => show(running.id)));
