@@ -1,5 +1,6 @@
 """The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
+import re
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -14,6 +15,8 @@ from styletransfer.films.read import Film
 
 pytestmark = [pytest.mark.slow, needs_chromium]
 
+# Addresses of first looks, without the smaller ones on the tiles.
+FIRST_LOOK = re.compile(r"/api/look\?(?!.*side=)")
 WEIGHT = "objective.content_weight"
 BOXES = """['.stage', '.actions', '#go'].map(
   (one) => JSON.stringify(document.querySelector(one).getBoundingClientRect())).join()"""
@@ -145,7 +148,7 @@ def test_each_region_has_its_own_share_of_styles(page):
 
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
-    page.route("**/api/look?*", slow)
+    page.route(FIRST_LOOK, slow)
     tiles = page.locator("[data-picker=style] .tiles")
     tiles.evaluate("(all) => { all.style.maxHeight = '3rem'; all.scrollTop = 999; }")
     page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
@@ -393,7 +396,7 @@ def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
 
 def test_the_photograph_is_shown_until_a_slow_first_look_comes(page):
     held = []
-    page.route("**/api/look?*", lambda route: held.append(route))
+    page.route(FIRST_LOOK, lambda route: held.append(route))
     slow = lambda route: (page.wait_for_timeout(700), route.continue_())  # noqa: E731
     page.route("**/api/pictures/content-*side=2048", slow)  # the stage is redrawn during the delay
     page.reload()
