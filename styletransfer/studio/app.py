@@ -22,7 +22,6 @@ from styletransfer.studio import painter, pictures, reader
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
-from styletransfer.studio.pictures import is_film
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
@@ -126,7 +125,7 @@ async def take_picture(request: Request) -> Response:
         raise RefusedError("purpose must be a key of the page")
     studio = _studio(request)
     taken = await studio.pictures.take(name, purpose, request.stream())
-    recipe = None if is_film(taken.path) else await studio.reader.ask(reader.recipe, taken.path)
+    recipe = await studio.reader.ask(reader.recipe, taken.path)
     carried = await asyncio.to_thread(recalled, recipe, studio.pictures) if recipe else None
     return JSONResponse(taken.shown | ({"recipe": carried} if carried else {}))
 

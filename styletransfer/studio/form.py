@@ -205,8 +205,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
                 settings[key] = one
     if "content_regions" not in settings:
         settings.pop("region_styles", None)
-    lost = {*values, *found} - settings.keys()
-    return {"settings": settings, "lost": sorted(key[:80] for key in lost)[:9]}
+    return {"settings": settings, "lost": sorted({*values, *found} - settings.keys())}
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:

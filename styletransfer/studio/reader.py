@@ -129,11 +129,14 @@ def small(path: str, side: int) -> bytes:
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Return the settings and the hashes that a pastiche carries, or None; see `settings_in`."""
-    from styletransfer.runs.metadata import settings_in
+    """Return key -> value and key -> SHA-256 of inputs of a pastiche that `train` made, or None."""
+    from styletransfer.runs.metadata import carried, settings_in
 
     with suppress(UserError):
-        return settings_in(Path(path))
+        told = carried(Path(path))
+        name, values = settings_in({"command": told["command"]})  # also of a run that was steered
+        hashes = {key.removeprefix("sha256 of "): each.split() for key, each in told.items()}
+        return (values, hashes) if name == "train" else None
     return None
 
 

@@ -1,6 +1,6 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
 import { busy, button, debounced, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
-import { aim, change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
+import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
 import { pictureUrl, prepare, show, state, upload, value } from "./store.js";
 
 const looks = new Map(); // id of a style -> the photograph in this style, on the style's tile
@@ -34,10 +34,8 @@ async function send(files, key, refused) {
 
 /** Take over the settings that a pastiche carries, for the next run. */
 function recall({ name, recipe: { settings, lost } }) {
-  const next = { content: value("content"), style: value("style"), ...settings };
+  prepare({ content: value("content"), style: value("style"), ...settings });
   show(null);
-  prepare(next);
-  aim("next");
   const labels = lost.map((key) => state.controls.get(key)?.label ?? key).join(", ");
   say(`The settings of ${name} are back.`);
   if (labels) fail({ message: `The settings of ${name} are back, except: ${labels}.` });
