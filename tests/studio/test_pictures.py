@@ -13,8 +13,8 @@ from studios import ADDRESS, PORT, TOKEN, act, opened, submit
 from styletransfer.commands.apply.painter import Painter, Paintings
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
-from styletransfer.pictures.encode import xmp_of
-from styletransfer.settings import ASSETS, ApplyConfig
+from styletransfer.settings import ASSETS
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio import access, pictures, reader
 from styletransfer.system.files import sha256
 
@@ -202,7 +202,7 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     def carried(*words):
         recipe = {"command": shlex.join(["styletransfer", *words])}
         recipe |= {f"sha256 of {key}": " ".join(each) for key, each in hashes.items()}
-        xmp = xmp_of(json.dumps(recipe))
+        xmp = images.xmp_of(json.dumps(recipe))
         images.write(tmp_path / "a.png", torch.zeros(1, 3, 40, 40), xmp=xmp)
         return upload(client, (tmp_path / "a.png").read_bytes()).json().get("recipe")
 
