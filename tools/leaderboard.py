@@ -27,7 +27,6 @@ from styletransfer.pictures import images
 from styletransfer.system.measure import table
 
 ROOT = Path(__file__).parents[1]
-Results = list[dict[str, tuple[float, float]]]  # per pair: entry -> objective, processor seconds
 
 
 @dataclass
@@ -59,19 +58,19 @@ def judged(judge: PlainLoop, path: Path) -> float:
     return judge.objective(picture).item() if picture.shape == judge.start.shape else inf
 
 
-def paint(command: str, places: Mapping[str, object], folder: Path) -> float:
-    """Run an entry's command in `folder`; return its processor seconds, infinite if it failed."""
+def paint(command: str, places: Mapping[str, object], output: Path) -> float:
+    """Run an entry's command beside `output`; return processor seconds, infinite if it failed."""
     words = [os.path.expandvars(word) for word in shlex.split(command)]
     for name, value in places.items():
         words = [word.replace(f"{{{name}}}", str(value)) for word in words]
     path = os.environ | {"PYTHONPATH": str(ROOT)}
-    with (folder / "log.txt").open("w", encoding="utf-8") as log:
+    with output.with_suffix(".txt").open("w", encoding="utf-8") as log:
         before = sum(os.times()[2:4])  # user and system time of children
-        done = subprocess.run(words, cwd=folder, env=path, stdout=log, stderr=log, check=False)
+        done = subprocess.run(words, cwd=output.parent, env=path, stdout=log, stderr=log)
     return inf if done.returncode else sum(os.times()[2:4]) - before
 
 
-def row(name: str, entry: Entry, results: Results) -> list[str]:
+def row(name: str, entry: Entry, results: list[dict[str, tuple[float, float]]]) -> list[str]:
     """Return an entry's row from the results by name of each pair; failed pairs do not count."""
     done = [result for result in results if max(result[name]) < inf]
     gaps, times = ([each[name][i] / each["plain"][i] for each in done] or [inf] for i in (0, 1))
@@ -79,13 +78,15 @@ def row(name: str, entry: Entry, results: Results) -> list[str]:
     return [name, entry.evaluations, *texts, f"{len(done)} of {len(results)}"]
 
 
-def leaderboard(config: LeaderboardConfig) -> Results:
-    """Let each entry paint each pair in `config.folder`; print the table as it grows."""
+def leaderboard(config: LeaderboardConfig) -> list[dict[str, tuple[float, float]]]:
+    """Let all entries paint; return entry -> (objective, processor seconds) for each pair."""
     state = {name: tensor.float() for name, tensor in weights.read(Path(config.vgg19)).items()}
+    if config.size < 32 or "features.28.weight" not in state:
+        raise UserError("size must be 32 or more, and vgg19 a file of torchvision's names")
     print(f"VGG-19 {weights.digest(state)[:16]}, {config.size} pixels")
     entries = {k: v for k, v in config.entries.items() if "$" not in os.path.expandvars(v.command)}
-    print("left out, because a $VARIABLE is not set:", *sorted({*config.entries} - {*entries}))
-    results: Results = []
+    print("left out, a $VARIABLE is not set:", *({*config.entries} - {*entries} or {"none"}))
+    results: list[dict[str, tuple[float, float]]] = []
     for pair in config.pairs:
         place = Path(config.folder).absolute() / "_x_".join(pair)
         given = {"python": sys.executable, "vgg19": os.path.abspath(config.vgg19)}
@@ -96,15 +97,14 @@ def leaderboard(config: LeaderboardConfig) -> Results:
         judge = loop_on(state, given["content"], given["style"])
         results.append({})
         for name, entry in entries.items():
-            output = place / name / "pastiche.png"
-            output.parent.mkdir(exist_ok=True)
+            output = place / f"by_{name}.png"
             output.unlink(missing_ok=True)
             places = {**given, "output": output, "size": config.size}
-            seconds = paint(entry.command, places, output.parent)
+            seconds = paint(entry.command, places, output)
             results[-1][name] = judged(judge, output), seconds
             print(*pair, name, *results[-1][name], flush=True)
         if max(results[-1]["plain"]) == inf:
-            raise UserError(f"the plain loop failed; see {place}/plain/log.txt")
+            raise UserError(f"the plain loop failed; see {place}/by_plain.txt")
         rows = [row(name, entry, results) for name, entry in entries.items()]
         print(table(["entry", "evaluations", "objective", "worst", "time", "pairs"], rows))
     return results
@@ -116,5 +116,5 @@ if __name__ == "__main__":
             read = OmegaConf.load(ROOT / "benchmarks" / "leaderboard.yaml")
             merged = OmegaConf.merge(LeaderboardConfig, read, OmegaConf.from_cli())
             leaderboard(OmegaConf.to_object(merged))  # type: ignore[arg-type]
-        except OmegaConfBaseException as error:
+        except (OmegaConfBaseException, ValueError) as error:
             raise UserError(str(error).splitlines()[0]) from error

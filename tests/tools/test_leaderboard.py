@@ -62,6 +62,7 @@ def test_entries_are_judged_by_their_files_alone(desk, weights, capsys):
     }
     pairs = [["rocket", "oil"], ["coffee", "mosaic"]]
     config = LeaderboardConfig(weights, 32, "board", pairs, entries)
+    write_pictures("board/rocket_x_oil/by_liar.png", height=21, width=32)  # of an earlier run
     results = leaderboard(config)
     printed = capsys.readouterr().out
     assert [list(each) for each in results] == [["plain", "style", "liar", "failed"]] * 2
