@@ -25,6 +25,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import weights
 from styletransfer.pictures import images
 from styletransfer.system.measure import table
+from styletransfer.system.signals import interruptible
 
 ROOT = Path(__file__).parents[1]
 
@@ -85,7 +86,7 @@ def leaderboard(config: LeaderboardConfig) -> list[dict[str, tuple[float, float]
         raise UserError("size must be 32 or more, and vgg19 a file of torchvision's names")
     print(f"VGG-19 {weights.digest(state)[:16]}, {config.size} pixels")
     entries = {k: v for k, v in config.entries.items() if "$" not in os.path.expandvars(v.command)}
-    print("left out, a $VARIABLE is not set:", *({*config.entries} - {*entries} or {"none"}))
+    print("left out, a $VARIABLE is not set:", *sorted({*config.entries} - {*entries} or {"none"}))
     results: list[dict[str, tuple[float, float]]] = []
     for pair in config.pairs:
         place = Path(config.folder).absolute() / "_x_".join(pair)
@@ -99,8 +100,7 @@ def leaderboard(config: LeaderboardConfig) -> list[dict[str, tuple[float, float]
         for name, entry in entries.items():
             output = place / f"by_{name}.png"
             output.unlink(missing_ok=True)
-            places = {**given, "output": output, "size": config.size}
-            seconds = paint(entry.command, places, output)
+            seconds = paint(entry.command, given | {"output": output, "size": config.size}, output)
             results[-1][name] = judged(judge, output), seconds
             print(*pair, name, *results[-1][name], flush=True)
         if max(results[-1]["plain"]) == inf:
@@ -111,7 +111,7 @@ def leaderboard(config: LeaderboardConfig) -> list[dict[str, tuple[float, float]
 
 
 if __name__ == "__main__":
-    with one_line_errors():
+    with one_line_errors(), interruptible():
         try:
             read = OmegaConf.load(ROOT / "benchmarks" / "leaderboard.yaml")
             merged = OmegaConf.merge(LeaderboardConfig, read, OmegaConf.from_cli())
