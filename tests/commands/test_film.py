@@ -9,15 +9,18 @@ import torch
 from clips import pan
 from film_files import frames as frames_of
 from film_files import make
-from helpers import ROOT, check_error, check_refused, composed, files_in, press
+from helpers import ROOT, check_error, check_refused, composed, files_in, press, write_pictures
 
 from styletransfer import __version__
+from styletransfer.commands import info
 from styletransfer.commands.film import main
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.system.signals import STOPPING, Stopped
+from styletransfer.settings.compose import compose
+from styletransfer.settings.pictures import InfoConfig
+from styletransfer.system import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")
@@ -76,6 +79,9 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
     note = json.loads((tmp_path / "run" / "film.json").read_text())
     assert note["config"]["temporal_weight"] == config.temporal_weight
     assert set(note["files"]) == {"content", "style"}
+    painted = InfoConfig(str(tmp_path / "run" / "painted.mp4"), True, [str(source), "style.png"])
+    info.main(painted, tmp_path)
+    assert capsys.readouterr().out.splitlines()[-1].endswith("the same bytes")
 
 
 def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, painting, capsys):
@@ -103,13 +109,21 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
     other = replace(config, temporal_weight=1.0)
     check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
+    moved = replace(config, content=photos[0])
+    check_error(r"clip\.mp4; go on with that one, or start afresh in", main, moved, tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
-    check_error(r"style=.* has changed", main, config, tmp_path)
+    check_error(r"style=.* has changed .*hydra\.run\.dir", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
     (tmp_path / "film.json").unlink()
     check_error(r"holds frames and no film\.json; choose another", main, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
+
+
+def test_films_of_one_stem_have_their_own_folders():
+    for name in ("a.mp4", "a.mov"):
+        made = compose("film", [f"content=x/{name}", "style=b.jpg"], with_hydra=True).hydra.run.dir
+        assert made == f"outputs/films/{name}+b"
 
 
 def test_the_colours_of_the_input_and_frames_by_themselves(
@@ -137,6 +151,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     cases = [
         ({"output": "film.xyz"}, "film.xyz"),
         ({"size": 8}, "8 x 6 pixels are too small"),
+        ({"content": "seen", "output": "seen/%02d.png"}, "00.png would overwrite content=seen"),
     ]
+    write_pictures(*(tmp_path / "seen" / f"0{number}.png" for number in range(2)))
     check_refused(lambda **changed: main(replace(config, **changed), tmp_path / "run"), cases)
     assert not (tmp_path / "run").exists()

@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
-from styletransfer.films.write import CODECS, FilmWriter
+from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, is_frames
 from styletransfer.job.load import files_of, style_image
 from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
@@ -29,16 +29,20 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors, is_grey
-from styletransfer.runs.folder import FREE_KEYS
-from styletransfer.runs.metadata import metadata
+from styletransfer.pictures import FILM_EXTENSIONS, images
+from styletransfer.pictures.color import in_colors
+from styletransfer.runs import FREE_KEYS
+from styletransfer.runs.metadata import metadata, text_of
 from styletransfer.runs.recipe import Recipe, recipe
-from styletransfer.settings import ApplyConfig
-from styletransfer.settings.groups import each
-from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.settings import each
+from styletransfer.settings.networks import ApplyConfig
+from styletransfer.system.devices import (
+    choose_device,
+    choose_precision,
+    free_bytes,
+    is_out_of_memory,
+)
 from styletransfer.system.files import sha256
-from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -105,7 +109,7 @@ class Painter:
             return in_colors(painted, content, config.color, config.color_strength, grey=False)
         styles.set_rows(self.network, image)
         painted = styles.finished(self.network(image, self.blend).cpu(), self.blend[0])
-        grey = styles.is_grey and is_grey([content])
+        grey = styles.is_grey and images.is_grey([content])
         return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
@@ -136,7 +140,8 @@ class Paintings:
     def look_at(self, file: str) -> Painting:
         """Return row and palette of the style image `file` (UserError: it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
-        return Painting(self._row(picture.to(self.device)), palette(picture), is_grey([picture]))
+        grey = images.is_grey([picture])
+        return Painting(self._row(picture.to(self.device)), palette(picture), grey)
 
     def choose(self, paintings: Sequence[Painting]) -> None:
         """Make the network paint in these styles from now on."""
@@ -199,18 +204,21 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint `source` and write `target`, as a film if `target` has a film's extension."""
+    """Paint `source` and write `target`, as a film if `is_film` says so."""
     try:
-        (paint_film if is_film(target) else paint_picture)(painter, source, target)
+        (paint_film if is_film(source, target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         raise UserError(f"{source} fits no memory; choose a smaller size") from error
 
 
-def is_film(target: Path) -> bool:
-    """Return whether `target` has the extension of a film."""
-    return target.suffix.lower() in CODECS
+def is_film(source: Path, target: Path) -> bool:
+    """Return whether `target` is a film, or the frames of one; WebP is if `source` moves."""
+    extension = target.suffix.lower()
+    moves = source.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng")
+    is_animation = extension in ANIMATIONS and (moves or extension != ".webp")
+    return extension in CODECS or is_animation or (is_frames(target) and moves)
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
@@ -228,7 +236,8 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
 
     Against flicker, each painted frame is mixed with the previous one, as `config.steady` says.
     """
-    with Film(source) as film, FilmWriter(target, like=film) as writer:
+    text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
+    with Film(source) as film, FilmWriter(target, film, text) as writer:
         size = painter.size(film.size, source)
         steady = Steady(painter.config.steady)
         if steady.strength:
