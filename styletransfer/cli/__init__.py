@@ -6,12 +6,11 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import COMMANDS
+from styletransfer.settings.commands import COMMANDS, module
 from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 
@@ -86,18 +85,6 @@ def main_of(name: str) -> Callable[..., int | None]:
             raise UserError("PyTorch cannot be loaded in so little address space; see ulimit -v")
     found: Callable[..., int | None] = importlib.import_module(module(name)).main
     return found
-
-
-def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command: a file or a package."""
-    if name == "train":
-        return "styletransfer.train"
-    if name == "studio":
-        return "styletransfer.studio.command"
-    plain = f"styletransfer.commands.{name}"
-    spec = find_spec(plain)
-    is_folder = spec is not None and spec.submodule_search_locations is not None
-    return f"{plain}.command" if is_folder else plain
 
 
 def _unknown(name: str) -> str:
