@@ -18,7 +18,7 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, SCHEMAS, command, schema_of
-from styletransfer.settings.paths import absent, names, new_folder, resumed
+from styletransfer.settings.paths import absent, file_name, names, new_folder, resumed
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
@@ -127,7 +127,7 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("resumed", resumed)
     register("nowhere", lambda: os.devnull)
     register("names", names)
-    register("file_name", os.path.basename)
+    register("file_name", file_name)
 
 
 register_resolvers()  # a launcher's process imports this module before Hydra composes its job

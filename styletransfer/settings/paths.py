@@ -42,7 +42,12 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 def names(paths: Any) -> str:
     """Return the names of one or several files, without folder and extension, joined by "+"."""
     listed = [paths] if isinstance(paths, str) else paths or []
-    return "+".join(Path(str(path)).stem for path in listed) or "none"
+    return "+".join(Path(file_name(path)).stem for path in listed) or "none"
+
+
+def file_name(path: str) -> str:
+    """Return a path's last part; Hydra cannot have ${ in the name of a run's folder."""
+    return Path(str(path)).name.replace("${", "{")
 
 
 def resumed(resume: str | None) -> str:
