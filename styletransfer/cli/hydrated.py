@@ -15,18 +15,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import check_process, main_of
+from styletransfer.cli import Ended, check_process, main_of, one_line_errors, tell
 from styletransfer.cli.arguments import Arguments, parse
-from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import ERROR, RECORD
+from styletransfer.runs import ERROR, RECORD
 from styletransfer.settings.commands import schema_of
-from styletransfer.settings.compose import compose, initialized, search_path, settings_of
-from styletransfer.settings.paths import absent
-from styletransfer.settings.schemas import explain
+from styletransfer.settings.compose import absent, compose, initialized, search_path, settings_of
+from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
-from styletransfer.system.process import keep_freed_memory, place
-from styletransfer.system.signals import interruptible
+from styletransfer.system import interruptible, keep_freed_memory, place
 
 Function = Callable[[Any, Path], int | None]
 # Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
@@ -96,7 +93,7 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
     if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
     if not isinstance(error, OSError) or error.errno is None:
-        return UserError(explain(error, name))
+        return refusal(error, name)
     if error.filename is None:  # Standard output is full.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")

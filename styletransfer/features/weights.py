@@ -14,8 +14,8 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.files import sha256
-from styletransfer.system.memory import is_out_of_memory
 
 # Suffix of the key of an int8 kernel's scales: KEY holds int8 values, KEY_scale their factors.
 SCALE = "_scale"

@@ -18,10 +18,10 @@ from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.settings import FilmConfig, InfoConfig
 from styletransfer.settings.compose import compose
+from styletransfer.settings.pictures import FilmConfig, InfoConfig
 from styletransfer.settings.values import quote_names
-from styletransfer.system.signals import STOPPING, Stopped
+from styletransfer.system import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")

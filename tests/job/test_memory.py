@@ -10,7 +10,7 @@ from helpers import picture, relative_error, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
