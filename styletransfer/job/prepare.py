@@ -86,7 +86,9 @@ def _tell_vanished(job: Job) -> None:
     layers = list(job.criterion.styles)
     is_any_seen, scale = False, job.scales[0]
     # The content itself, which may be large, is not needed.
-    pictures = replace(job.pictures, content=job.pictures.content[..., :1, :1], styles=())
+    pictures = replace(
+        job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
+    )
     pictures = pictures.to(job.on_device(pictures.content))
     for region in pictures.resized(scale.size, scale.style_sizes).regions:
         gone: set[str] = set()
