@@ -59,7 +59,8 @@ MEND = r"""onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
   all(".table-wrapper", (one) => (one.tabIndex = 0));
   all(".highlight pre", (code) => {
-    const style = "white-space: pre-wrap; overflow-wrap: anywhere; font-size: min(1em, 3.1vw)";
+    const style = "white-space: pre-wrap; overflow-wrap: anywhere; font-size: min(1em, 3.1vw)"
+      + "; padding-inline: min(.875rem, 2vw)";
     code.style.cssText = style;
     if (!code.querySelector("[id^=line-]"))
       code.innerHTML = code.innerHTML.replace(/.*\n/g, '<span class="line">$&</span>');
@@ -105,7 +106,8 @@ def add_contents(app, docname, source):
     if CELL.search(source[0]):
         name = Path(docname).name
         found = [f'<a href="{name}.{end}" download>{end}</a>' for end in ("ipynb", "py")]
-        line = f"\\g<0>\nThis page as a notebook or a script: {', '.join(found)}\n"
+        words = "下载本页 " if "/zh/" in docname else "This page as a notebook or a script: "
+        line = f"\\g<0>\n{words}{', '.join(found)}\n"
         source[0] = re.sub(r"^# .*\n", line, source[0], count=1, flags=re.M)
     listed = f"## Start\n[What is where](README.md)\n{LIST}"
     parts = re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", listed, re.M)
@@ -135,7 +137,9 @@ def as_rst(app, what, name, obj, options, lines):
 
 
 def show_page(app, pagename, templatename, context, doctree):
-    """Show the page that paints above the start page."""
+    """Show the page that paints above the start page; name the language of a page."""
+    if pagename.startswith("docs/zh/"):
+        context["language"] = "zh-CN"
     if RUNTIME and pagename == root_doc:
         context["body"] = PAINT + context["body"]
 
@@ -155,10 +159,9 @@ def setup(app):
             raise RuntimeError("the page that paints could not be made")
         if not wrong:  # the start page is index.html as well
             shutil.copy(start, start.with_name("index.html"))
-            course = Path(app.outdir, "docs", "course")
-            shutil.copy(ROOT / "docs/course/stepper.html", course)
-            for page in ROOT.glob("docs/course/*.md"):
-                write(page, course)
+            shutil.copy(ROOT / "docs/course/stepper.html", Path(app.outdir, "docs", "course"))
+            for page in (ROOT / "docs").glob("*/*.md"):
+                write(page, Path(app.outdir, "docs", page.parent.name))
 
     app.add_source_parser(Code)
     app.connect("source-read", add_contents)
