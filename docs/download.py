@@ -32,12 +32,10 @@ def notebook(page):
         path = link[2] if outside else f"{ADDRESS}/blob/main/{normpath(folder / link[2])}"
         return f"[{link[1]}]({path})"
 
-    cells = []
+    cells, code = [], {"cell_type": "code", "execution_count": None, "outputs": [], "metadata": {}}
     for number, part in enumerate(parts(page)):
-        cell = {"cell_type": "code", "execution_count": None, "outputs": []}
-        if number % 2 == 0:
-            cell, part = {"cell_type": "markdown"}, LINK.sub(absolute, part)
-        cells.append(cell | {"metadata": {}, "source": part})
+        prose = {"cell_type": "markdown", "metadata": {}, "source": LINK.sub(absolute, part)}
+        cells.append(code | {"source": part} if number % 2 else prose)
     kernel = {"name": "python3", "display_name": "Python 3", "language": "python"}
     whole = {"cells": cells, "metadata": {"kernelspec": kernel}, "nbformat": 4, "nbformat_minor": 4}
     return json.dumps(whole, indent=1, ensure_ascii=False) + "\n"
@@ -56,9 +54,9 @@ def script(page):
 
 def write(page, folder):
     """Write both to a folder, if the page has cells."""
-    makers = ((".ipynb", notebook), (".py", script)) if CELL.search(page.read_text("utf-8")) else ()
-    for end, make in makers:
-        (folder / page.stem).with_suffix(end).write_text(make(page), "utf-8")
+    if CELL.search(page.read_text("utf-8")):
+        (folder / f"{page.stem}.ipynb").write_text(notebook(page), "utf-8")
+        (folder / f"{page.stem}.py").write_text(script(page), "utf-8")
 
 
 if __name__ == "__main__":

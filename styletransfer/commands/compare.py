@@ -51,19 +51,19 @@ class Comparison:
     modes: dict[str, Findings]  # name of a loss mode -> its measurements
     machine: dict[str, str | int]  # processor, versions and so on -> their values
 
-    def ratio(self, name: str, value: str) -> float:
-        """Return a measurement of mode `name` over that of the reference, NaN if that is zero."""
-        base = getattr(self.modes[self.reference], value)
-        return getattr(self.modes[name], value) / base if base else math.nan
-
     def table(self) -> str:
-        """Return a Markdown table of the modes; time, memory and final loss are ratios."""
+        """Return a Markdown table; time, memory and final loss are ratios (NaN: over zero)."""
+
+        def ratio(mode: Findings, value: str) -> float:
+            base = getattr(self.modes[self.reference], value)
+            return getattr(mode, value) / base if base else math.nan
+
         rows = [
             [
                 name,
-                f"{self.ratio(name, 'seconds_per_evaluation'):.2f}",
-                f"{self.ratio(name, 'peak_memory_bytes'):.2f}",
-                f"{self.ratio(name, 'final_loss'):.4f}",
+                f"{ratio(mode, 'seconds_per_evaluation'):.2f}",
+                f"{ratio(mode, 'peak_memory_bytes'):.2f}",
+                f"{ratio(mode, 'final_loss'):.4f}",
                 f"{mode.gradient_relative_error:.1e}",
             ]
             for name, mode in self.modes.items()
