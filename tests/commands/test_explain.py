@@ -93,9 +93,6 @@ def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert printed.splitlines()[-1].endswith("explain.html")
     maps = {f"map_{mode}.svg" for mode in MODES}
     assert {path.name for path in tmp_path.iterdir()} == {"explain.html", *maps}
-    page = (tmp_path / "explain.html").read_text(encoding="utf-8")
-    shown = re.findall(r'<h2 id="(\w+)"', page)
-    assert shown == ["fake_backward", "loss_attribute", "autograd_function", "tensor_hook"]
 
 
 def test_bad_input_writes_nothing(tmp_path):
