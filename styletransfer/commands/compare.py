@@ -15,17 +15,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, LossMode
-from styletransfer.objective.criterion import gradient_at
+from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.results import Iterate, Outcome
+from styletransfer.optimize import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.settings import CompareConfig
+from styletransfer.settings.pictures import CompareConfig
 from styletransfer.system import measure
 from styletransfer.system.files import atomic, check_outputs, to_json
 
@@ -89,10 +89,10 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
     outcomes: dict[str, Outcome] = {}
     losses: dict[str, list[float]] = {name: [] for name in LOSS_MODES}
-    for name, mode in LOSS_MODES.items():
+    for name in LOSS_MODES:
         logger.info("optimising under %s", name)
-        outcomes[name] = descend(job, mode, losses[name])
-        images.write(folder / f"{name}.png", outcomes[name].picture, job.alpha)
+        outcomes[name] = descend(job, name, losses[name])
+        images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
     comparison = find(config, job, outcomes, losses)
     overview = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
     for path in filter(None, (str(folder / "comparison.png"), config.output)):
@@ -102,15 +102,15 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def descend(job: Job, mode: LossMode, losses: list[float]) -> Outcome:
+def descend(job: Job, mode: str, losses: list[float]) -> Outcome:
     """Run the optimisation of `job` under a loss mode; append the loss of every step to losses."""
 
     def record(iterate: Iterate) -> None:
         losses.append(iterate.losses.as_floats()["total"])
 
     with ProgressBar() as bar:
-        run = complete_run(replace(job, mode=mode), [bar, record])
-    return run.finished(f"under {mode.name}")
+        run = complete_run(replace(job, mode=get_loss_mode(mode)), [bar, record])
+    return run.finished(f"under {mode}")
 
 
 def find(
@@ -147,8 +147,8 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
     """Return loss mode -> the objective of `job` at the scale of longer side `side` pixels."""
     pictures = job.pictures_at(side)
     return {
-        name: Objective(job.extractor, mode, job.criterion, pictures)
-        for name, mode in LOSS_MODES.items()
+        name: Objective(job.extractor, get_loss_mode(name), job.criterion, pictures)
+        for name in LOSS_MODES
     }
 
 

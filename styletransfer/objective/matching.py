@@ -7,7 +7,7 @@ at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 
@@ -16,9 +16,9 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.targets import Target, at_reference
+from styletransfer.objective.targets import Extract, Target, at_reference
 from styletransfer.pictures.images import resize
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
@@ -38,9 +38,6 @@ AXES = 128
 CALM, NEIGHBOURS = 0.65, 5
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
-
-# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
-Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -130,8 +127,8 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     content that is matched; `pictures` are those of one scale.
     """
     sought = pictures.content
-    if pictures.painted is not None:
-        sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
+    if pictures.start is not None:
+        sought = torch.lerp(sought, pictures.start, criterion.painted_share)
     extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
     columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}

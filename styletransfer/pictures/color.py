@@ -5,7 +5,7 @@ Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
 """
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 
 import torch
@@ -33,9 +33,6 @@ _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
-# Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
-# colour profiles cause less.
-_GREY = 2.5 / 255
 # Added to every variance, so that a grey picture, or one of a single colour, can be mapped as well.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
@@ -91,11 +88,6 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
     """Return the pastiche with the content's a and b mixed in, from 0 (none) to 1 (all)."""
     return mixed(content, pastiche, 1.0, 1.0 - strength)
-
-
-def is_grey(images: Iterable[Tensor]) -> bool:
-    """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
-    return all((image.amax(1) - image.amin(1)).max() <= _GREY for image in images)
 
 
 def to_grey(image: Tensor) -> Tensor:

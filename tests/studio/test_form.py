@@ -8,7 +8,7 @@ from helpers import composed
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer.cli.arguments import parse
-from styletransfer.job import load
+from styletransfer.job import memory
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import meanings
 from styletransfer.studio.controls import CONTROLS
@@ -86,7 +86,7 @@ def test_the_command_line_is_the_very_settings(client):
 
 
 def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch):
-    monkeypatch.setattr(load, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**33)
     for key, value, said in (
         ("size", -5, "must be 1 or more"),
         ("size", 99_999_999, "and at most"),
