@@ -250,15 +250,15 @@ def _file_names(given: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:
-    places = {
-        key: one.device
+    devices = {
+        key: given.device
         for key, source in sources.items()
-        for one in (source if isinstance(source, list | tuple) else [source])
-        if isinstance(one, Tensor)
+        for given in (source if isinstance(source, list | tuple) else [source])
+        if isinstance(given, Tensor)
     }
-    if len(set(places.values())) > 1:
-        said = " and ".join(f"{key} is on {device}" for key, device in places.items())
-        raise UserError(f"{said}; move them to one device")
+    if len(set(devices.values())) > 1:
+        where = " and ".join(f"{key} is on {device}" for key, device in devices.items())
+        raise UserError(f"{where}; move them to one device")
 
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:

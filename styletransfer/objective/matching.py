@@ -74,13 +74,13 @@ class Matching:
         made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
         for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
             own = styles == number
-            places = [
+            indices = [
                 ((cell + part) * length / count).long()[own]
                 for cell, part, count, length in zip(
                     neighbours, within, cells, seen.shape[2:], strict=True
                 )
             ]
-            made[:, own] = seen[0][:, places[0], places[1]]
+            made[:, own] = seen[0][:, indices[0], indices[1]]
         made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
 
@@ -140,26 +140,26 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
-    styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
+    styles, indices = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(own, BLOCK):
-                nearest, place = (queries[block] @ keys.mT).max(1)
+                nearest, index = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]
                 score[block] = torch.maximum(score[block], nearest)
                 styles[better] = part.style
-                places[better] = within[place[torch.isin(block, better)]]
-    styles, places = styles.cpu(), places.cpu()
+                indices[better] = within[index[torch.isin(block, better)]]
+    styles, indices = styles.cpu(), indices.cpu()
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
         calm=calm.cpu(),
         styles=styles.view(grid),
-        rows=(places // wide).view(grid),
-        columns=(places % wide).view(grid),
+        rows=(indices // wide).view(grid),
+        columns=(indices % wide).view(grid),
         cells=cells,
         features=[features for _, features in extracted],
     )
