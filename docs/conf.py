@@ -10,7 +10,6 @@ import re
 import shutil
 import subprocess
 import sys
-import tomllib
 from importlib.util import find_spec
 from os.path import normpath, relpath
 from pathlib import Path
@@ -18,8 +17,9 @@ from pathlib import Path
 from docutils import nodes
 from sphinx.parsers import Parser
 
-ROOT = Path(__file__).parents[1]
-TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
+sys.path.insert(0, str(Path(__file__).parent))
+from download import ADDRESS, CELL, ROOT, write
+
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
 MARKUP = re.compile(r"(?<!`)(`[^`]+`)(?!`)|(\n\n(?: {4}.*\n|\n)+)|[|*\\]|(?<=\w)_(?=\W)")
@@ -52,18 +52,29 @@ nb_execution_raise_on_error = nb_merge_streams = autodoc_preserve_defaults = nap
 autodoc_member_order, autodoc_typehints = "bysource", "description"
 autodoc_typehints_description_target = "documented_params"
 nb_execution_timeout, html_copy_source = 600, False  # seconds
-# What scrolls is scrolled by keyboard, too, and what is a heading or a landmark says which.
-MEND = """onload = () => {
+nb_output_stderr = "remove"  # warnings of libraries, which name the builder's folders
+# Code does not scroll sideways: a long line goes on below, indented. Tables do, by keyboard, too.
+# What is a heading or a landmark says which.
+MEND = r"""onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
-  all("pre, .table-wrapper", (one) => (one.tabIndex = 0));
-  all(".highlight-text pre", (one) => (one.style.whiteSpace = "pre-wrap"));
+  all(".table-wrapper", (one) => (one.tabIndex = 0));
+  all(".highlight pre", (code) => {
+    const style = "white-space: pre-wrap; overflow-wrap: anywhere; font-size: min(1em, 3.1vw)"
+      + "; padding-inline: min(.875rem, 2vw)";
+    code.style.cssText = style;
+    if (!code.querySelector("[id^=line-]"))
+      code.innerHTML = code.innerHTML.replace(/.*\n/g, '<span class="line">$&</span>');
+  });
+  all(".highlight :is(.line, [id^=line-])", (line) => {
+    const indent = line.textContent.search(/\S|$/) + 2;
+    line.style.cssText = `display: block; padding-left: ${indent}ch; text-indent: -${indent}ch`;
+  });
   all(".caption", (one) => (one.ariaLevel = "2"));
   all("aside", (one) => (one.ariaLabel = one.className));
   all("p:has(> img[src*=map_])", (one) => ((one.style.overflowX = "auto"), (one.tabIndex = 0)));
   all("img[src*=map_]", (one) => (one.style.maxWidth = "none"));  // its text would be too small
 }"""
 html_js_files = [(None, {"body": MEND})]
-ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
 html_theme_options = {"source_repository": ADDRESS, "source_branch": "main", "source_directory": ""}
 # The page that paints is made where there are the extra and the npm package, by its folder.
 RUNTIME = find_spec("onnxscript") and os.environ.get("ONNXRUNTIME_WEB")
@@ -91,7 +102,13 @@ class Code(Parser):
 
 
 def add_contents(app, docname, source):
-    """Give the start page the table of contents, hidden there and seen at the side."""
+    """Give the start page the table of contents, seen at the side; a page with cells its files."""
+    if CELL.search(source[0]):
+        name = Path(docname).name
+        found = [f'<a href="{name}.{end}" download>{end}</a>' for end in ("ipynb", "py")]
+        words = "下载本页 " if "/zh/" in docname else "This page as a notebook or a script: "
+        line = f"\\g<0>\n{words}{', '.join(found)}\n"
+        source[0] = re.sub(r"^# .*\n", line, source[0], count=1, flags=re.M)
     listed = f"## Start\n[What is where](README.md)\n{LIST}"
     parts = re.findall(r"^## (.+)\n((?:(?!## ).*\n)*)", listed, re.M)
     for heading, text in parts if docname == root_doc else []:
@@ -120,7 +137,9 @@ def as_rst(app, what, name, obj, options, lines):
 
 
 def show_page(app, pagename, templatename, context, doctree):
-    """Show the page that paints above the start page."""
+    """Show the page that paints above the start page; name the language of a page."""
+    if pagename.startswith("docs/zh/"):
+        context["language"] = "zh-CN"
     if RUNTIME and pagename == root_doc:
         context["body"] = PAINT + context["body"]
 
@@ -141,6 +160,8 @@ def setup(app):
         if not wrong:  # the start page is index.html as well
             shutil.copy(start, start.with_name("index.html"))
             shutil.copy(ROOT / "docs/course/stepper.html", Path(app.outdir, "docs", "course"))
+            for page in (ROOT / "docs").glob("*/*.md"):
+                write(page, Path(app.outdir, "docs", page.parent.name))
 
     app.add_source_parser(Code)
     app.connect("source-read", add_contents)

@@ -1,8 +1,8 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
 The keys are those of `scripts/train.py`, and `rounds=`. Without arguments the bundled pictures are
-used. The run folder receives comparison.json, with gradient error, calls of backward, time and
-memory of each mode, and comparison.png, with the pastiches side by side.
+used. The run folder receives comparison.json, with gradient error, time and memory of each mode,
+and comparison.png, with the pastiches side by side.
 """
 
 import logging
@@ -33,23 +33,14 @@ logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Descent:
-    """A Descent is one finished optimisation under one loss mode."""
-
-    outcome: Outcome  # the final picture and its losses
-    losses: list[float]  # total loss at every step; each scale has its own objective
-
-
-@dataclass(frozen=True)
 class Findings:
     """Findings holds the measurements of one loss mode."""
 
     gradient_relative_error: float  # in float64; the larger of those at content and pastiche
-    backward_calls_per_evaluation: int  # number of calls of `Tensor.backward`
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
     peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
     final_loss: float  # total loss of the pastiche
-    losses: list[float]  # total loss at every step
+    losses: list[float]  # total loss at every step; each scale has its own objective
 
 
 @dataclass(frozen=True)
@@ -60,26 +51,24 @@ class Comparison:
     modes: dict[str, Findings]  # name of a loss mode -> its measurements
     machine: dict[str, str | int]  # processor, versions and so on -> their values
 
-    def ratio(self, name: str, value: str) -> float:
-        """Return a measurement of mode `name` over that of the reference, NaN if that is zero."""
-        base = getattr(self.modes[self.reference], value)
-        return getattr(self.modes[name], value) / base if base else math.nan
-
     def table(self) -> str:
-        """Return a Markdown table of the modes; time, memory and final loss are ratios."""
-        headings = ["mode", "time", "memory", "final loss", "calls of backward", "gradient error"]
+        """Return a Markdown table; time, memory and final loss are ratios (NaN: over zero)."""
+
+        def ratio(mode: Findings, value: str) -> float:
+            base = getattr(self.modes[self.reference], value)
+            return getattr(mode, value) / base if base else math.nan
+
         rows = [
             [
                 name,
-                f"{self.ratio(name, 'seconds_per_evaluation'):.2f}",
-                f"{self.ratio(name, 'peak_memory_bytes'):.2f}",
-                f"{self.ratio(name, 'final_loss'):.4f}",
-                str(mode.backward_calls_per_evaluation),
+                f"{ratio(mode, 'seconds_per_evaluation'):.2f}",
+                f"{ratio(mode, 'peak_memory_bytes'):.2f}",
+                f"{ratio(mode, 'final_loss'):.4f}",
                 f"{mode.gradient_relative_error:.1e}",
             ]
             for name, mode in self.modes.items()
         ]
-        return measure.table(headings, rows)
+        return measure.table(["mode", "time", "memory", "final loss", "gradient error"], rows)
 
 
 def main(config: CompareConfig, folder: Path) -> None:
@@ -98,13 +87,14 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     job = prepare(config)
     written = [folder / f"comparison.{kind}" for kind in ("json", "png")]
     check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
-    descents: dict[str, Descent] = {}
+    outcomes: dict[str, Outcome] = {}
+    losses: dict[str, list[float]] = {name: [] for name in LOSS_MODES}
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
-        descents[name] = descend(job, name)
-        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.pictures.alpha)
-    comparison = find(config, job, descents)
-    overview = torch.cat([descent.outcome.picture for descent in descents.values()], dim=3)
+        outcomes[name] = descend(job, name, losses[name])
+        images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
+    comparison = find(config, job, outcomes, losses)
+    overview = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
     for path in filter(None, (str(folder / "comparison.png"), config.output)):
         images.write(path, overview)
     with atomic(folder / "comparison.json") as temporary:
@@ -112,26 +102,30 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def descend(job: Job, mode: str) -> Descent:
-    """Run the optimisation of `job` under a loss mode, and collect the loss of every step."""
-    losses: list[float] = []
+def descend(job: Job, mode: str, losses: list[float]) -> Outcome:
+    """Run the optimisation of `job` under a loss mode; append the loss of every step to losses."""
 
     def record(iterate: Iterate) -> None:
         losses.append(iterate.losses.as_floats()["total"])
 
     with ProgressBar() as bar:
         run = complete_run(replace(job, mode=get_loss_mode(mode)), [bar, record])
-    return Descent(run.finished(f"under {mode}"), losses)
+    return run.finished(f"under {mode}")
 
 
-def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
+def find(
+    config: CompareConfig,
+    job: Job,
+    outcomes: Mapping[str, Outcome],
+    losses: Mapping[str, list[float]],
+) -> Comparison:
     """Measure all modes at the reference mode's pastiche, gradients at the content image too."""
     name = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
-    image = job.on_device(descents[name].outcome.picture)
+    image = job.on_device(outcomes[name].picture)
     # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
     exact = prepare(replace(config, precision="float64"))
-    points = [exact.pictures_at(config.size).content, descents[name].outcome.image]
+    points = [exact.pictures_at(config.size).content, outcomes[name].image]
     errors = gradient_errors(exact, name, points)
     objectives = objectives_at(job, config.size)
     work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
@@ -139,13 +133,12 @@ def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Co
     findings = {
         mode: Findings(
             gradient_relative_error=errors[mode],
-            backward_calls_per_evaluation=backward_calls(objectives[mode], image),
             seconds_per_evaluation=seconds[mode],
             peak_memory_bytes=measure.peak_memory(work[mode], image.device),
-            final_loss=descent.outcome.losses["total"],
-            losses=descent.losses,
+            final_loss=outcome.losses["total"],
+            losses=losses[mode],
         )
-        for mode, descent in descents.items()
+        for mode, outcome in outcomes.items()
     }
     return Comparison(name, findings, measure.describe_machine(job.device, job.extractor.dtype))
 
@@ -176,11 +169,3 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
             error = (gradient - gradients[reference]).norm() / norm
             errors[name] = torch.maximum(errors[name], error)
     return {name: error.item() for name, error in errors.items()}
-
-
-def backward_calls(objective: Objective, image: Tensor) -> int:
-    """Return how often one evaluation at `image` calls `backward` on a tensor."""
-    # Tensor.backward calls torch.autograd.backward, so both are counted, each once.
-    with measure.counted((torch.autograd, "backward")) as calls:
-        gradient_at(objective, image)
-    return len(calls)

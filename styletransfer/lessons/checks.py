@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import torch
@@ -19,7 +20,7 @@ from styletransfer.losses.squares import content_tap
 # Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a
 # quotient is about 1e-10.
 STEP = 1e-6
-# Largest accepted difference of a slope in float64, absolute and relative. It is far above the
+# Largest accepted difference of a derivative in float64, absolute and relative. It is far above the
 # rounding error, and far below the difference that a wrong term in a formula causes; gradcheck's
 # default of 1e-3 would miss small ones.
 TOLERANCE = 1e-6
@@ -42,21 +43,15 @@ class Case:
 
 def check(case: Case) -> str:
     """Check first and second derivatives of one case; return the error in one line, "" if none."""
-    # Directions for gradgradcheck, one for each differentiable output.
-    generator = torch.Generator().manual_seed(1)
-    output = case.function(*case.inputs)
-    directions = [
-        torch.randn(x.shape, generator=generator, dtype=x.dtype).to(x.device).requires_grad_()
-        for x in (output if isinstance(output, tuple) else (output,))
-        if x.requires_grad  # integer outputs, such as indices, do not
-    ]
     # torch before 2.14 cannot ask inside vmap whether a tensor is channels_last.
     can_batch = torch.__version__ >= "2.14" or "channels_last" not in case.shapes
     settings: dict[str, Any] = {"eps": STEP, "atol": TOLERANCE, "rtol": TOLERANCE}
     settings["check_batched_grad"] = can_batch
     try:
         gradcheck(case.function, case.inputs, **settings)
-        gradgradcheck(case.function, case.inputs, directions, **settings)
+        with torch.random.fork_rng(devices=[]):  # gradgradcheck draws what the outputs receive
+            torch.manual_seed(1)
+            gradgradcheck(case.function, case.inputs, **settings)
     except RuntimeError as error:
         return str(error).strip().splitlines()[0]
     return ""
@@ -67,21 +62,16 @@ def check(case: Case) -> str:
 MARGIN = 0.1
 
 
-class Draw:
-    """`Draw` makes seeded random float64 leaves that require grad."""
+def draw(generator: torch.Generator, *shape: int) -> Tensor:
+    """Return a seeded random float64 leaf that requires grad, normally distributed."""
+    return torch.randn(shape, generator=generator, dtype=torch.float64).requires_grad_()
 
-    def __init__(self) -> None:
-        self.generator = torch.Generator().manual_seed(0)
 
-    def __call__(self, *shape: int) -> Tensor:
-        """Return normally distributed values."""
-        return torch.randn(shape, generator=self.generator, dtype=torch.float64).requires_grad_()
-
-    def all_different(self, *shape: int) -> Tensor:
-        """Return values that lie at least MARGIN apart from each other."""
-        size = torch.Size(shape).numel()
-        order = torch.randperm(size, generator=self.generator).double()
-        return ((order - size / 2) * MARGIN).view(shape).requires_grad_()
+def all_different(generator: torch.Generator, *shape: int) -> Tensor:
+    """Return a leaf with values that lie at least MARGIN apart from each other."""
+    size = torch.Size(shape).numel()
+    order = torch.randperm(size, generator=generator).double()
+    return ((order - size / 2) * MARGIN).view(shape).requires_grad_()
 
 
 def channels_last(x: Tensor) -> Tensor:
@@ -97,10 +87,10 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
 
 def cases() -> list[Case]:
     """Return the cases of every Function, and of `moments` and `gram_matrix`."""
-    draw = Draw()
-    different = draw.all_different
-    kernels, bias = transform_kernels(draw(3, 2, 3, 3).detach()), draw(3).detach()
-    image, odd = channels_last(draw(1, 2, 4, 4)), draw(1, 2, 5, 3)
+    generator = torch.Generator().manual_seed(0)
+    random, different = partial(draw, generator), partial(all_different, generator)
+    kernels, bias = transform_kernels(random(3, 2, 3, 3).detach()), random(3).detach()
+    image, odd = channels_last(random(1, 2, 4, 4)), random(1, 2, 5, 3)
     layers = [
         Case("max_pool", max_pool, (different(2, 3, 2, 4),)),
         Case("max_pool", max_pool, (different(1, 2, 5, 3),), "odd sides"),
@@ -109,18 +99,18 @@ def cases() -> list[Case]:
         Case("winograd_conv", winograd_conv, (image, kernels), "no bias"),
         Case("wrap_pad", wrap_pad, (odd,)),
     ]
-    image, target = channels_last(draw(1, 3, 2, 4)), draw(1, 3, 2, 4)
+    image, target = channels_last(random(1, 3, 2, 4)), random(1, 3, 2, 4)
     weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # three of the weights are 0
     losses = [
-        Case("gram_matrix", gram_matrix, (draw(1, 3, 2, 4),)),
-        Case("moments", moments, (draw(1, 3, 2, 4),)),
-        Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4),)),
-        Case("moments_tap", tapped_moments, (draw(1, 1, 3, 2),), "one channel"),
-        Case("moments_tap", tapped_moments, (draw(1, 3, 1, 1),), "one pixel"),
+        Case("gram_matrix", gram_matrix, (random(1, 3, 2, 4),)),
+        Case("moments", moments, (random(1, 3, 2, 4),)),
+        Case("moments_tap", tapped_moments, (random(1, 3, 2, 4),)),
+        Case("moments_tap", tapped_moments, (random(1, 1, 3, 2),), "one channel"),
+        Case("moments_tap", tapped_moments, (random(1, 3, 1, 1),), "one pixel"),
         Case("moments_tap", tapped_moments, (image,), "channels_last"),
-        Case("moments_tap", tapped_moments, (draw(1, 3, 2, 4), weights), "weights"),
-        Case("content_tap", content_tap, (draw(1, 3, 2, 4), target)),
-        Case("content_tap", content_tap, (image, draw(1, 3, 2, 4)), "channels_last"),
-        Case("cosine_tap", cosine_tap, (draw(1, 3, 2, 4), target)),
+        Case("moments_tap", tapped_moments, (random(1, 3, 2, 4), weights), "weights"),
+        Case("content_tap", content_tap, (random(1, 3, 2, 4), target)),
+        Case("content_tap", content_tap, (image, random(1, 3, 2, 4)), "channels_last"),
+        Case("cosine_tap", cosine_tap, (random(1, 3, 2, 4), target)),
     ]
     return [*layers, *losses]

@@ -1,4 +1,4 @@
-"""Which derivative does torch use: a given one, or its own? Six ways to give it, in eleven calls.
+"""Which derivative does torch use: a given one, or its own? Six ways to give it, in 13 calls.
 
 `python -m styletransfer.lessons.matrix` prints the table. Each way computes the sum of x^2, and the
 derivative that it gives is wrong on purpose: 3 x. Where a call returns 3 x, torch used it; where
@@ -7,15 +7,15 @@ it is 2 x, torch differentiated the operations of forward. The second derivative
 
 import warnings
 from collections.abc import Callable
-from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd.graph import saved_tensors_hooks
+from torch.func import grad, jacfwd, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
-Ask = Callable[[Callable[[Tensor], Tensor], Tensor], Tensor]
+Scalar = Callable[[Tensor], Tensor]
 VERDICTS = {3.0: "ours", 2.0: "forward's", 0.0: "0"}
 
 
@@ -29,11 +29,6 @@ class Loss(nn.Module):
         self.loss = x.square().sum()
         return x
 
-    def of(self, x: Tensor) -> Tensor:
-        """Run the layer and return the loss that it keeps."""
-        self(x)
-        return self.loss
-
 
 class FakeLoss(Loss):
     """This loss layer has a method `backward`, as in the PyTorch 0.3 tutorial."""
@@ -41,6 +36,11 @@ class FakeLoss(Loss):
     def backward(self, x: Tensor) -> Tensor:
         """Return 3 x; no code calls this method."""
         return 3 * x
+
+
+def with_loss(layer: Loss) -> Scalar:
+    """Return a function that runs the layer and returns the loss that it keeps."""
+    return lambda x: (layer(x), layer.loss)[1]
 
 
 class Square(nn.Module):
@@ -67,11 +67,9 @@ class WrongSquare(torch.autograd.Function):
         ctx.save_for_backward(*inputs)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+    def backward(ctx: Any, *grads: Tensor) -> Any:
         """Return 3 x times the gradient of the output."""
-        (x,) = ctx.saved_tensors
-        result: Tensor = 3 * x * grads[0]
-        return result
+        return 3 * ctx.saved_tensors[0] * grads[0]
 
 
 @torch.library.custom_op("styletransfer_lessons::square", mutates_args=())
@@ -81,10 +79,7 @@ def square(x: Tensor) -> Tensor:
 
 
 square.register_fake(torch.empty_like)
-square.register_autograd(
-    lambda ctx, grad: 3 * ctx.saved_tensors[0] * grad,
-    setup_context=lambda ctx, inputs, output: ctx.save_for_backward(*inputs),
-)
+square.register_autograd(WrongSquare.backward, setup_context=WrongSquare.setup_context)
 
 
 def with_tensor_hook(x: Tensor) -> Tensor:
@@ -95,16 +90,16 @@ def with_tensor_hook(x: Tensor) -> Tensor:
     return y.sum()
 
 
-def with_module_hook() -> Callable[[Tensor], Tensor]:
+def with_module_hook() -> Scalar:
     """Return a function that calls a module with a full backward hook that makes 3 x of 2 x."""
     layer = Square()
     layer.register_full_backward_hook(lambda module, grads, _: (1.5 * grads[0],))  # type: ignore[index]
     return lambda x: layer(x).sum()
 
 
-WAYS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
-    "a module's `backward`": lambda: FakeLoss().of,
-    "a module's `.loss`": lambda: Loss().of,
+WAYS: dict[str, Callable[[], Scalar]] = {
+    "a module's `backward`": lambda: with_loss(FakeLoss()),
+    "a module's `.loss`": lambda: with_loss(Loss()),
     "`Function`": lambda: lambda x: WrongSquare.apply(x).sum(),
     "tensor hook": lambda: with_tensor_hook,
     "full backward hook": with_module_hook,
@@ -112,45 +107,46 @@ WAYS: dict[str, Callable[[], Callable[[Tensor], Tensor]]] = {
 }
 
 
-def backward(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def backward(f: Scalar, x: Tensor) -> Any:
     """Return x.grad after f(x).backward()."""
     x = x.clone().requires_grad_()
     f(x).backward()  # type: ignore[no-untyped-call]
-    assert x.grad is not None
     return x.grad
 
 
-def twice(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
-    """Return x times the second derivative."""
-    x = x.clone().requires_grad_()
-    (first,) = torch.autograd.grad(f(x), x, create_graph=True)
-    return x.detach() * torch.autograd.grad(first.sum(), x)[0]
+def derivative(f: Scalar, x: Tensor, create_graph: bool = False) -> Tensor:
+    """Return the derivative of f at x, a leaf, by `autograd.grad`."""
+    return torch.autograd.grad(f(x.requires_grad_()), x, create_graph=create_graph)[0]
 
 
-def with_saved_hooks(f: Callable[[Tensor], Tensor], x: Tensor) -> Tensor:
+def with_saved_hooks(f: Scalar, x: Tensor) -> Any:
     """Return x.grad when every saved tensor passes through two hooks that do not change it."""
     with saved_tensors_hooks(lambda tensor: tensor, lambda tensor: tensor):
         return backward(f, x)
 
 
-def leaf(x: Tensor) -> Tensor:
-    """Return a copy of x that requires grad."""
-    return x.clone().requires_grad_()
+def compiled(f: Scalar) -> Scalar:
+    """Return f, compiled without generated code."""
+    return torch.compile(f, backend="aot_eager")
 
 
-compiled: Callable[..., Any] = partial(torch.compile, backend="aot_eager")
-ASKED: dict[str, Ask] = {
+ASKED: dict[str, Callable[[Scalar, Tensor], Any]] = {
     "`backward()`": backward,
-    "`autograd.grad`": lambda f, x: torch.autograd.grad(f(y := leaf(x)), y)[0],
-    "the second derivative": twice,
-    "`func.grad`": lambda f, x: torch.func.grad(f)(x),
-    "`func.vjp`": lambda f, x: torch.func.vjp(f, x)[1](torch.ones(()))[0],
-    "`func.vmap` of `grad`": lambda f, x: torch.func.vmap(torch.func.grad(f))(x[None])[0],
-    "`func.jacfwd`": lambda f, x: torch.func.jacfwd(f)(x),
+    "`autograd.grad`": derivative,
+    # Times x, since the results of all calls are divided by x.
+    "the second derivative": lambda f, x: (
+        x.detach() * derivative(lambda y: derivative(f, y, create_graph=True).sum(), x)
+    ),
+    "`func.grad`": lambda f, x: grad(f)(x),
+    "`func.vjp`": lambda f, x: vjp(f, x)[1](torch.ones(()))[0],
+    "`func.vmap` of `grad`": lambda f, x: vmap(grad(f))(x[None])[0],
+    "`func.jacfwd`": lambda f, x: jacfwd(f)(x),
     "`checkpoint`": lambda f, x: backward(lambda y: checkpoint(f, y, use_reentrant=False), x),
     "saved-tensor hooks": with_saved_hooks,
     "`compile`, then `backward()`": lambda f, x: backward(compiled(f), x),
-    "`compile` of `func.grad`": lambda f, x: compiled(torch.func.grad(f))(x),
+    "`compile` of `func.grad`": lambda f, x: compiled(grad(f))(x),
+    "`compile` of `vmap` of `grad`": lambda f, x: compiled(vmap(grad(f)))(x[None])[0],
+    "`compile` of `func.jacfwd`": lambda f, x: compiled(jacfwd(f))(x),
 }
 
 

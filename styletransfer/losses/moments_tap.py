@@ -22,7 +22,7 @@ class MomentsTap(Function):
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
     dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. One
-    fused product adds this to the gradient that the features receive from the layers above.
+    fused product adds this to the gradient that the features receive from deeper layers.
     """
 
     generate_vmap_rule = True
@@ -48,12 +48,11 @@ class MomentsTap(Function):
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
         """Return the gradient of the features; `with_mean` and `weights` have no gradient."""
         features, *given = ctx.saved_tensors
-        above, mean, second = grads
+        addend, mean, second = grads
         weights = given[0] if given else None
         mean = mean if ctx.with_mean else None
         total = math.prod(features.shape[2:]) if weights is None else weights.sum()
-        slopes = (mean, second, total, weights)
-        return add_moments_gradient(above, features, *slopes), None, None
+        return add_moments_gradient(addend, features, mean, second, total, weights), None, None
 
 
 def add_moments_gradient(
@@ -82,16 +81,16 @@ def add_moments_gradient(
     if grad_second is not None:
         coefficients = ((grad_second + grad_second.mT) / total).to(dtype)
     rows = pixel_rows(features).to(dtype)
-    above = None if addend is None else pixel_rows(addend).to(dtype)
+    added = None if addend is None else pixel_rows(addend).to(dtype)
     if weights is None:
-        return _as_features(_slope(above, rows, shift, coefficients), features)
+        return _as_features(_gradient_rows(added, rows, shift, coefficients), features)
     index, factors = positive_weights(weights, dtype)
-    share = _slope(None, rows[index], shift, coefficients) * factors
-    above = torch.zeros_like(rows) if above is None else above
-    return _as_features(above.index_add(0, index, share), features)
+    share = _gradient_rows(None, rows[index], shift, coefficients) * factors
+    added = torch.zeros_like(rows) if added is None else added
+    return _as_features(added.index_add(0, index, share), features)
 
 
-def _slope(
+def _gradient_rows(
     addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
 ) -> Tensor:
     """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out."""

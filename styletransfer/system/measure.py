@@ -1,13 +1,10 @@
-"""Measurement of time, memory and calls of functions; Markdown tables of the results."""
+"""Measurement of time and memory; Markdown tables of the results."""
 
-import functools
 import os
 import platform
 import statistics
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
-from contextlib import ExitStack, contextmanager
-from typing import Any
+from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch.autograd.profiler import profile
@@ -87,30 +84,6 @@ def peak_memory(work: Work, device: torch.device) -> int:
         level += event.nbytes()
         peak = max(peak, level)
     return peak
-
-
-@contextmanager
-def counted(*functions: tuple[Any, str]) -> Iterator[list[str]]:
-    """Yield a list that receives a function's name at each call while the body runs.
-
-    A function is (module or class, name of its function), such as (torch.autograd, "backward").
-    """
-    calls: list[str] = []
-
-    def counting(function: Callable[..., Any]) -> Callable[..., Any]:
-        @functools.wraps(function)
-        def call(*args: Any, **kwargs: Any) -> Any:
-            calls.append(function.__name__)
-            return function(*args, **kwargs)
-
-        return call
-
-    with ExitStack() as patches:
-        for owner, name in functions:
-            original = getattr(owner, name)
-            patches.callback(setattr, owner, name, original)
-            setattr(owner, name, counting(original))
-        yield calls
 
 
 def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:

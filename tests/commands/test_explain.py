@@ -73,8 +73,7 @@ def test_the_page_begins_with_the_chosen_mode():
 
 def test_a_hand_written_backward_is_marked_where_it_is_entered():
     for mode, losses in {
-        "fake_backward": "none; ContentLoss.backward and StyleLoss.backward are ordinary methods, "
-        "which the driver entered 3 times and autograd 0 times",
+        "fake_backward": "none",
         "loss_attribute": "none",
         "autograd_function": "2 MomentsTapBackward, 1 ContentTapBackward among the nodes, "
         "entered 3 times",
@@ -94,9 +93,6 @@ def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert printed.splitlines()[-1].endswith("explain.html")
     maps = {f"map_{mode}.svg" for mode in MODES}
     assert {path.name for path in tmp_path.iterdir()} == {"explain.html", *maps}
-    page = (tmp_path / "explain.html").read_text(encoding="utf-8")
-    shown = re.findall(r'<h2 id="(\w+)"', page)
-    assert shown == ["fake_backward", "loss_attribute", "autograd_function", "tensor_hook"]
 
 
 def test_bad_input_writes_nothing(tmp_path):
@@ -152,15 +148,6 @@ def test_a_real_backward_is_a_node_of_the_trunk():
     assert [(group.name, group.on_trunk) for group in losses] == [(name, True) for name in TERMS]
     for group in losses:
         assert sum(node.is_function for node in group.nodes) == 1
-
-
-def test_a_fake_backward_is_no_node_and_autograd_never_enters_it():
-    seen = studied("fake_backward")
-    assert seen.methods == ("ContentLoss.backward", "StyleLoss.backward")
-    assert seen.entered_by_driver == 3
-    assert seen.entered_by_autograd == 0
-    assert studied("loss_attribute").methods == studied("autograd_function").methods == ()
-    assert not any("Loss" in node.name for node in seen.nodes)
 
 
 def test_a_closed_form_needs_fewer_nodes():

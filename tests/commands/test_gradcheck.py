@@ -16,7 +16,7 @@ def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
         printed = capsys.readouterr().out
         assert printed.count("FAILED") == len(cases) - 1
         assert printed.count("(3,) note") == len(cases)
-        assert f"{counted} checks passed" in printed
+        assert f"{counted} checks passed, to 1e-06." in printed
 
 
 def test_gradcheck_has_help_and_takes_no_argument(capsys):

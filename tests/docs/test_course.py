@@ -1,43 +1,59 @@
-"""Every cell of the course runs, in order."""
+"""Every cell of the course runs, in the notebook and in the script that are made of its page."""
 
+import ast
+import json
 import re
+import runpy
 
 import pytest
 import torch
 from helpers import ROOT
 
-CHAPTERS = ("graph", "modules", "functions")
-CELL = re.compile(r"^```{code-cell} python\n(.*?)^```$", re.M | re.S)
+COURSE = ROOT / "docs" / "course"
+WRITE = runpy.run_path(str(ROOT / "docs" / "download.py"))["write"]
+SEEN = re.compile(r"^```text\n(.*?)^```$", re.M | re.S)
 PRINTED = {
     "graph": ["<MulBackward0 object", "AddBackward0 0", "(None, 0)", "4.", "a second time", "8."],
     "modules": ["was called 0 times", "autograd_function"],
     "functions": ["relu passes", "moments_tap"],
+    "clinic": ["".join(SEEN.findall((COURSE / "clinic.md").read_text(encoding="utf-8")))],
+    "pastiche": ["as it can be shown"],
 }
 
 
-@pytest.mark.parametrize("chapter", CHAPTERS)
-def test_every_cell_runs(chapter, capsys):
-    text = (ROOT / "docs" / "course" / f"{chapter}.md").read_text(encoding="utf-8")
-    typed: dict[str, object] = {"__name__": "__main__"}
-    with torch.random.fork_rng(devices=[]):
-        for cell in CELL.findall(text):
-            exec(compile(cell, f"{chapter}.md", "exec"), typed)
-    printed = capsys.readouterr().out
-    assert [words for words in PRINTED[chapter] if words not in printed] == []
+@pytest.mark.parametrize("page", ["backward", "course/modules", "course/clinic"])
+def test_the_chinese_page_has_the_code_of_the_english_one(page):
+    """That of the guide ends before its first way."""
+    docs = (ROOT / "docs" / f"{page}.md", ROOT / "docs" / "zh" / f"{page.rpartition('/')[2]}.md")
+    english, chinese = (
+        re.findall(r"^```.*?^```$", one.read_text("utf-8"), re.M | re.S) for one in docs
+    )
+    assert chinese == english[: 3 if page == "backward" else None]
 
 
-CLINIC = re.compile(
-    r"^```{code-cell} python\n:tags: \[remove-output\]\n(.*?)^```$(?:\n\n```text\n(.*?)^```$)?",
-    re.M | re.S,
+@pytest.mark.parametrize(
+    "chapter",
+    [pytest.param(name, marks=[pytest.mark.slow] * (name == "pastiche")) for name in PRINTED],
 )
-
-
-def test_the_clinic(capsys):
-    """Each cell prints the text below it on the page."""
-    text = (ROOT / "docs" / "course" / "clinic.md").read_text(encoding="utf-8")
-    cells = CLINIC.findall(text)
-    assert len(cells) == text.count("{code-cell}") > 20
-    typed: dict[str, object] = {"__name__": "__main__"}
-    for cell, expected in cells:
-        exec(compile(cell, "clinic.md", "exec"), typed)
-        assert capsys.readouterr().out == expected, cell
+def test_a_page_runs_as_a_script_and_as_a_notebook(chapter, capsys, tmp_path, monkeypatch):
+    """The clinic prints what stands on its page, and nothing else."""
+    monkeypatch.chdir(tmp_path)  # scripts save pictures
+    WRITE(COURSE / f"{chapter}.md", tmp_path)
+    script = (tmp_path / f"{chapter}.py").read_text(encoding="utf-8")
+    with torch.random.fork_rng(devices=[]):
+        exec(compile(script, f"{chapter}.py", "exec"), {"__name__": "__main__"})
+    printed = capsys.readouterr().out
+    printed = printed.replace("FunctionBackward is", "Function is")  # torch before 2.14
+    assert [words for words in PRINTED[chapter] if words not in printed] == []
+    assert chapter != "clinic" or [printed] == PRINTED[chapter]
+    book = json.loads((tmp_path / f"{chapter}.ipynb").read_text(encoding="utf-8"))
+    cells = [cell["source"] for cell in book["cells"] if cell["cell_type"] == "code"]
+    page = (COURSE / f"{chapter}.md").read_text(encoding="utf-8")
+    assert len(cells) == page.count("```{code-cell} python\n") > 5
+    same = re.sub(r"\.save\(\"\w+\.png\"\)$", "", script, flags=re.M)
+    assert ast.dump(ast.parse("\n".join(cells))) == ast.dump(ast.parse(same))
+    if chapter == "pastiche":  # "in less than sixty lines"
+        own = "\n".join(cells).partition("from styletransfer import stylize")[0]
+        assert 50 < sum(bool(line.strip()) for line in own.splitlines()) < 60
+        assert len([*tmp_path.glob("*.png")]) == 4
+    pytest.importorskip("nbformat", reason="needs the extra [docs]").validate(book)

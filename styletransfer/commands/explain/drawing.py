@@ -71,22 +71,10 @@ def count(number: int, noun: str) -> str:
 def summary(study: Study) -> list[str]:
     """Return three lines of text: the size of the graph, and how often autograd entered nodes."""
     visits = sum(len(node.passes) for node in study.nodes)
-    losses = _written(study, "loss")
-    if study.methods:
-        losses = (
-            f"none; {' and '.join(study.methods)} are ordinary methods, which the driver entered "
-            f"{count(study.entered_by_driver, 'time')} and autograd "
-            f"{count(study.entered_by_autograd, 'time')}"
-        )
-    return [
-        f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}",
-        f"The losses' hand-written backwards: {losses}",
-        f"The trunk's hand-written backwards: {_written(study, 'trunk')}",
-    ]
-
-
-def _written(study: Study, kind: str) -> str:
-    """Return a text with the hand-written backwards in groups of a kind, such as "loss"."""
-    nodes, entered = study.written(kind)
-    names = ", ".join(f"{number} {name}" for name, number in nodes.items())
-    return f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
+    lines = [f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}"]
+    for whose, kind in (("losses'", "loss"), ("trunk's", "trunk")):
+        nodes, entered = study.written(kind)
+        names = ", ".join(f"{number} {name}" for name, number in nodes.items())
+        found = f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
+        lines.append(f"The {whose} hand-written backwards: {found}")
+    return lines

@@ -13,7 +13,6 @@ from torch.overrides import TorchFunctionMode
 
 from styletransfer.lessons import graph
 from styletransfer.objective.whole import Objective
-from styletransfer.system.measure import counted
 
 PRIOR = "total_variation"  # name of the only loss that reads the image itself, not features
 
@@ -67,9 +66,6 @@ class Study:
     mode: str  # name of the loss mode
     groups: tuple[Group, ...]  # in the order of the forward pass, from the image to the driver
     passes: tuple[Pass, ...]  # in the order of the calls
-    methods: tuple[str, ...]  # `backward` methods of loss modules, such as "StyleLoss.backward"
-    entered_by_driver: int  # calls of these methods during the evaluation
-    entered_by_autograd: int  # calls of these methods while autograd differentiates all losses
 
     @property
     def nodes(self) -> list[NodeFacts]:
@@ -164,22 +160,7 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     `mode` is the name of the objective's loss mode.
     """
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
-    modules = {type(term.module) for term in objective.terms}
-    methods = [(module, "backward") for module in modules if hasattr(module, "backward")]
     watch = Watch(objective)
-    with register_module_forward_hook(watch.note), counted(*methods) as by_driver, watch:
+    with register_module_forward_hook(watch.note), watch:
         objective.evaluate(point)
-    objective.network(point)
-    losses = [term.module.loss for term in objective.terms if term.module.loss.requires_grad]
-    with counted(*methods) as by_autograd:
-        torch.autograd.backward(losses)
-    for term in objective.terms:
-        term.module.loss = None
-    return Study(
-        mode=mode,
-        groups=watch.groups(),
-        passes=tuple(watch.passes),
-        methods=tuple(sorted(f"{module.__name__}.backward" for module, _ in methods)),
-        entered_by_driver=len(by_driver),
-        entered_by_autograd=len(by_autograd),
-    )
+    return Study(mode, watch.groups(), tuple(watch.passes))
