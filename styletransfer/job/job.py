@@ -1,6 +1,6 @@
 """A style transfer that is ready to run: its scales, their steps and sizes, and its start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -12,7 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
-from styletransfer.pictures.color import is_grey
+from styletransfer.pictures.color import in_palette, is_grey, palette
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -94,7 +94,24 @@ class Job:
         """Return the pictures on the device, at the scale of `side` pixels (longer side)."""
         scale = make_scale(self.config, self.pictures, side, steps=0)
         moved = self.pictures.to(self.on_device(self.pictures.content))
-        return moved.resized(scale.size, scale.style_sizes)
+        return self.in_style_palette(moved.resized(scale.size, scale.style_sizes))
+
+    def in_style_palette(self, pictures: Inputs) -> Inputs:
+        """Return pictures with the content in the palette of its region's styles, if asked for."""
+        if self.config.color != "style_palette":
+            return pictures
+        content = result = pictures.content
+        for region in pictures.regions:
+            if region.share == 0.0:
+                continue
+            start = palette([(1.0, content, region.weights)])
+            end = palette(
+                (part.share, pictures.styles[part.style], part.weights) for part in region.sources
+            )
+            moved = in_palette(content, start, end, self.config.color_strength)
+            weights = 1.0 if region.weights is None else region.weights
+            result = result + weights * (moved - content)
+        return replace(pictures, content=result.clamp(0, 1))
 
     def on_device(self, image: Tensor) -> Tensor:
         """Return `image` on the device, in float64 if the network is, else in float32."""
