@@ -46,6 +46,15 @@ def tiny_network(widths=((4, 4), (6, 6)), seed=0, **options):
     return network
 
 
+def state_of(network, widths=((4, 4), (6, 6))):
+    """Return the network's tensors by torchvision's names."""
+    return {
+        f"{key}.{kind}": getattr(network.layers[name], kind).detach().clone()
+        for name, key in vgg.state_keys(widths).items()
+        for kind in ("weight", "bias")
+    }
+
+
 def picture(seed=0, height=16, width=20):
     """Return seeded noise (1, 3, height, width) in float64."""
     generator = torch.Generator().manual_seed(seed)

@@ -158,7 +158,7 @@ def visit(context, address):
     page.on("requestfailed", lambda request: _note_failure(note, request))
     page.goto(address)
     opened.expect(".tile img").not_to_have_count(0)
-    opened.expect("#command pre").to_contain_text("styletransfer train")
+    opened.expect("#details pre").to_contain_text("styletransfer train")
     return opened
 
 

@@ -31,7 +31,7 @@ from styletransfer.studio.worker import Orders
 PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
-PROCESSES = multiprocessing.get_context("spawn")
+PROCESSES = worker.CONTEXT
 JPEG = b"\xff\xd8 a picture"
 # Timeout in seconds, long enough for a busy machine.
 PATIENCE = 120
@@ -107,7 +107,7 @@ def opened(
     """Open a studio; yield a client whose first request, with the token, got `status`."""
     with pytest.MonkeyPatch.context() as patch:
         # Set in both cases: another open studio may have set threads.
-        patch.setattr(worker, "_SPAWN", PROCESSES if processes else THREADS)
+        patch.setattr(worker, "CONTEXT", PROCESSES if processes else THREADS)
         if not processes:
             patch.setattr(painter, "_warm_up", lambda: None)
             patch.setattr(painter, "become_a_child", lambda: None)

@@ -1,18 +1,28 @@
 """Feature networks, and how a network is built from its settings."""
 
+import logging
 from pathlib import Path
+
+import torch
 
 from styletransfer.features import vgg, weights
 from styletransfer.features.extractor import FeatureExtractor, optimize_for_inference
-from styletransfer.settings import FeaturesConfig
+from styletransfer.pictures import images
+from styletransfer.settings import ASSETS, FeaturesConfig
 from styletransfer.system.files import sha256
 
 __all__ = ["FeatureExtractor", "build_features", "optimize_for_inference"]
+
+logger = logging.getLogger(__name__)
 
 OPTIONS = ("pooling", "padding", "preprocessing")
 # First digits of the SHA-256 of the files that are known to need Caffe's preprocessing:
 # vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which neural-style-pt downloads.
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
+# Usual means of relu4_1 for a small photograph: about 1 (0.46 to 0.87 for the bundled network), or
+# 550 to 1040 (Oxford's VGG-19, trained in Caffe, if its kernels are converted for torchvision's
+# values). Not converted, the latter gives 17 to 27 for torchvision's values: a wrong picture.
+USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
@@ -41,4 +51,22 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
         vgg.randomize(network, seed)
     else:
         vgg.load(network, state, widths, origin, is_bgr=options["preprocessing"] == "caffe")
+        if config.weights == origin and config.preprocessing == "auto":
+            _warn_of_odd_means(network, origin)
     return network
+
+
+@torch.no_grad()
+def _warn_of_odd_means(network: FeatureExtractor, origin: str) -> None:
+    """Log a warning if the mean of relu4_1 for a bundled photograph is not a usual one."""
+    if "relu4_1" not in network.layers:
+        return
+    photo = images.resize_picture(images.read(str(ASSETS / "content" / "coffee.jpg")), 64)
+    mean = network(photo.rgb, ["relu4_1"])["relu4_1"].mean().item()
+    if not any(low < mean < high for low, high in USUAL):
+        logger.warning(
+            "%s gives relu4_1 a mean of %.3g for a photograph, and networks that see the values "
+            "they were trained with give about 1, or about 1000 if they come from Caffe; if it "
+            "was trained with other values than torchvision's, say so with features.preprocessing",
+            *(origin, mean),
+        )

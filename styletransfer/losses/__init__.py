@@ -6,7 +6,7 @@ Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read witho
 
 from styletransfer.errors import UserError
 from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook
-from styletransfer.losses.mode import LossMode, Term
+from styletransfer.losses.mode import LossLayer, LossMode, Term
 from styletransfer.losses.squares import content_loss, mean_square, temporal_loss, total_variation
 from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleMeasure
 
@@ -14,6 +14,7 @@ __all__ = [
     "GRAM",
     "LOSS_MODES",
     "STYLE_LOSSES",
+    "LossLayer",
     "LossMode",
     "StyleMeasure",
     "Term",

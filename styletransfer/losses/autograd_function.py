@@ -7,16 +7,16 @@ own gradient in one fused product. The second, from the moments to the loss, is 
 small matrices, which autograd differentiates.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.losses.content_tap import content_tap
 from styletransfer.losses.cosine import cosine_tap
-from styletransfer.losses.mode import LossMode, differentiate_sum
+from styletransfer.losses.mode import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.moments_tap import moments_tap
 from styletransfer.losses.style import GRAM, StyleMeasure
 
 
-class ContentLoss(nn.Module):
+class ContentLoss(LossLayer):
     """This layer returns its input F and keeps MSE(F, P), whose backward is written by hand.
 
     Args:
@@ -28,7 +28,6 @@ class ContentLoss(nn.Module):
     def __init__(self, target: Tensor) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""
@@ -36,7 +35,7 @@ class ContentLoss(nn.Module):
         return tapped
 
 
-class MatchLoss(nn.Module):
+class MatchLoss(LossLayer):
     """This layer returns its input F and keeps mean_p(1 - cos(F_p, T_p)) over positions p.
 
     Args:
@@ -48,7 +47,6 @@ class MatchLoss(nn.Module):
     def __init__(self, target: Tensor) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""
@@ -56,7 +54,7 @@ class MatchLoss(nn.Module):
         return tapped
 
 
-class StyleLoss(nn.Module):
+class StyleLoss(LossLayer):
     """This layer returns its input and keeps a style loss with a partly hand-written backward.
 
     Args:
@@ -75,7 +73,6 @@ class StyleLoss(nn.Module):
         self.register_buffer("target", target.detach())
         self.register_buffer("weights", weights)
         self.measure = measure
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss`; return the features (1, C, H, W), output of a new node."""

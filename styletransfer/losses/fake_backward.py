@@ -14,18 +14,16 @@ that is no squared distance, such as Wasserstein's, is multiplied by w^2 instead
 import math
 from collections.abc import Sequence
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.losses.cosine import cosine_loss
-from styletransfer.losses.mode import LossMode, Term
+from styletransfer.losses.mode import LossLayer, LossMode, Term
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import mean_square
 from styletransfer.losses.style import GRAM, StyleMeasure
 
-MISSING = "backward() was called before forward(): there is no loss yet"
 
-
-class ContentLoss(nn.Module):
+class ContentLoss(LossLayer):
     """This layer returns its input F and keeps MSE(F w, P w) in `loss`.
 
     Args:
@@ -39,7 +37,6 @@ class ContentLoss(nn.Module):
         super().__init__()
         self.register_buffer("target", target.detach() * weight)
         self.weight = weight
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
@@ -48,13 +45,12 @@ class ContentLoss(nn.Module):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        if self.loss is None:
-            raise RuntimeError(MISSING)
-        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return self.loss
+        loss = self.recorded_loss()
+        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return loss
 
 
-class MatchLoss(nn.Module):
+class MatchLoss(LossLayer):
     """This layer returns its input F and keeps w^2 mean_p(1 - cos(F_p, T_p)) over positions p.
 
     A cosine does not change when both vectors are multiplied by w, so w^2 multiplies the loss.
@@ -70,7 +66,6 @@ class MatchLoss(nn.Module):
         super().__init__()
         self.register_buffer("target", target.detach())
         self.weight = weight
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
@@ -79,13 +74,12 @@ class MatchLoss(nn.Module):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        if self.loss is None:
-            raise RuntimeError(MISSING)
-        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return self.loss
+        loss = self.recorded_loss()
+        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return loss
 
 
-class StyleLoss(nn.Module):
+class StyleLoss(LossLayer):
     """This layer returns its input and keeps a style loss; for Gram matrices G, MSE(G w, A w).
 
     Args:
@@ -109,7 +103,6 @@ class StyleLoss(nn.Module):
         self.register_buffer("target", target.detach() * (weight if measure.is_squared else 1.0))
         self.register_buffer("weights", weights)
         self.weight, self.measure = weight, measure
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
@@ -123,10 +116,9 @@ class StyleLoss(nn.Module):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        if self.loss is None:
-            raise RuntimeError(MISSING)
-        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return self.loss
+        loss = self.recorded_loss()
+        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return loss
 
 
 def make_content_loss(target: Tensor, weight: float) -> ContentLoss:

@@ -5,16 +5,16 @@ The module has no `backward`. The calling code sums weight times loss over all m
 weight is in the calling code and acts linearly.
 """
 
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.losses.cosine import cosine_loss
-from styletransfer.losses.mode import LossMode, differentiate_sum
+from styletransfer.losses.mode import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import content_loss
 from styletransfer.losses.style import GRAM, StyleMeasure
 
 
-class ContentLoss(nn.Module):
+class ContentLoss(LossLayer):
     """This layer returns its input F and keeps MSE(F, P) in `loss`.
 
     Args:
@@ -26,7 +26,6 @@ class ContentLoss(nn.Module):
     def __init__(self, target: Tensor) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
@@ -34,7 +33,7 @@ class ContentLoss(nn.Module):
         return features
 
 
-class MatchLoss(nn.Module):
+class MatchLoss(LossLayer):
     """This layer returns its input F and keeps mean_p(1 - cos(F_p, T_p)) over positions p.
 
     Args:
@@ -46,7 +45,6 @@ class MatchLoss(nn.Module):
     def __init__(self, target: Tensor) -> None:
         super().__init__()
         self.register_buffer("target", target.detach())
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
@@ -54,7 +52,7 @@ class MatchLoss(nn.Module):
         return features
 
 
-class StyleLoss(nn.Module):
+class StyleLoss(LossLayer):
     """This layer returns its input and keeps a style loss; for Gram matrices G, MSE(G, A).
 
     Args:
@@ -73,7 +71,6 @@ class StyleLoss(nn.Module):
         self.register_buffer("target", target.detach())
         self.register_buffer("weights", weights)
         self.measure = measure
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""

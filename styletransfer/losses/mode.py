@@ -2,6 +2,7 @@
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -9,12 +10,46 @@ from torch import Tensor, nn
 from styletransfer.losses.style import StyleMeasure
 
 
+class LossLayer(nn.Module):
+    """A loss layer returns its input, and keeps the loss of its last forward in `loss`.
+
+    A loss belongs to the graph of one forward. A deep copy or a pickle of the layer has none.
+    """
+
+    _loss: Tensor | None = None
+    is_recorded = False  #: whether a backward pass can add the gradient of `loss`
+
+    @property
+    def loss(self) -> Tensor:
+        """The 0-d loss of the last forward (RuntimeError: there is none)."""
+        if self._loss is None:
+            raise RuntimeError(f"{type(self).__name__} has no loss: call the network first")
+        return self._loss
+
+    @loss.setter
+    def loss(self, loss: Tensor | None) -> None:
+        self._loss, self.is_recorded = loss, loss is not None and loss.requires_grad
+
+    def recorded_loss(self) -> Tensor:
+        """Return the loss (RuntimeError: there is none, or none that has a gradient)."""
+        loss = self.loss
+        if not self.is_recorded:
+            raise RuntimeError(
+                f"the loss of {type(self).__name__} has no gradient: its last forward ran under "
+                "torch.no_grad(), or its image requires no gradient; call the network again"
+            )
+        return loss
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loss": None}
+
+
 @dataclass(frozen=True)
 class Term:
     """A term is one content, match or style loss of an objective."""
 
     name: str  #: kind and layer, such as "style/relu1_1"
-    module: nn.Module  #: the layer that computes the loss; `loss` is 0-d after a forward pass
+    module: LossLayer  #: the layer that computes the loss
     weight: float  #: the linear weight of the loss in the objective
 
 
@@ -24,12 +59,12 @@ class LossMode:
 
     name: str  #: the value of the config key loss_mode.name
     #: (target features, linear weight) -> content-loss layer, which returns its input unchanged.
-    content: Callable[[Tensor, float], nn.Module]
+    content: Callable[[Tensor, float], LossLayer]
     #: (target features, linear weight) -> match-loss layer, which returns its input unchanged.
-    match: Callable[[Tensor, float], nn.Module]
+    match: Callable[[Tensor, float], LossLayer]
     #: (target statistic, linear weight, measure, weights of positions or None) -> style-loss layer,
     #: which returns its input unchanged.
-    style: Callable[[Tensor, float, StyleMeasure, Tensor | None], nn.Module]
+    style: Callable[[Tensor, float, StyleMeasure, Tensor | None], LossLayer]
     #: (terms, prior, output) -> weighted losses, one per term. Their gradient, and the gradient of
     #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
     #: is what the network returned: the features after the deepest loss.
@@ -39,12 +74,17 @@ class LossMode:
     is_closed_form: bool = False
 
 
+def weighted_losses(terms: Sequence[Term]) -> list[Tensor]:
+    """Return weight * loss of each term (RuntimeError: see `LossLayer.recorded_loss`)."""
+    return [term.weight * term.module.recorded_loss() for term in terms]
+
+
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
     """Call `.backward()` once on the sum of weight * loss over all terms; return the losses.
 
     `prior` is a further loss, already weighted, of the picture itself, such as total variation.
     """
-    losses: list[Tensor] = [term.weight * term.module.loss for term in terms]  # type: ignore
+    losses = weighted_losses(terms)
     total = torch.stack(losses).sum()
     if prior is not None:
         total = total + prior

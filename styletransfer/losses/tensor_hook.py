@@ -12,17 +12,29 @@ A loss without a graph cannot be differentiated again, by `loss.backward()` or a
 from collections.abc import Callable, Sequence
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
-from styletransfer.losses.mode import LossMode, Term
+from styletransfer.losses.mode import LossLayer, LossMode, Term, weighted_losses
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.losses.squares import content_loss
 from styletransfer.losses.style import GRAM, StyleMeasure
 
 
-class ContentLoss(nn.Module):
+class HookLayer(LossLayer):
+    """A loss layer whose loss has no graph: a hook adds the loss's gradient to the features'."""
+
+    def with_hook(self, features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
+        """Return a view of the features with `hook` registered; `features` itself gets no hook."""
+        tapped = features.view_as(features)
+        self.is_recorded = tapped.requires_grad
+        if tapped.requires_grad:
+            tapped.register_hook(hook)  # type: ignore[no-untyped-call]
+        return tapped
+
+
+class ContentLoss(HookLayer):
     """This layer returns its input F, and a hook adds weight * dMSE(F, P)/dF to its gradient.
 
     Args:
@@ -36,17 +48,16 @@ class ContentLoss(nn.Module):
         super().__init__()
         self.register_buffer("target", target.detach())
         self.weight = weight
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
         measured = features.detach()
         self.loss = content_loss(measured, self.target)
         factor = self.weight * 2 / measured.numel()
-        return with_hook(features, lambda grad: grad + (measured - self.target) * factor)
+        return self.with_hook(features, lambda grad: grad + (measured - self.target) * factor)
 
 
-class MatchLoss(nn.Module):
+class MatchLoss(HookLayer):
     """This layer returns its input F; a hook adds the gradient of mean_p(1 - cos(F_p, T_p)).
 
     Args:
@@ -60,19 +71,18 @@ class MatchLoss(nn.Module):
         super().__init__()
         self.register_buffer("target", target.detach())
         self.weight = weight
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
         measured = features.detach()
         self.loss = cosine_loss(measured, self.target)
         factor = self.weight / measured[:, 0].numel()
-        return with_hook(
+        return self.with_hook(
             features, lambda grad: grad + cosine_gradient(measured, self.target) * factor
         )
 
 
-class StyleLoss(nn.Module):
+class StyleLoss(HookLayer):
     """This layer returns its input F, and a hook adds the gradient of a style loss.
 
     Autograd differentiates the loss w.r.t. the moments, which are small; the hook adds the gradient
@@ -99,7 +109,6 @@ class StyleLoss(nn.Module):
         self.register_buffer("target", target.detach())
         self.register_buffer("weights", weights)
         self.weight, self.measure = weight, measure
-        self.loss: Tensor | None = None
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
@@ -115,23 +124,16 @@ class StyleLoss(nn.Module):
         def add_gradient(grad: Tensor) -> Tensor | None:
             return add_moments_gradient(grad, measured, mean, second, total, self.weights)
 
-        return with_hook(features, add_gradient)
-
-
-def with_hook(features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
-    """Return a view of the features with `hook` registered; `features` itself gets no hook."""
-    tapped = features.view_as(features)
-    if tapped.requires_grad:
-        tapped.register_hook(hook)  # type: ignore[no-untyped-call]
-    return tapped
+        return self.with_hook(features, add_gradient)
 
 
 def send_zeros(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
     """Backpropagate zeros from the network's output, so that every hook adds its gradient."""
+    losses = weighted_losses(terms)
     output.backward(torch.zeros_like(output))  # type: ignore[no-untyped-call]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]
-    return [term.weight * term.module.loss for term in terms]  # type: ignore
+    return losses
 
 
 MODE = LossMode(

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import LossMode, Term
+from styletransfer.losses import LossLayer, LossMode, Term
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
@@ -19,6 +19,7 @@ from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (
     Place,
     StyleTargets,
+    Target,
     Targets,
     at_reference,
     content_targets,
@@ -60,20 +61,22 @@ class Objective:
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots: "style_relu1_1" is the style loss after "relu1_1".
         ended = extractor.ended_at([*targets.contents, *targets.matches, *targets.styles])
+
+        def insert(key: str, module: LossLayer, target: Target) -> None:
+            layers[key] = module
+            self.terms.append(Term(target.name, module, target.weight))
+
         for name, layer in ended.layers.items():
             layers[name] = layer
             if target := targets.contents.get(name):
-                layers[f"content_{name}"] = mode.content(target.value, target.weight)
-                self.terms.append(Term(target.name, layers[f"content_{name}"], target.weight))
+                insert(f"content_{name}", mode.content(target.value, target.weight), target)
             if target := targets.matches.get(name):
-                layers[f"match_{name}"] = mode.match(target.value, target.weight)
-                self.terms.append(Term(target.name, layers[f"match_{name}"], target.weight))
+                insert(f"match_{name}", mode.match(target.value, target.weight), target)
             for number, target in enumerate(targets.styles.get(name, [])):
                 module = mode.style(
                     target.value, target.weight, criterion.measure, target.positions
                 )
-                layers[f"style_{name}" + (f"_{number + 1}" if number else "")] = module
-                self.terms.append(Term(target.name, module, target.weight))
+                insert(f"style_{name}" + (f"_{number + 1}" if number else ""), module, target)
         self.network = nn.Sequential(layers)
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -85,7 +88,7 @@ class Objective:
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # The loss would keep its graph in memory, under fake_backward with all saved tensors.
-            term.module.loss = None  # type: ignore[assignment]
+            term.module.loss = None
         return Losses(terms)
 
 

@@ -3,6 +3,7 @@
 Every request and WebSocket is checked before the application handles it.
 """
 
+import asyncio
 import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
@@ -22,6 +23,8 @@ POLICY = (
     "form-action 'none'; frame-ancestors 'self'"
 )
 ADVICE = "open the address that the studio has printed, with its token"
+# Seconds without a byte after which a request's body is given up.
+PATIENCE = 30.0
 # Default headers of every response. The referrer policy keeps the page's address, which holds the
 # token, from other sites.
 HEADERS = {
@@ -66,7 +69,7 @@ class Access:
         """Refuse a request, or pass it to the application."""
         refusal = None if scope["type"] == "lifespan" else self._refusal(scope)
         if refusal is None:
-            await self._app(scope, receive, _with_headers(send))
+            await self._app(scope, _in_time(receive), _with_headers(send))
         elif scope["type"] == "http":
             await refusal(scope, receive, _with_headers(send))
         else:
@@ -98,6 +101,23 @@ class Access:
     def _is_token(self, text: str) -> bool:
         """Return whether `text` is the token, in constant time, so that timing reveals nothing."""
         return secrets.compare_digest(text.encode("utf-8", "replace"), self._token.encode())
+
+
+def _in_time(receive: Receive) -> Receive:
+    """Return a `receive` that raises RefusedError if a body's next part does not come in time."""
+    limit: float | None = PATIENCE
+
+    async def wrapped() -> Message:
+        nonlocal limit
+        try:
+            message = await asyncio.wait_for(receive(), limit)
+        except TimeoutError as error:
+            raise RefusedError("the request stopped coming; send it again", 408) from error
+        if not message.get("more_body"):  # what comes next is the end of the connection
+            limit = None
+        return message
+
+    return wrapped
 
 
 def _with_headers(send: Send) -> Send:

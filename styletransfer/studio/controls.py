@@ -57,16 +57,16 @@ GROUPS = {
     "": (
         Control("content", "Photograph"),
         Control("style", "Style"),
+        Control("style_weights", "How much of each style", 0.0, 1.0),
         Control("size", "Size", 64, 2048),
         Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
         Control("color", "Colours"),
         Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
     ),
-    "Strokes and styles": (
-        Control("style_weights", "How much of each style", 0.0, 1.0),
+    "Strokes and colour": (
         Control("style_rotation", "Turn the strokes", -180, 180, 1),
+        Control("color_strength", "How far colours are kept", 0.0, 1.0),
     ),
-    "Colour": (Control("color_strength", "How far", 0.0, 1.0),),
     "Regions": (
         Control("content_regions", "Regions of the photograph"),
         Control("region_styles", "Which style paints which"),

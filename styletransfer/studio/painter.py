@@ -17,6 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs.folder import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
+from styletransfer.system.process import keep_freed_memory, return_freed_memory
 from styletransfer.system.signals import signals_held
 
 
@@ -30,6 +31,7 @@ def main(pipe: Connection) -> None:
             ended = _run(order, orders, pipe)
             pipe.send({"type": "ended", "id": order["id"], **ended})
             gc.collect()
+            return_freed_memory()
 
 
 def _warm_up() -> float | None:
@@ -42,7 +44,6 @@ def _warm_up() -> float | None:
     from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
     from styletransfer.system.devices import set_float32_precision
-    from styletransfer.system.process import keep_freed_memory
 
     keep_freed_memory()
     set_float32_precision()
@@ -52,6 +53,8 @@ def _warm_up() -> float | None:
             config = replace(default, size=side, steps=steps, scales=1)
             run, clock = Run(prepare(config)), Clock()
             run.complete([partial(clock.step, run)])
+    del run
+    return_freed_memory()
     return clock.pace
 
 

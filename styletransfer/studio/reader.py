@@ -21,7 +21,8 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
-from styletransfer.studio.worker import become_a_child
+from styletransfer.studio.worker import CONTEXT, become_a_child
+from styletransfer.system.process import return_freed_memory
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
@@ -49,7 +50,7 @@ class Reader:
 
     def start(self) -> None:
         """Start the process, so that the first request does not wait for it."""
-        self._pool.submit(int)
+        threading.Thread(target=self._pool.submit, args=(int,), daemon=True).start()
 
     async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
         """Call a function of this module in the process, and return its value.
@@ -57,10 +58,10 @@ class Reader:
         Raises:
             UserError: the function has raised it, or the process has ended or takes too long.
         """
-        pool, loop = self._pool, asyncio.get_running_loop()
-        try:
-            answer = loop.run_in_executor(pool, function, *arguments)
-            return await asyncio.wait_for(answer, PATIENCE)
+        pool = self._pool
+        try:  # in a thread, because the first call waits for the process to start
+            answer = await asyncio.to_thread(pool.submit, function, *arguments)
+            return await asyncio.wait_for(asyncio.wrap_future(answer), PATIENCE)
         except MemoryError as error:
             raise UserError("the picture does not fit in memory; shrink it first") from error
         except BrokenExecutor as error:
@@ -79,8 +80,7 @@ class Reader:
 
 def new_pool() -> Executor:
     """Return an executor with one process, which starts when the first function is submitted."""
-    # With "spawn", the process inherits no state of this process, which has threads.
-    return ProcessPoolExecutor(1, multiprocessing.get_context("spawn"), _begin)
+    return ProcessPoolExecutor(1, CONTEXT, _begin)
 
 
 def kill(pool: Any) -> None:
@@ -91,11 +91,13 @@ def kill(pool: Any) -> None:
 
 def _begin() -> None:
     """Set up the new process: low priority, one thread for torch, an end with the server."""
+    import torch
+
     become_a_child()
     threading.Thread(target=_end_with_the_server, daemon=True).start()
     with suppress(OSError, AttributeError):
         os.nice(NICE)
-    os.environ["OMP_NUM_THREADS"] = "1"  # for all threads; torch reads it when it is imported
+    torch.set_num_threads(1)
     threading.Thread(target=_look_at_bundled, daemon=True).start()
 
 
@@ -103,6 +105,7 @@ def _look_at_bundled() -> None:
     """Encode the bundled style images for the network, before a preview in them is requested."""
     for file in (ASSETS / "style").glob("*.jpg"):
         _painting(str(file), file.stat().st_mtime_ns)
+    return_freed_memory()
 
 
 def _end_with_the_server() -> None:

@@ -15,8 +15,10 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# With "spawn", the new process inherits no state of this process, which has threads.
-_SPAWN = multiprocessing.get_context("spawn")
+# On Linux, reader and painter are forked from a process that has only imported torch, and share its
+# memory; elsewhere each imports torch. Neither inherits state of this process, which has threads.
+CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
+CONTEXT.set_forkserver_preload(["styletransfer.train", "styletransfer.commands.apply.painter"])
 # Seconds before a process that has ended is started again.
 PAUSE = 1.0
 
@@ -49,12 +51,10 @@ class Worker:
         if self._closing:
             return
         loop = asyncio.get_running_loop()
-        self._pipe, far_end = _SPAWN.Pipe()
-        self._process = _SPAWN.Process(target=self._target, args=(far_end,), daemon=True)
-        self._process.start()
-        far_end.close()
+        self._pipe, far_end = CONTEXT.Pipe()
+        self._process = CONTEXT.Process(target=self._target, args=(far_end,), daemon=True)
         self._gone.clear()
-        threading.Thread(target=self._listen, args=(self._pipe, loop), daemon=True).start()
+        threading.Thread(target=self._listen, args=(self._pipe, far_end, loop), daemon=True).start()
         while self._waiting:
             self.send(self._waiting.pop(0))
 
@@ -68,7 +68,7 @@ class Worker:
 
     def kill(self) -> None:
         """Kill the process."""
-        if self._process is not None:
+        if self._process is not None and self._process.pid is not None:
             self._process.kill()
 
     async def close(self, patience: float) -> None:
@@ -82,8 +82,12 @@ class Worker:
         self.kill()
         await self._gone.wait()
 
-    def _listen(self, pipe: Connection, loop: asyncio.AbstractEventLoop) -> None:
-        """Pass the messages of the process to the event loop; this runs in a separate thread."""
+    def _listen(
+        self, pipe: Connection, far_end: Connection, loop: asyncio.AbstractEventLoop
+    ) -> None:
+        """Start the process and pass its messages to the event loop; runs in a separate thread."""
+        self._process.start()  # the first one waits until torch is imported
+        far_end.close()
         with suppress(RuntimeError):  # the loop is closed
             try:
                 while True:

@@ -3,7 +3,7 @@
 import pytest
 import torch
 import torchvision
-from helpers import ROOT, check_error, metrics_of, picture, tiny_network
+from helpers import ROOT, VGG19, check_error, metrics_of, picture, state_of, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
 
@@ -16,6 +16,7 @@ from styletransfer.system.files import sha256
 from styletransfer.train import paint
 
 CPU = torch.device("cpu")
+KEY = "say so with features.preprocessing"
 LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 
@@ -47,12 +48,7 @@ def test_activations_are_those_of_plain_convolutions(network, content):
 
 def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
     """`caffe` turns RGB to BGR; `auto` chooses it for a file whose SHA-256 is listed."""
-    network = tiny_network(((4, 4), (6, 6))).float()
-    state = {
-        f"{key}.{kind}": getattr(network.layers[name], kind)
-        for name, key in vgg.state_keys(((4, 4), (6, 6))).items()
-        for kind in ("weight", "bias")
-    }
+    state = state_of(tiny_network().float())
     path = tmp_path / "caffe.safetensors"
     weights.write(path, state)
     mean = torch.tensor([103.939, 116.779, 123.68], dtype=torch.float64).view(1, 3, 1, 1)
@@ -67,6 +63,20 @@ def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
     assert not torch.allclose(seen("auto"), expected)
     monkeypatch.setattr(features, "CAFFE_FILES", (sha256(path)[:8],))
     torch.testing.assert_close(seen("auto"), expected, rtol=1e-9, atol=1e-9)
+
+
+def test_a_file_that_gives_odd_features_names_the_key(tmp_path, caplog):
+    """A network without biases is scaled: its mean is 0.23 times each factor."""
+    state = state_of(tiny_network(VGG19).float(), VGG19)
+    path, kernel = tmp_path / "weights.safetensors", state["features.0.weight"].clone()
+    for factor, is_odd in ((0.01, True), (4, False), (100, True), (4000, False), (1e5, True)):
+        state["features.0.weight"] = factor * kernel
+        weights.write(path, state)
+        for preprocessing in ("auto", "imagenet"):
+            caplog.clear()
+            build_features(FeaturesConfig(weights=str(path), preprocessing=preprocessing))
+            named = [f"{path} gives" in said and KEY in said for said in caplog.messages]
+            assert named == [True] * (is_odd and preprocessing == "auto")
 
 
 def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):

@@ -10,7 +10,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import check_error, tiny_network
+from helpers import check_error, state_of, tiny_network
 from safetensors.torch import save_file
 
 from styletransfer.errors import UserError
@@ -18,15 +18,6 @@ from styletransfer.features import build_features, optimize_for_inference, vgg, 
 from styletransfer.settings import FeaturesConfig
 
 TINY = ((4, 4), (6, 6))
-
-
-def state_of(network, widths=TINY):
-    """Return the network's tensors by torchvision's names."""
-    return {
-        f"{key}.{kind}": getattr(network.layers[name], kind).detach().clone()
-        for name, key in vgg.state_keys(widths).items()
-        for kind in ("weight", "bias")
-    }
 
 
 def built(**settings):

@@ -1,5 +1,6 @@
 """The four loss modes, compared with formulas and with each other."""
 
+import copy
 import dataclasses
 
 import pytest
@@ -11,6 +12,7 @@ from styletransfer.losses import (
     GRAM,
     LOSS_MODES,
     STYLE_LOSSES,
+    Term,
     content_loss,
     fake_backward,
     total_variation,
@@ -75,10 +77,28 @@ def test_in_bfloat16_gradients_point_the_same_way(mode, style_loss, network, con
     assert torch.cosine_similarity(leaf.grad.double().flatten(), exact.flatten(), dim=0) > 0.98
 
 
-@pytest.mark.parametrize("kind", [fake_backward.ContentLoss, fake_backward.StyleLoss])
-def test_fake_backward_needs_a_forward_first(kind):
-    with pytest.raises(RuntimeError, match=r"backward\(\) was called before forward"):
-        kind(picture(), 1.0).backward()
+@pytest.mark.parametrize("mode", MODES)
+def test_a_missing_or_stale_loss_is_the_same_error_in_every_mode(mode):
+    make, p, leaf = LOSS_MODES[mode], picture(1), picture(0).requires_grad_()
+    for layer in (make.content(p, 4), make.match(p, 4), make.style(gram_matrix(p), 4, GRAM, None)):
+        output, terms = leaf * 1, [Term("loss", layer, 4)]
+
+        def refused(words, terms):
+            with pytest.raises(RuntimeError, match=words):
+                make.differentiate(terms, None, output)  # noqa: B023
+
+        refused(f"^{type(layer).__name__} has no loss: call the network first$", terms)
+        output = layer(leaf)
+        refused("has no loss: call the network first$", [Term("loss", copy.deepcopy(layer), 4)])
+        layer(leaf.detach())
+        refused("its image requires no gradient; call the network again$", terms)
+        with torch.no_grad():
+            layer(picture(2))
+        refused(r"^the loss of \w+ has no gradient: its last forward ran under", terms)
+        assert leaf.grad is None
+        make.differentiate(terms, None, layer(leaf))
+        assert leaf.grad.norm() > 0
+        leaf.grad = None
 
 
 @pytest.mark.parametrize("normalization", ["target", "none"])
@@ -162,7 +182,7 @@ def test_autograd_never_enters_fake_backward(network, content, style, monkeypatc
     assert entries == []  # autograd has called no backward of a loss module
     objective.evaluate(leaf)
     assert entries == ["StyleLoss", "ContentLoss", "StyleLoss"]  # `evaluate` calls each once
-    assert all(term.module.loss is None for term in objective.terms)  # no graph stays
+    assert not any(term.module.is_recorded for term in objective.terms)  # no graph stays
 
 
 @pytest.mark.parametrize("mode", MODES)

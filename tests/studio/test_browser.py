@@ -87,7 +87,7 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect("#cost").to_contain_text("96 \u00d7 64 pixels, about ")
     fresh.click("[data-control=size] .reset")
     fresh.expect("[id=control-size]").to_have_value("512")
-    fresh.expect("#command pre").not_to_contain_text("size")
+    fresh.expect("#details pre").not_to_contain_text("size")
     fresh.drop("[data-picker=style]", letter=b"Dear Sir or Madam")
     fresh.expect("[data-control=style] .error").to_contain_text("letter.png")
     fresh.expect("[data-picker=style] .chosen").to_have_text("oil")
@@ -106,27 +106,26 @@ def test_a_look_is_chosen_by_one_tap(page):
         page.click(f"#looks >> text={look}")
         page.expect("#looks [aria-pressed=true]").to_have_text(look)
         page.expect("#look-help").to_contain_text(f"A {look} look")
-        page.expect("#command pre").to_contain_text(words)
-    page.expect("#command pre").not_to_contain_text("wasserstein")
+        page.expect("#details pre").to_contain_text(words)
+    page.expect("#details pre").not_to_contain_text("wasserstein")
 
 
 def test_each_region_has_its_own_share_of_styles(page):
     page.click("[data-picker=style] .check")
     page.click("[data-picker=style] .tile[title=mosaic]")
     page.expect("[data-picker=style] .badge").to_have_count(2)
-    page.unfold("strokes")
     page.expect(".shares input").to_have_count(2)
     page.locator(".shares input").last.press("Home")
-    page.expect("#command pre").to_contain_text("style_weights=[1,0]")
+    page.expect("#details pre").to_contain_text("style_weights=[1,0]")
     page.click("#brush")
     page.locator("#stage").press(" ")
-    page.expect("#command pre").to_contain_text("region_styles=")
+    page.expect("#details pre").to_contain_text("region_styles=")
     page.select_option("[aria-label='Style of the rest']", "2")
-    page.expect("#command pre").to_contain_text("blue:2")
+    page.expect("#details pre").to_contain_text("blue:2")
     page.click("[data-picker=content] .tile[title=astronaut]")
-    page.expect("#command pre").not_to_contain_text("regions")
+    page.expect("#details pre").not_to_contain_text("regions")
     page.click("[data-picker=style] .check")
-    page.expect("#command pre").not_to_contain_text("style_weights")
+    page.expect("#details pre").not_to_contain_text("style_weights")
 
 
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
@@ -146,6 +145,7 @@ def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
 def test_a_command_is_selected_where_there_is_no_clipboard(page):
     """Check the button on a page without a secure origin, as a phone has it by share=true."""
     page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
+    page.click("#details > summary")
     page.click("#copy")
     page.expect("#copy").to_have_text("Selected")
     selected = page.evaluate("String(getSelection())")
@@ -156,14 +156,14 @@ def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()
     page.keyboard.press(" ")
-    page.expect("#command pre").to_contain_text("content_regions=")
+    page.expect("#details pre").to_contain_text("content_regions=")
     page.keyboard.press("Control+z")
-    page.expect("#command pre").not_to_contain_text("content_regions=")
+    page.expect("#details pre").not_to_contain_text("content_regions=")
     page.click("#brushes >> text=Protect")
     page.click("#brushes >> text=Fill")
-    page.expect("#command pre").to_contain_text("protect=")
+    page.expect("#details pre").to_contain_text("protect=")
     page.click("#brushes >> text=Clear")
-    page.expect("#command pre").not_to_contain_text("protect=")
+    page.expect("#details pre").not_to_contain_text("protect=")
     page.keyboard.press("Escape")
     page.expect("#brushes").to_be_hidden()
 
@@ -201,10 +201,10 @@ def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
         page.expect("#messages").to_have_text("")
         page.expect("#status").to_contain_text("Stopped after")
         page.enter("size", "130")
-        page.expect("#command pre").to_contain_text("steps=50000")  # as the panel showed
+        page.expect("#details pre").to_contain_text("steps=50000")  # as the panel showed
         page.go_back()
         page.expect("#title").to_have_text("coffee")
-        page.expect("#command pre").to_contain_text("size=130")
+        page.expect("#details pre").to_contain_text("size=130")
     (tmp_path / "outputs" / "studio" / ".address.json").unlink()
     with served(tmp_path, f"port={urlsplit(address).port}"):
         page.expect("#messages").to_contain_text("open the address that the studio has printed")
@@ -239,15 +239,15 @@ def test_story(width, tmp_path, visited):
             assert page.evaluate(BOXES) == before  # no box moves while a run paints
         page.locator(f"[data-control='{WEIGHT}'] input[type=range]").focus()
         page.keyboard.press("ArrowRight")
-        page.expect("#command pre").to_contain_text("content_weight=")
+        page.expect("#details pre").to_contain_text("content_weight=")
         page.click("#brush")
         page.expect("#overlay").to_be_visible()
         dab(page)
-        page.expect("#command pre").to_contain_text("content_regions=")
+        page.expect("#details pre").to_contain_text("content_regions=")
         page.expect("#whose").to_contain_text("last settings from the start")
         page.keyboard.press("Escape")
         page.expect("#overlay").to_be_hidden()
-        for text in ("Go on", "Pause"):
+        for text in ("Continue", "Pause"):
             page.click("#go")
             page.expect("#go").to_have_text(text)
         page.click("#stop")
@@ -264,7 +264,7 @@ def test_story(width, tmp_path, visited):
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
         assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
         page.click("[data-picker=content] .tile[title='harbour.png']")
-        page.expect("#command pre").to_contain_text("content=")  # every request is answered
+        page.expect("#details pre").to_contain_text("content=")  # every request is answered
         page.expect("#cost").not_to_have_text("")
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("[data-picker=content] button >> text=Remove")
@@ -288,7 +288,7 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
     fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
     fresh.expect("#status").to_contain_text("of 50000")
     fresh.enter("style_scale", "2")  # steers this run; the next run's settings stay
-    fresh.expect("#command pre").to_contain_text("style_scale=2")
+    fresh.expect("#details pre").to_contain_text("style_scale=2")
     fresh.click("text=the next one")
     fresh.expect("[id=control-steps]").to_have_value("10")
     fresh.expect("[id=control-style_scale]").to_have_value("1")
@@ -302,15 +302,14 @@ def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.enter("steps", "1")
     fresh.click("#brush")
     fresh.locator("#stage").press(" ")
-    fresh.expect("#command pre").to_contain_text("content_regions=")
+    fresh.expect("#details pre").to_contain_text("content_regions=")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 1 step,")
     fresh.click("#reset-all")
     fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
     fresh.click("#strip .thumb")
-    fresh.click("text=Use these settings")
     fresh.expect("[data-picker=content] .chosen").to_have_text("rocket")
-    fresh.expect("[data-control=content_regions] .under .muted").to_have_text("brushed")
+    fresh.expect("[data-control=content_regions] .under .muted").to_have_text("drawn")
     fresh.click("[data-picker=content] .tile[title=coffee]")
     fresh.unfold("look")
     fresh.last_long()
@@ -330,7 +329,8 @@ def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
         first.expect("#status").to_contain_text("Stopped")
         with visited(address) as page:
             page.click("#strip .thumb")
-            page.click("text=Go on painting")
+            page.expect("#go").to_have_text("Continue")
+            page.click("#go")
             page.expect("#status").to_contain_text("Painting: step")
             page.expect("[data-picker=content] .chosen").to_have_text("rocket")
             page.expect("[id=control-size]").to_have_value("96")
@@ -357,16 +357,16 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     begun = "{ status: 'painting', is_film: true, step: null, steps: null }"
     said = f"import('/static/transport.js').then(({{ statusText }}) => statusText({begun}))"
     assert fresh.evaluate(said) == "Painting"  # before its first frame
-    fresh.expect("#command pre").to_contain_text("styletransfer apply")
+    fresh.expect("#details pre").to_contain_text("styletransfer apply")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 5 frames")
-    fresh.expect("#result video").to_have_count(1)
+    fresh.expect("#stage video").to_have_count(1)
     plays = """async (film) => {
       await film.play();
       await new Promise((resolve) => (film.ontimeupdate = () => film.currentTime && resolve()));
       return film.videoWidth;
     }"""
-    assert fresh.locator("#result video").evaluate(plays) == 96
+    assert fresh.locator("#stage video").evaluate(plays) == 96
     with fresh.expect_download() as download:
         fresh.click("#result >> text=Film")
     with Film(download.value.path()) as film:
@@ -394,6 +394,7 @@ def test_no_state_has_a_serious_violation(width, scheme, tmp_path, visited):
     with served(tmp_path) as address, visited(address, width, scheme) as page:
         assert violations(page) == []
         page.unfold()
+        page.click("#details > summary")
         for about in page.locator(".about").all():
             about.click()
         assert violations(page) == []

@@ -33,8 +33,8 @@ def typed(said):
 
 def test_the_form_is_the_configs_own(client):
     groups = client.get("/api/form").json()["groups"]
-    assert [bool(group["title"]) for group in groups] == [False] + [True] * 5
-    assert len(groups[0]["controls"]) == 6
+    assert [bool(group["title"]) for group in groups] == [False] + [True] * 4
+    assert len(groups[0]["controls"]) == 7
     controls = {control["key"]: control for group in groups for control in group["controls"]}
     assert not set(FORBIDDEN) & set(controls)
     assert controls["steps"]["default"] == composed("train").steps

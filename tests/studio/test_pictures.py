@@ -1,17 +1,18 @@
 """Uploads: the files kept, their names, and the uploads that are refused early."""
 
+import asyncio
 import io
 
 import pytest
 import torch
 from PIL import Image
-from studios import act, opened, submit
+from studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
 from styletransfer.commands.apply.painter import Painter, Paintings
 from styletransfer.pictures import decode
 from styletransfer.pictures.convert import as_picture
 from styletransfer.settings import ApplyConfig
-from styletransfer.studio import pictures, reader
+from styletransfer.studio import access, pictures, reader
 
 
 def photo(seed=0, height=24, width=32):
@@ -96,6 +97,37 @@ def test_too_many_bytes_are_refused_before_they_are_read(client, folder, monkeyp
 
     assert client.post("/api/pictures?name=a.png", content=endless()).status_code == 413
     assert left(folder) == before
+
+
+def test_bodies_that_stop_coming_end_and_hinder_no_other(client, folder, monkeypatch):
+    head = {"host": ADDRESS[7:], "origin": ADDRESS, "cookie": f"studio_{PORT}={TOKEN}"}
+    scope = {"type": "http", "method": "POST", "path": "/api/pictures", "client": ("127.0.0.1", 1)}
+    scope |= {"headers": [(key.encode(), value.encode()) for key, value in head.items()]}
+    before = left(folder)
+
+    async def status(body, is_whole):
+        answers, parts = [], [{"type": "http.request", "body": body, "more_body": not is_whole}]
+
+        async def receive():
+            return parts.pop() if parts else await asyncio.Event().wait()
+
+        async def send(message):
+            answers.append(message)
+
+        await client.app(scope | {"query_string": b"name=a.png"}, receive, send)
+        return answers[0]["status"]
+
+    async def beside_others():
+        others = [asyncio.create_task(status(b"begun", False)) for _ in range(4)]
+        statuses = [await status(photo(9), True)]
+        monkeypatch.setattr(access, "PATIENCE", 0.01)
+        statuses.append(await asyncio.wait_for(status(b"begun", False), 60))
+        assert all(other.cancel() for other in others)  # they still wait
+        await asyncio.wait(others)
+        return statuses
+
+    assert client.portal.call(beside_others) == [200, 408]
+    assert len(left(folder)) == len(before) + 2  # the picture and its note
 
 
 def test_an_upload_is_removed_unless_a_run_needs_it(tmp_path):

@@ -7,7 +7,7 @@ from types import SimpleNamespace
 
 import psutil
 import pytest
-from helpers import record_of, refusal
+from helpers import record_of, refusal, until
 from studios import Process
 
 from styletransfer.errors import UserError, pip_install
@@ -80,6 +80,14 @@ def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
     _, out, err = studio.end(signal.SIGTERM)
     assert "open the address yourself" in out
     assert err == "error: interrupted\n"
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each process imports torch")
+def test_reader_and_painter_share_torchs_memory(start):
+    """Check that both are forked from one child of the server; the other child is Python's own."""
+    process = psutil.Process(start("open=false").process.pid)
+    until(lambda: sorted(len(one.children()) for one in process.children()) == [0, 2])
 
 
 def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):

@@ -89,7 +89,7 @@ class Watch(TorchFunctionMode):
     def __init__(self, objective: Objective) -> None:
         super().__init__()
         self.terms = objective.terms
-        losses = {term.module: term.name for term in objective.terms}
+        losses: dict[nn.Module, str] = {term.module: term.name for term in objective.terms}
         layers = objective.network.named_children()
         self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
         self.home: dict[Node, str] = {}  # node -> group of the layer whose forward made the node
@@ -172,9 +172,9 @@ def study(mode: str, objective: Objective, image: Tensor) -> Study:
     objective.network(point)
     losses = [term.module.loss for term in objective.terms if term.module.loss.requires_grad]
     with counted(*methods) as by_autograd:
-        torch.autograd.backward(losses)  # type: ignore[arg-type]
+        torch.autograd.backward(losses)
     for term in objective.terms:
-        term.module.loss = None  # type: ignore[assignment]
+        term.module.loss = None
     return Study(
         mode=mode,
         groups=watch.groups(),

@@ -50,7 +50,7 @@ async function start() {
   for (const begin of [...parts, startDrops, startBrush]) begin();
   emit("pictures");
   showAddressed();
-  addEventListener("popstate", showAddressed);
+  addEventListener("popstate", () => showAddressed());
   connect();
 }
 

@@ -4,7 +4,7 @@ import { button, clicked, debounced, el, find, press, refill, say } from "./dom.
 import { slider, within } from "./dom.js";
 import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
 import { lend, placed } from "./stage.js";
-import { aimed, change, list, on, pictureName, show, state, value } from "./store.js";
+import { change, list, on, pictureName, show, state, subject, value } from "./store.js";
 
 // `size` is a share of the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
@@ -77,7 +77,7 @@ function key(event) {
     raster(hand.key).remember();
     stroke(at, at);
     finish();
-    say(hand.erase ? "erased" : "painted");
+    say(hand.erase ? "erased" : "drawn");
   } else if (event.key === "[") resize(hand.size / 1.25);
   else if (event.key === "]") resize(hand.size * 1.25);
   else return false;
@@ -112,8 +112,7 @@ const holder = {
 /** Take up the brush, for regions or for protection. */
 async function take(wanted = hand.key) {
   hand.key = wanted;
-  const shown = aimed() === "running" ? state.running.id : null;
-  if (state.view !== shown) show(shown);
+  if (state.view && !subject()) show(null);
   await reload();
   setOpen(true);
 }
@@ -156,7 +155,7 @@ function buildBar() {
     button("Protect", () => take("protect")),
   ];
   bar.tools = [
-    button("Paint", () => dip({ erase: false })),
+    button("Draw", () => dip({ erase: false })),
     button("Erase", () => dip({ erase: true })),
   ];
   bar.regions = el("div.regions", { role: "group", "aria-label": "Region" });
@@ -165,9 +164,9 @@ function buildBar() {
   bar.undo = button("Undo", undo);
   bar.note = el("p.muted");
   find("brushes").append(
-    segments("What is brushed", bar.targets),
+    segments("What is drawn", bar.targets),
     bar.regions,
-    segments("Paint or erase", bar.tools),
+    segments("Draw or erase", bar.tools),
     el("label.size", "Size", bar.size),
     bar.undo,
     button("Fill", () => whole((made) => made.fill(covering()))),

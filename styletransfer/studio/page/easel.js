@@ -1,6 +1,6 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
-import { alone, busy, clicked, el, find, listen, press, within } from "./dom.js";
+import { alone, busy, clicked, el, find, listen, press, unlessSame, within } from "./dom.js";
 import { place, setSize } from "./stage.js";
 import { active, list, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
 import { runUrl, scaled, settings, show, state, titleOf, value } from "./store.js";
@@ -97,8 +97,15 @@ function showRun(run) {
   return load(url, ...size, before);
 }
 
+const drawFilm = unlessSame((src) => {
+  stage.querySelector("video")?.remove();
+  const how = { src, controls: true, loop: true, preload: "metadata", "aria-label": "The film" };
+  if (src) before.before(el("video", how));
+});
+
 function draw() {
   const run = runOf(state.view);
+  drawFilm(run?.is_film && run.width ? runUrl(run.id, "film", "") : null);
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
@@ -138,7 +145,8 @@ export function startEasel() {
   moveDivider(share);
   on("view running pictures runs", draw);
   on("settings", ({ keys, by }) => {
-    if (keys.includes("content") && by === "person" && !active()) show(null);
+    const isNew = keys.some((key) => ["content", "style"].includes(key));
+    if (isNew && by === "person" && !active() && state.view) show(null);
     else if (!runOf(state.view)) draw();
   });
   on("preview", (blob) => {

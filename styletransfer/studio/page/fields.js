@@ -100,8 +100,7 @@ function shares({ key }, id) {
   };
   const draw = () => {
     const styles = list(value("style"));
-    const none = el("p.muted", "For two styles or more.");
-    element.replaceChildren(...(styles.length < 2 ? [none] : styles.map(share)));
+    element.replaceChildren(...styles.map(share));
   };
   on("settings", ({ keys, by }) => {
     if (!keys.includes("style")) return;

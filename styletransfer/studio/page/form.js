@@ -2,8 +2,8 @@
 import { button, el, find, press, refill, refocus } from "./dom.js";
 import { makeField } from "./fields.js";
 import { makePicker } from "./picker.js";
-import { active, aim, aimed, change, emit, fallback, on, same } from "./store.js";
-import { settings, state, value, values } from "./store.js";
+import { active, aim, change, emit, fallback, list, on, runOf, same, show } from "./store.js";
+import { settings, state, steered, subject, value, values } from "./store.js";
 
 const rows = new Map(); // key -> { control, element, field, reset, error }
 // What the brush sets together has one place for its errors.
@@ -11,8 +11,8 @@ export const rowOf = (key) => rows.get(key === "region_styles" ? "content_region
 
 function brushed({ key, label }) {
   const note = el("span.muted");
-  const open = button(`Brush ${label.toLowerCase()}`, () => emit("brush", key));
-  const refresh = (id) => (note.textContent = id ? "brushed" : "none");
+  const open = button("Draw", () => emit("brush", key), { "aria-label": `Draw: ${label}` });
+  const refresh = (id) => (note.textContent = id ? "drawn" : "none");
   return { element: el("div.under", open, note), refresh };
 }
 
@@ -68,7 +68,9 @@ function refresh(keys) {
     field.refresh(value(key));
     reset.hidden = same(value(key), fallback(key));
   }
-  find("reset-all").hidden = !Object.keys(settings()).length;
+  const [now, back] = [values(settings()), values({})];
+  find("reset-all").hidden = same(now, back);
+  rows.get("style_weights").element.hidden = list(now.style).length < 2;
 }
 
 /** Show each refusal beside its control, unfolding the group that it is in. */
@@ -124,22 +126,21 @@ export function buildForm() {
   const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
   const strip = el("div.segments", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
   const help = el("p.muted", { id: "look-help" });
-  const [content, style, ...rest] = first.controls.map(row);
-  const aims = Object.entries({ running: "this picture", next: "the next one" }).map(
-    ([target, words]) => [target, button(words, () => aim(target))],
-  );
-  const title = el("span.name", "Settings of");
-  const whose = el("div.heading.whose", { hidden: true }, title, aims.map(([, one]) => one));
+  const [content, style, shares, ...rest] = first.controls.map(row);
+  const aims = [
+    button("this picture", () => aim("this")),
+    button("the next one", () => (active() ? aim("next") : show(null))),
+  ];
+  const whose = el("div.heading.whose", { hidden: true }, el("span.name", "Settings of"), aims);
   const drawAims = () => {
-    whose.hidden = !active();
-    for (const [target, one] of aims) press(one, target === aimed());
-    const isFixed = aimed() === "next" || state.running.is_film;
+    whose.hidden = !runOf(state.view);
+    aims.forEach((one, at) => press(one, Boolean(subject()) === (at === 0)));
     for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden = isFixed || !control.steerable;
+      element.querySelector(".live").hidden = !steered() || !control.steerable;
   };
-  on("running", drawAims);
+  on("running view runs", drawAims);
   find("form").replaceChildren(
-    ...[whose, content, style, el("div.look-box", looks, strip, help), ...rest],
+    ...[whose, content, style, shares, el("div.look-box", looks, strip, help), ...rest],
     el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
     button("Reset everything", reset, { id: "reset-all", hidden: true }),
   );

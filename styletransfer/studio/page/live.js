@@ -1,8 +1,8 @@
 // The socket: state, progress and pictures from the server; and what a person changes meanwhile,
 // which goes to the painter at once. The socket connects again by itself.
 import { debounced } from "./dom.js";
-import { active, aimed, emit, fail, forgive, get, on, post, prepare } from "./store.js";
-import { same, show, state, tell, value } from "./store.js";
+import { active, emit, fail, forgive, get, on, post, prepare } from "./store.js";
+import { same, settings, show, state, subject, tell, value } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
@@ -12,9 +12,9 @@ let newest = null; // the socket
 /** The latest edits go together, one request at a time. */
 const send = debounced(async () => {
   const { running } = state;
-  const { id, status, settings, edits } = running ?? {};
+  const { id, status, edits } = running ?? {};
   if (!active() || status === "stopping") return;
-  const asked = post(`/api/queue/${id}/steer`, { settings: { ...settings, ...edits } });
+  const asked = post(`/api/queue/${id}/steer`, { settings: settings(running) });
   const answer = await asked.catch((refusal) => ({ refusal, number: 0 }));
   if (state.running?.edits !== edits) return; // more has come, and goes by itself
   state.running.awaited = answer.number;
@@ -38,21 +38,24 @@ function settle() {
 
 /** Take over the run at work, or the last one, as the server has it. */
 function follow(run) {
-  const [before, shown] = [state.running, aimed()];
+  const [before, shown] = [state.running, subject()];
   const isSame = before?.id === run?.id;
   const begins = active(run) && !(isSame && active(before));
   const { edits, awaited } = isSame && !begins && before ? before : { edits: {}, awaited: 0 };
   state.running = run && { ...run, edits, awaited };
   if (begins) begin(before, shown);
-  else if (shown === "running" && !active(run))
-    prepare({ ...(isSame ? run : before).settings, ...before.edits });
+  else if (shown === before && active(before) && !active(run) && Object.keys(before.edits).length) {
+    prepare(settings(before)); // it has ended before it has taken what was changed last
+    state.aim = "next";
+  }
   settle();
 }
 
 /** Show a run that begins, and what was changed since this page has asked for it. */
 function begin(before, shown) {
   const { running, next } = state;
-  if (state.asked || shown === "running" || !active(before)) state.aim = "running";
+  const follows = state.asked || shown || !active(before);
+  const target = follows ? "this" : "next";
   if (state.asked && !running.is_film) {
     const steerable = [...state.controls.values()].filter((one) => one.steerable);
     const pairs = steerable.map(({ key }) => [key, value(key, next)]);
@@ -60,8 +63,8 @@ function begin(before, shown) {
     if (edits.length) steer(Object.fromEntries(edits));
   }
   const isOpening = !before && !state.asked; // then the address may name a result
-  if (!isOpening) show(running.id);
-  else if (!location.hash) show(running.id, "replaceState");
+  if (!isOpening) show(running.id, { target });
+  else if (!location.hash) show(running.id, { how: "replaceState" });
   state.asked = false;
 }
 
@@ -77,6 +80,7 @@ async function takeState({ current, queue, runs_changed }) {
 
 export async function refreshRuns() {
   state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
+  tell("page");
   emit("runs");
 }
 

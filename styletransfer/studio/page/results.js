@@ -1,14 +1,14 @@
-// Past results as a strip; what can be done with the one that is shown; and the command line that
-// makes it, or what the form would make.
+// Past results as a strip; what can be done with the one that is shown; and its details, with the
+// command line of the panel's settings.
 import { busy, button, clicked, debounced, el, find, refill, sure, thumbnail } from "./dom.js";
 import { unlessSame } from "./dom.js";
 import { refreshRuns } from "./live.js";
-import { active, adopt, attempt, fail, on, pictureUrl, post, runOf } from "./store.js";
-import { runUrl, settings, show, state, titleOf, value } from "./store.js";
+import { attempt, fail, on, pictureUrl, post, runUrl, settings, show } from "./store.js";
+import { state, subject, titleOf, value } from "./store.js";
 import { clock, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
-const line = find("command").querySelector("pre");
+const line = find("details").querySelector("pre");
 let checks = 0;
 let formCommand = "";
 
@@ -49,18 +49,14 @@ const drawStrip = unlessSame((runs) => {
   refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
 
+/** Size, status, loss and date of a result. */
 function facts(run) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  return el("p.facts", [...size, statusText(run), dated(run, "short")].join(" · "));
-}
-
-function player({ id, is_film, width }) {
-  const src = runUrl(id, "film", "");
-  return is_film && width ? el("video", { src, controls: true, loop: true, preload: "metadata" }) : null;
+  const loss = run.loss ? [`loss ${run.loss.toPrecision(3)}`] : [];
+  return el("p.facts", [...size, statusText(run), ...loss, dated(run, "short")].join(" · "));
 }
 
 function downloads(run) {
-  if (!run.width) return null;
   const film = { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
   const links = Object.entries(FORMATS).map(([format, name]) => {
     const href = runUrl(run.id, "download", `format=${format}`);
@@ -68,7 +64,8 @@ function downloads(run) {
   });
   const group = { role: "group", "aria-label": "Download" };
   if (run.is_film) links.unshift(el("a.button", film, "Film"));
-  return el("div.actions", group, el("span.muted", "Download"), links);
+  const all = run.width ? [el("span.muted", "Download"), links].flat() : [];
+  return el("div.actions", group, all, sure("Delete", () => remove(run)));
 }
 
 async function remove(run) {
@@ -78,20 +75,8 @@ async function remove(run) {
   find("results-title").focus();
 }
 
-function actions(run) {
-  const goOn = () => attempt(`/api/runs/${run.id}/resume`);
-  const stopped = run.has_checkpoint && run.status !== "finished";
-  return el(
-    "div.actions",
-    button("Use these settings", () => adopt(run.settings)),
-    stopped ? button("Go on painting", goOn) : null,
-    sure("Delete", () => remove(run)),
-  );
-}
-
 const drawResult = unlessSame((run) => {
-  const make = [player, facts, downloads, actions];
-  refill(find("result"), run ? make.map((one) => one(run)).filter(Boolean) : []);
+  refill(find("result"), run ? [facts(run), downloads(run)] : []);
 });
 
 /** Ask for the form's command line, which checks its settings, too; and what they cost. */
@@ -110,11 +95,10 @@ async function check() {
 }
 
 function drawCommand() {
-  const run = runOf(state.view);
+  const run = subject();
   const command = run?.command ?? formCommand;
-  const steered = "It was changed while it was painted: this paints its last settings from the start";
-  const shown = active(run) ? "Of what is being painted" : "Of the result that is shown";
-  find("whose").textContent = run?.is_steered ? steered : run ? shown : "Of the settings";
+  const changed = "It was changed while it was painted: this paints its last settings from the start";
+  find("whose").textContent = run?.is_steered ? changed : "This command makes the same picture";
   if (line.textContent === command) return;
   line.textContent = command;
   find("copy").textContent = "Copy";

@@ -108,7 +108,7 @@ function spread() {
 }
 
 function down(event) {
-  if (event.target.closest(".divider")) return;
+  if (event.target.closest(".divider, video")) return;
   stage.setPointerCapture(event.pointerId);
   pointers.set(event.pointerId, place(event));
   if (!brush) return;

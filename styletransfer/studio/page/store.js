@@ -8,7 +8,7 @@ export const state = {
   pictures: [],
   next: {}, // the settings of the next run
   running: null, // the run that is painted, or was last, with `edits`; see live.js
-  aim: "next", // what the panel shows while something is painted: "running" or "next"
+  aim: "next", // whose settings the panel shows: those of "this" run on the stage, or of the "next"
   queue: [],
   runs: [],
   view: null, // the id of the run on the stage; null for the photograph of the panel
@@ -91,11 +91,19 @@ export const list = (value) => (value === null ? [] : [value].flat());
 
 export const fallback = (key) => state.controls.get(key)?.default ?? null;
 
-/** Whose settings the panel shows. */
-export const aimed = () => (active() ? state.aim : "next");
+/** The run whose settings the panel shows; null for the next one. */
+export const subject = () => (state.aim === "this" ? runOf(state.view) : null);
 
-export const settings = () =>
-  aimed() === "next" ? state.next : { ...state.running.settings, ...state.running.edits };
+/** The settings of a run, or of the next one; those of the next replace pictures that are gone. */
+export function settings(run = subject()) {
+  const all = run ? { ...run.settings, ...run.edits } : { ...state.next };
+  for (const key of ["content", "style"]) {
+    const there = list(all[key] ?? null).filter(Boolean);
+    if (key in all && !there.length) all[key] = value(key, state.next);
+    else if (key === "style" && key in all) all.style = there;
+  }
+  return all;
+}
 
 /** Return the value of a key among settings. */
 export const value = (key, among = settings()) => (key in among ? among[key] : fallback(key));
@@ -121,37 +129,30 @@ export function tell(by) {
   if (keys.length) emit("settings", { keys, by });
 }
 
-/** Change the panel's settings; what the run at work cannot have goes to the next one. */
+/** Change the panel's settings; what this run cannot have goes to the next one, with the others. */
 export function change(wanted) {
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(wanted).filter(isNew));
   const keys = Object.keys(edits);
   if (!keys.length) return;
-  const acts = !state.running?.is_film && keys.every((key) => state.controls.get(key).steerable);
-  if (aimed() === "running" && acts) {
+  if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
     emit("edits", edits);
+    aim("this", "person");
   } else {
     prepare({ ...settings(), ...edits });
-    state.aim = "next";
+    aim("next", "person");
   }
-  aim(state.aim, "person");
 }
 
-/** Show the settings of the run at work in the panel, or those of the next one. */
+/** Return whether changes in the panel act on the run that is being painted. */
+export const steered = () => active(subject()) && !subject().is_film;
+
+/** Show the settings of the run on the stage in the panel, or those of the next one. */
 export function aim(target, by = "page") {
   state.aim = target;
   forgive();
   tell(by);
   emit("running");
-}
-
-/** Take over whole settings for the next run. */
-export function adopt(wanted) {
-  // A run may name pictures that are gone; what must be there stays as it was.
-  const style = list(value("style", wanted)).filter(Boolean);
-  const content = value("content", wanted) ?? value("content");
-  prepare({ ...wanted, content, style: style.length ? style : value("style") });
-  aim("next");
 }
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
@@ -172,6 +173,12 @@ export function titleOf({ settings }) {
 export const active = (run = state.running) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
 
+/** The run of the panel, where it was stopped and can be continued; else null. */
+export function stopped() {
+  const run = subject();
+  return run?.has_checkpoint && !active(run) && run.status !== "finished" ? run : null;
+}
+
 /** The run of an id, as it is painted or as it was kept; null if there is none. */
 export function runOf(id) {
   const kept = state.runs.find((run) => run.id === id);
@@ -180,14 +187,15 @@ export function runOf(id) {
 }
 
 /** Show a run on the stage, or the photograph. A run has an address, so that Back returns to it. */
-export function show(id, how = "pushState") {
+export function show(id, { how = "pushState", target } = {}) {
   const hash = id ? `#${id}` : "";
   if (hash !== location.hash) history[how](null, "", hash || location.pathname);
-  showAddressed();
+  showAddressed(target);
 }
 
-/** Show what the page's address names. */
-export function showAddressed() {
+/** Show what the page's address names, and its settings. */
+export function showAddressed(target = location.hash ? "this" : "next") {
   state.view = location.hash.slice(1) || null;
+  aim(target);
   emit("view");
 }

@@ -1,6 +1,7 @@
-// Paint, pause, go on, stop; how far it is; and what waits.
+// Paint, pause, continue, stop; how far it is; and what waits.
 import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, aimed, attempt, forgive, on, runOf, show, state, titleOf } from "./store.js";
+import { active, attempt, forgive, on, prepare, runOf, settings, show } from "./store.js";
+import { state, stopped, subject, titleOf } from "./store.js";
 
 const WORDS = {
   starting: "Starting",
@@ -23,11 +24,15 @@ export function clock(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Send the settings as a new run. */
+/** Send the panel's settings as a new run, or continue the run that they belong to. */
 const paint = alone(async () => {
+  const [begins, run] = [!active(), stopped()];
   forgive();
-  const begins = (state.asked = !active());
-  const asked = attempt("/api/queue", { settings: state.next });
+  if (!run) prepare(settings());
+  state.asked = begins && !run;
+  const asked = run
+    ? attempt(`/api/runs/${run.id}/resume`)
+    : attempt("/api/queue", { settings: state.next });
   const added = await busy(find(begins ? "go" : "enqueue"), asked);
   if (!added) state.asked = false;
   else if (begins) show(added.id);
@@ -71,10 +76,11 @@ function drawProgress() {
 
 function drawButtons() {
   const { status, steps } = state.running ?? {};
-  find("go").textContent = !active() ? "Paint" : status === "paused" ? "Go on" : "Pause";
+  const goesOn = active() ? status === "paused" : stopped();
+  find("go").textContent = goesOn ? "Continue" : active() ? "Pause" : "Paint";
   enable(find("go"), !active() || ["painting", "paused"].includes(status));
   enable(find("stop"), active() && status !== "stopping");
-  find("enqueue").hidden = !active() || aimed() === "running";
+  find("enqueue").hidden = !active() || active(subject());
   document.title = active() && steps ? `${WORDS[status]} · Studio` : "Studio";
 }
 
@@ -101,7 +107,7 @@ function drawQueue() {
 export function startTransport() {
   clicked({ go, stop: () => act("stop") });
   clicked({ enqueue: () => paint() });
-  on("running", drawButtons);
+  on("running view runs", drawButtons);
   on("running pictures view", drawQueue);
   on("running progress view runs connection", drawProgress);
 }
