@@ -12,7 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import StyleTargets
-from styletransfer.pictures.color import in_palette, is_grey, palette
+from styletransfer.pictures.color import in_palette, is_grey, palette, with_chroma_of
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -97,7 +97,11 @@ class Job:
         return self.in_style_palette(moved.resized(scale.size, scale.style_sizes))
 
     def in_style_palette(self, pictures: Inputs) -> Inputs:
-        """Return pictures with the content in the palette of its region's styles, if asked for."""
+        """Return pictures with the content in the colours of its styles, for color=style_palette.
+
+        In each region the content's colours get the mean and covariance of those of the styles that
+        paint it; its lightness, and so its own light, stays.
+        """
         if self.config.color != "style_palette":
             return pictures
         content = result = pictures.content
@@ -108,7 +112,8 @@ class Job:
             end = palette(
                 (part.share, pictures.styles[part.style], part.weights) for part in region.sources
             )
-            moved = in_palette(content, start, end, self.config.color_strength)
+            moved = in_palette(content, start, end, 1.0)
+            moved = with_chroma_of(content, moved, self.config.color_strength)
             weights = 1.0 if region.weights is None else region.weights
             result = result + weights * (moved - content)
         return replace(pictures, content=result.clamp(0, 1))

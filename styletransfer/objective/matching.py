@@ -17,9 +17,10 @@ from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.targets import Target, at_reference
+from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart, at_layers
+from styletransfer.objective.targets import StyleTargets, Target, at_reference
 from styletransfer.pictures.images import resize
+from styletransfer.system.precision import to_float64
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; maps of the other layers are resized to the size of GRID.
@@ -36,6 +37,11 @@ AXES = 128
 # A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
 # times their mean variation. NEIGHBOURS is the side of that surrounding square, in positions.
 CALM, NEIGHBOURS = 0.65, 5
+# Weight of the style losses of calm places alone, relative to those of their whole region. 0 leaves
+# a sky pale; 1 puts more objects of the style into it, such as windows.
+CALM_SHARE = 0.25
+# Number of averages over NEIGHBOURS x NEIGHBOURS positions that make the edge of calm places soft.
+SOFTENED = 3
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
@@ -90,12 +96,17 @@ class Matching:
 
 @torch.no_grad()
 def match_targets(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, extract: Extract
-) -> dict[str, Target]:
-    """Return layer -> target of its match loss: features (1, C, h, w) of the matched positions.
+    criterion: Criterion,
+    extractor: FeatureExtractor,
+    pictures: Inputs,
+    styles: StyleTargets,
+    extract: Extract,
+) -> tuple[dict[str, Target], StyleTargets]:
+    """Return layer -> target of its match loss, and `styles` with those of calm places added.
 
-    `extract` returns the features of an image at some layers. A match loss is a mean of cosines, so
-    its weight, unlike other weights, is not divided by the loss of features that are all zero.
+    The target of a match loss is the features (1, C, h, w) of the matched positions; `extract`
+    returns the features of an image at some layers. A match loss is a mean of cosines, so its
+    weight, unlike other weights, is not divided by the loss of features that are all zero.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -108,7 +119,36 @@ def match_targets(
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
-    return targets
+    for found in searches.values():  # all have the same calm places
+        return targets, _with_calm(extractor, pictures, styles, found.calm)
+    return targets, styles
+
+
+def _with_calm(
+    extractor: FeatureExtractor, pictures: Inputs, styles: StyleTargets, calm: Tensor
+) -> StyleTargets:
+    """Return style targets with one more for the calm places of each region.
+
+    Calm places have no match target, and would otherwise only make up for what the matched places
+    lack of the style. `calm` is (h, w), bool; its edge is made soft.
+    """
+    soft = calm[None, None].to(pictures.content)
+    for _ in range(SOFTENED):
+        soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
+    size = (pictures.content.shape[2], pictures.content.shape[3])
+    seen = at_layers(extractor, resize(soft, size, "bilinear"), styles)
+    made = {layer: [*targets] for layer, targets in styles.items()}
+    for layer, positions in seen.items():
+        if positions is None:
+            continue
+        for target in styles[layer]:
+            own = torch.ones_like(positions) if target.positions is None else target.positions
+            share = float(to_float64(own * positions).sum() / to_float64(own).sum())
+            if share * own.sum() >= FEWEST:
+                name = f"{target.name.removesuffix(layer)}calm/{layer}"
+                weight = CALM_SHARE * share * target.weight
+                made[layer].append(Target(name, target.value, weight, own * positions))
+    return made
 
 
 def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:

@@ -75,8 +75,9 @@ class TiledObjective:
         if styles is None:
             styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
         self.content = pictures.content
-        matches = match_targets(criterion, self.extractor, pictures, self.scan.features)
-        self.targets = Targets(self._contents(), matches, styles)
+        extract = self.scan.features
+        matched = match_targets(criterion, self.extractor, pictures, styles, extract)
+        self.targets = Targets(self._contents(), *matched)
 
     def _contents(self) -> dict[str, Target]:
         """Return layer -> target of its content loss."""

@@ -117,7 +117,7 @@ def _targets(
     seen, small = _features(extractor, content, layers), at_reference(content)
     reference = seen if small is content else _features(extractor, small, layers)
     contents = content_targets(criterion, extractor, seen, reference)
-    return Targets(contents, match_targets(criterion, extractor, pictures, extractor), styles)
+    return Targets(contents, *match_targets(criterion, extractor, pictures, styles, extractor))
 
 
 def _features(

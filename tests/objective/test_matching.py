@@ -12,7 +12,7 @@ from styletransfer.objective import matching as module
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import match_targets, matching
-from styletransfer.objective.whole import Objective
+from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.settings import ObjectiveConfig
 
 MATCHED = ObjectiveConfig(
@@ -103,7 +103,7 @@ def test_a_style_of_details_is_matched_at_its_layers_alone():
 
     def targets(*sources):
         pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-        return match_targets(criterion, network, pictures, network)
+        return match_targets(criterion, network, pictures, {}, network)[0]
 
     both = targets(StylePart(0, layers=LAYERS[1:]), StylePart(1, layers=LAYERS[:1]))
     for layer, style in zip(LAYERS, (1, 0, 0), strict=True):
@@ -127,7 +127,7 @@ def test_a_style_without_weight_changes_no_target(monkeypatch):
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network, one = tiny_network(VGG19), replace(DIVIDED, regions=(Region(),))
     alone, beside = (
-        match_targets(Criterion.of(MATCHED), network, replace(one, styles=styles), network)
+        match_targets(Criterion.of(MATCHED), network, replace(one, styles=styles), {}, network)[0]
         for styles in (DIVIDED.styles[:1], DIVIDED.styles)
     )
     assert all(torch.equal(alone[layer].value, beside[layer].value) for layer in alone)
@@ -145,11 +145,16 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
 
 
-def test_calm_places_of_the_content_have_no_target():
+def half_plain():
+    """Return an image (1, 3, 64, 96) whose left half is grey, and calm."""
     content = picture(1, 64, 96)
     content[..., :48] = 0.5
-    pictures, network = pair(content, picture(2, 64, 64)), tiny_network(VGG19)
-    targets = match_targets(Criterion.of(MATCHED), network, pictures, network)
+    return content
+
+
+def test_calm_places_of_the_content_have_no_target():
+    pictures, network = pair(half_plain(), picture(2, 64, 64)), tiny_network(VGG19)
+    targets, _ = match_targets(Criterion.of(MATCHED), network, pictures, {}, network)
     for target in targets.values():
         half = target.value.shape[3] // 2
         is_empty = target.value.abs().sum((0, 1, 2)) == 0
@@ -157,11 +162,35 @@ def test_calm_places_of_the_content_have_no_target():
         assert not is_empty[half:].any()
 
 
-def test_all_modes_agree():
+def test_calm_places_have_style_losses_of_their_own():
+    network, criterion = tiny_network(VGG19), Criterion.of(MATCHED)
+    right = (torch.arange(96)[None, None, None] >= 24).expand(1, 1, 64, 96).double()
+    divided = (Region("sea", 1 - right), Region("land", right))
+    pictures = replace(pair(half_plain(), picture(2, 64, 64)), regions=divided)
+    styles = style_targets_of(network, criterion, pictures)
+    _, found = match_targets(criterion, network, pictures, styles, network)
+    for layer, (sea, land) in styles.items():
+        assert [target.name for target in found[layer][2:]] == [
+            f"style/sea/calm/{layer}",
+            f"style/land/calm/{layer}",
+        ]
+        for whole, calm in zip((sea, land), found[layer][2:], strict=True):
+            assert torch.equal(calm.value, whole.value)
+            share = calm.positions.sum() / whole.positions.sum()
+            assert calm.weight == pytest.approx(0.25 * share * whole.weight)
+        soft = (found[layer][2].positions + found[layer][3].positions).mean(0)
+        assert soft[0] == pytest.approx(1)
+        assert 0 < soft[len(soft) // 2] < 1
+        assert soft[-1] < 0.1
+
+
+@pytest.mark.parametrize("pictures", [DIVIDED, pair(half_plain(), picture(2, 64, 64))])
+def test_all_modes_agree(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    made = (Objective(network, get_loss_mode(mode), criterion, DIVIDED) for mode in MODES)
-    slopes = [gradient(objective, picture(6, 37, 52)) for objective in made]
+    made = (Objective(network, get_loss_mode(mode), criterion, pictures) for mode in MODES)
+    start = picture(6, *pictures.content.shape[2:])
+    slopes = [gradient(objective, start) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 
