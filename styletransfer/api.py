@@ -11,7 +11,7 @@ the caller has set them.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, fields, replace
+from dataclasses import dataclass, field, fields, replace
 from typing import Any
 
 import numpy as np
@@ -29,11 +29,13 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.pictures.formats import in_folder
+from styletransfer.runs.metadata import metadata
+from styletransfer.runs.recipe import recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
-from styletransfer.settings.values import changed, check_can_change, with_values
+from styletransfer.settings.values import changed, check_can_change, override, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
@@ -70,10 +72,16 @@ class Result:
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made
     alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency, or None
+    xmp: bytes = field(default=b"", repr=False)  #: metadata: how the picture was made
 
-    def save(self, path: str | os.PathLike[str]) -> None:
-        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed)."""
-        images.write(expanded(path, written=True), self.image, self.alpha)
+    def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
+        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
+
+        `recipe` says whether the file carries how it was made, as one of `styletransfer train`
+        does; pictures that were not files are "in memory" there.
+        """
+        xmp = self.xmp if recipe else b""
+        images.write(expanded(path, written=True), self.image, self.alpha, xmp=xmp)
 
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""
@@ -89,6 +97,7 @@ class Stylization:
 
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
+        self._steered: dict[str, bool] = {}  # the recipe's note after `steer`
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the evaluated picture of each step."""
@@ -124,7 +133,7 @@ class Stylization:
             config = replace(config, style_detail=given["style_detail"].name)
         job = prepare(config, given, like=self._job)
         self._run.steer(job)
-        self._job, self._given = job, given
+        self._job, self._given, self._steered = job, given, {"steered": True}
 
     @_own_state()
     def result(self) -> Result:
@@ -132,7 +141,10 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        return Result(made.picture, made.losses, made.steps, self._job.alpha)
+        config = replace(self._job.config, **_file_names(self._given))
+        stopped = [] if made.losses else [override("stop_after", made.steps)]
+        xmp = metadata("train", recipe(config) | self._steered, *stopped)
+        return Result(made.picture, made.losses, made.steps, self._job.alpha, xmp)
 
 
 def stylize(
@@ -222,6 +234,21 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         elif key not in ("content_regions", "style_regions", "protect"):
             sources[key] = as_picture(source, key)
     return sources, values
+
+
+def _file_names(given: Mapping[str, Any]) -> dict[str, Any]:
+    """Return key -> the file, or the list of files, from which its pictures were read."""
+    files = {}
+    for key, source in given.items():
+        several = source if isinstance(source, list | tuple) else [source]
+        names = [one.name if isinstance(one, images.Picture) else one for one in several]
+        named = [isinstance(one, str | os.PathLike) and "." in str(one) for one in names]
+        paths = [
+            expanded(one) if is_one else "in memory"
+            for one, is_one in zip(names, named, strict=True)
+        ]
+        files[key] = paths if paths[1:] else paths[0]
+    return files
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:

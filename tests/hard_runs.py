@@ -18,10 +18,10 @@ import torch
 from helpers import LAYERS, picture
 
 from styletransfer.cli import main as command_line
-from styletransfer.cli import module
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.features import vgg
 from styletransfer.pictures import images
+from styletransfer.settings.commands import module
 from styletransfer.system import checkpoint
 from styletransfer.system.signals import STOPPING, interruptible
 

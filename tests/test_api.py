@@ -8,7 +8,7 @@ import hydra
 import numpy as np
 import pytest
 import torch
-from helpers import check_error, picture, process
+from helpers import call, check_error, picture, process
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
@@ -18,6 +18,7 @@ import styletransfer
 from styletransfer.api import iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
+from styletransfer.runs.metadata import carried
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -109,6 +110,11 @@ def test_a_result_is_saved_and_shown(here, capfd):
     assert np.array_equal(np.asarray(result.to_pil()), as_bytes(saved))
     assert np.array_equal(result.numpy(), result.image[0].permute(1, 2, 0).numpy())
     check_error("unknown extension", result.save, here / "pastiche.gif")
+    assert "in memory" in carried(here / "pastiche.png")["command"]
+    tiny(here / "pastiche.png", here / "pastiche.png", size=24).save("again.png")
+    assert "the same bytes" in call(capfd, "info", "again.png", "verify=true")[1].out
+    result.save("bare.png", recipe=False)
+    check_error("carries no recipe", carried, here / "bare.png")
 
 
 def test_a_callback_sees_every_step_and_a_bar_shows_them(capsys):
@@ -130,6 +136,14 @@ def test_a_run_is_iterated_over_and_paused():
     assert run.result().image.shape == (1, 3, 24, 32)
     assert [step.step for step in run][-1] == 6
     assert run.result().losses["total"] > 0
+
+
+@pytest.mark.parametrize("look", ["classic", "faithful", "painterly", "bold", "tutorial_0_3"])
+def test_a_picture_in_its_own_style_is_itself(look):
+    photo = picture(1, 64, 96).float()
+    random = {"features.name": "vgg19", "features.weights": "random", "precision": "float32"}
+    made = stylize(photo, photo, experiment=look, size=96, scales=2, steps=6, **random)
+    assert torch.equal(made.image, photo)
 
 
 def matched():

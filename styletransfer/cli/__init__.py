@@ -5,12 +5,11 @@ import importlib
 import os
 import sys
 from collections.abc import Callable, Sequence
-from importlib.util import find_spec
 
 from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import COMMANDS
+from styletransfer.settings.commands import COMMANDS, module
 from styletransfer.system.process import place
 from styletransfer.system.signals import interruptible
 
@@ -71,18 +70,6 @@ def check_process(name: str) -> None:
         raise UserError("the folder this was started in is gone; go to another") from error
     if name in COMMANDS and place().count > 1 and not COMMANDS[name].shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
-
-
-def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command: a file or a package."""
-    if name == "train":
-        return "styletransfer.train"
-    if name == "studio":
-        return "styletransfer.studio.command"
-    plain = f"styletransfer.commands.{name}"
-    spec = find_spec(plain)
-    is_folder = spec is not None and spec.submodule_search_locations is not None
-    return f"{plain}.command" if is_folder else plain
 
 
 def _unknown(name: str) -> str:

@@ -16,12 +16,12 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import check_process, module
+from styletransfer.cli import check_process
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import ERROR
-from styletransfer.settings.commands import schema_of
+from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.paths import absent
 from styletransfer.settings.schemas import explain

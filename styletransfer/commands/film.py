@@ -21,6 +21,7 @@ from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors, is_grey
+from styletransfer.runs.metadata import text_of
 from styletransfer.runs.recipe import check_recipe, recipe
 from styletransfer.settings import FilmConfig
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
@@ -31,7 +32,7 @@ logger = logging.getLogger(__name__)
 # Names in the folder of a run: the recipe, the folder of painted frames, the finished film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 # Keys that may differ when a film is resumed.
-FREE_KEYS = ("output", "device")
+FREE_KEYS = ("output", "device", "recipe")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
@@ -39,7 +40,7 @@ def main(config: FilmConfig, folder: Path) -> None:
 
     A signal such as Ctrl-C ends the painting, and the painted frames become a partial film.
     """
-    with stop_on_signals() as stop, Film(config.content) as film:
+    with stop_on_signals() as stop, Film(config.content, config.fps) as film:
         run = FilmRun(config, film, folder)
         folder.mkdir(parents=True, exist_ok=True)
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
@@ -75,7 +76,7 @@ class FilmRun:
         """Raise UserError if existing frames have another recipe; write this one to RECORD."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
-        now = recipe(self.config, FREE_KEYS, device=device, precision=precision)
+        now = self.recipe = recipe(self.config, FREE_KEYS, device=device, precision=precision)
         if path.exists():
             try:
                 then = json.loads(path.read_text(encoding="utf-8"))
@@ -113,7 +114,8 @@ class FilmRun:
 
     def write(self, count: int, stop: Stop) -> None:
         """Write a film of the first `count` frames; after a signal, a partial one, then raise."""
-        with FilmWriter(self.output, like=self.film) as writer:
+        text = text_of("film", self.recipe) if self.config.recipe else ""
+        with FilmWriter(self.output, self.film, text) as writer:
             for frame in self._painted(count):
                 writer.write(*frame)
             if stop.asked is not None:

@@ -10,8 +10,10 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
 from styletransfer.runs.folder import CONTENT, PASTICHE, read_run
+from styletransfer.runs.metadata import metadata
+from styletransfer.runs.recipe import recipe
 from styletransfer.settings import MixConfig
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, sha256
 
 
 def main(config: MixConfig, folder: Path) -> None:
@@ -35,7 +37,11 @@ def main(config: MixConfig, folder: Path) -> None:
     check_outputs([target], run.files)
     content, pastiche = kept_pictures(folder, run.status)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
-    images.write(target, rgb, pastiche.alpha)
+    xmp = b""
+    if config.recipe:
+        hashes = {"run": [sha256(folder / name) for name in (CONTENT, PASTICHE)]}
+        xmp = metadata("mix", recipe(config, ("run",)) | {"files": hashes})
+    images.write(target, rgb, pastiche.alpha, xmp=xmp)
     print(target)
 
 

@@ -1,5 +1,6 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
+import glob
 import math
 import os
 import struct
@@ -17,6 +18,7 @@ from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.pictures.formats import in_folder
 from styletransfer.pictures.images import resize
 
 Watch = Callable[[int, Tensor, Tensor], bool]
@@ -82,6 +84,9 @@ class Frame(NamedTuple):
 class Film:
     """A Film reads the first video stream of a file. `with` closes the file at the end.
 
+    A folder is a film of `fps` frames per second: its pictures in the order of their names, with
+    the extension of the first. The first gives the size.
+
     Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
     YUV matrix and range are respected. 10 bits become 8, and transparency is dropped.
 
@@ -92,16 +97,20 @@ class Film:
         start: time stamp in the file of its first frame or sound, in seconds.
         time_base: unit of the time stamps of frames, in seconds.
         pixel_aspect: width of a pixel over its height, after the rotation.
+        comment: the text that the file carries under this name, or "".
 
     Raises:
         UserError: there is no such film, none of its frames can be decoded, or PyAV is missing.
     """
 
-    def __init__(self, path: str | os.PathLike[str]) -> None:
+    def __init__(self, path: str | os.PathLike[str], fps: float = float(USUAL_RATE)) -> None:
         self.path = Path(path)
+        self._folder_rate = Fraction(fps).limit_denominator(1001)
         self._files = ExitStack()
         with self.opened() as container:
             stream = self._video(container)
+            tags = {key.lower(): text for key, text in container.metadata.items()}
+            self.comment: str = tags.get("comment", "")
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
             self.time_base = Fraction(stream.time_base)
             self.start = _start(container, stream)
@@ -127,14 +136,21 @@ class Film:
     def opened(self) -> Any:
         """Open the file once more, and return PyAV's container; it is closed with the film."""
         av = pyav()
-        if not os.path.isfile(self.path):
-            is_there = os.path.exists(self.path)
-            reason_why = "is a folder or a device, and no film" if is_there else "does not exist"
-            raise UserError(f"{self.path} {reason_why}; check the path")
         # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
-        only_files = {"protocol_whitelist": "file", "max_reload": "0"}
+        name, kind = f"file:{self.path}", None
+        options = {"protocol_whitelist": "file", "max_reload": "0"}
+        if self.path.is_dir():
+            pictures = in_folder(self.path)
+            if not pictures:
+                raise UserError(f"{self.path} is a folder without pictures; name a film or frames")
+            name, kind = f"{glob.escape(str(self.path))}/*{Path(pictures[0]).suffix}", "image2"
+            rate = str(self._folder_rate)
+            options = {"protocol_whitelist": "file", "pattern_type": "glob", "framerate": rate}
+        elif not self.path.is_file():
+            reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
+            raise UserError(f"{self.path} {reason_why}; check the path")
         try:
-            container = av.open(f"file:{self.path}", metadata_errors="replace", options=only_files)
+            container = av.open(name, format=kind, metadata_errors="replace", options=options)
         except (av.FFmpegError, OSError) as error:
             raise UserError(
                 f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"

@@ -1,19 +1,27 @@
-"""Writes films in H.264 or VP9, and copies the sound of the input film without a change."""
+"""Writes films in H.264 or VP9 with the input's sound, animated pictures, and single frames."""
 
+import glob
 import io
 import logging
 import math
 import os
+import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
+from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
+from styletransfer.pictures import images
+from styletransfer.pictures.convert import to_image
+from styletransfer.pictures.encode import xmp_of
 from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -51,25 +59,48 @@ BT709 = 1
 LIMITED = 1
 
 
+# Extension of an animated picture -> Pillow's name, and the unit of durations in milliseconds.
+ANIMATIONS = {".gif": ("GIF", 10), ".apng": ("PNG", 1), ".webp": ("WEBP", 1)}
+# Pattern of the number in the file name of frames, such as %05d.
+_NUMBER = re.compile(r"%0?\d?d")
+
+
+def is_frames(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path, such as out/%05d.png, names a picture for each frame."""
+    return _NUMBER.search(Path(path).name) is not None
+
+
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise UserError if PyAV or its encoder is missing, or no codec is known for the extension."""
     extension = Path(path).suffix.lower()
-    if extension not in CODECS:
-        known = " ".join(CODECS)
-        raise UserError(f"cannot write {path}: unknown extension {extension!r}; use {known}")
-    av, encoder = pyav(), CODECS[extension][1].encoder
-    try:
-        av.codec.Codec(encoder, "w")
-    except ValueError as error:
+    if is_frames(path):
+        images.check_writable(path)
+    elif extension not in (*CODECS, *ANIMATIONS):
+        known = " ".join((*CODECS, *ANIMATIONS))
         raise UserError(
-            f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
-        ) from error
+            f"cannot write {path}: unknown extension {extension!r}; use {known}, or %05d.png"
+        )
+    av = pyav()
+    if extension in CODECS:
+        encoder = CODECS[extension][1].encoder
+        try:
+            av.codec.Codec(encoder, "w")
+        except ValueError as error:
+            raise UserError(
+                f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
+            ) from error
 
 
-def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
-    """Return the path of a film, and the path of its file while it is incomplete."""
+def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
+    """Return the path of a film, and the path of its file while it is incomplete.
+
+    For frames, such as out/%05d.png, return the first, and all files that have such a name.
+    """
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
+    if is_frames(path):
+        names = "*".join(map(glob.escape, _NUMBER.split(target.name, 1)))
+        return tuple(sorted({_numbered(target, 0), *target.parent.glob(names)}))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 
@@ -80,23 +111,26 @@ class FilmWriter:
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
-    The sound of `like` is copied. (UserError: the reasons of `check_writable`; the output would
-    overwrite `like` or cannot be written.)
+    The sound of `like` is copied. `recipe` is a text that the film carries.
+
+    An animated GIF, WebP or APNG is in memory until the end of the block, and has no sound. A path
+    such as out/%05d.png means a picture for each frame, from number 0, without the text.
+
+    (UserError: the reasons of `check_writable`; the output would overwrite `like` or cannot be
+    written.)
     """
 
-    def __init__(self, path: str | os.PathLike[str], like: Film) -> None:
+    def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
         check_writable(path)
         self._path = path
         check_outputs(files_of(path), [("input", like.path)])
-        self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
-        self._like = like
-        self._format, self._codec = CODECS[self._target.suffix.lower()]
-        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
-        # because its size is the size of the film.
-        self._container: Any = None
-        self._stream: Any = None
-        self._sound: Any = None
-        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
+        self._target = self._partial = Path(os.path.realpath(path))
+        self._file: _Frames | _Animation | _Stream = _Frames(self._target)
+        if not is_frames(path):
+            self._partial = files_of(path)[1]
+            kind = _Animation if self._target.suffix.lower() in ANIMATIONS else _Stream
+            self._file = kind(self._partial, like, recipe, str(path))
+        self._has_begun = False
 
     def __enter__(self) -> Self:
         with self._one_line():
@@ -112,37 +146,135 @@ class FilmWriter:
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
-        frame = from_tensor(image, even=self._codec.even)
         with signals_held(), self._one_line():
-            if self._container is None:
-                self._open(frame)
-            self._sound.copy(time)
-            frame.time_base = self._like.time_base
-            frame.pts = round(time / frame.time_base)
-            self._last = frame.pts, round((duration or 0) / frame.time_base)
-            self._encode(frame)
+            self._has_begun = True
+            self._file.add(image, time, duration)
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         with signals_held():
-            if kind is not None or self._container is None:
+            if kind is not None or not self._has_begun:
                 self._keep()
                 return
             try:
                 with self._one_line():
-                    self._sound.copy()
-                    self._encode(None)
-                    self._container.close()
-                    with self._partial.open("rb+") as file:
-                        os.fsync(file.fileno())  # some file systems report a full disk only here
-                    self._partial.replace(self._target)
+                    self._file.close(is_whole=True)
+                    if self._partial != self._target:
+                        with self._partial.open("rb+") as file:
+                            os.fsync(file.fileno())  # some report a full disk only here
+                        self._partial.replace(self._target)
             except UserError:
                 self._keep()
                 raise
         raise_waiting()
 
+    def _keep(self) -> None:
+        """Complete the partial film so that it plays, and log its path."""
+        if not self._has_begun:
+            return
+        with suppress(OSError, pyav().FFmpegError):
+            self._file.close(is_whole=False)
+        logger.warning("the film up to here is in %s", self._partial)
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
+        """Turn errors of the system and of FFmpeg into a UserError of one line."""
+        try:
+            yield
+        except (OSError, pyav().FFmpegError) as error:
+            advice = "choose a writable folder with space left"
+            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
+
+
+class _Frames:
+    """_Frames are numbered pictures, `path` with its number replaced."""
+
+    def __init__(self, path: Path) -> None:
+        self._path, self._count = path, 0
+
+    def add(self, image: Tensor, *when: Fraction | None) -> None:
+        images.write(_numbered(self._path, self._count), image)
+        self._count += 1
+
+    def close(self, *, is_whole: bool) -> None:
+        """Do nothing: every picture is complete."""
+
+
+class _Animation:
+    """An _Animation is an animated picture, which Pillow writes as a whole when it is closed."""
+
+    def __init__(self, path: Path, like: Film, recipe: str, name: str) -> None:
+        self._path, self._xmp = path, xmp_of(recipe)
+        self._frames: list[Image.Image] = []
+        self._times: list[Fraction] = []  # in seconds
+        self._last = self._mean = 1 / like.rate  # durations of the last, and of a mean frame
+
+    def add(self, image: Tensor, time: Fraction, duration: Fraction | None) -> None:
+        self._frames.append(to_image(image.detach().clamp(0.0, 1.0)))
+        self._times.append(time)
+        self._last = duration or self._mean
+
+    def close(self, *, is_whole: bool) -> None:
+        kind, unit = ANIMATIONS[self._path.suffix.lower()]
+        times = [*self._times, self._times[-1] + self._last]
+        ticks = [round(time * 1000 / unit) for time in times]  # so that rounding does not add up
+        lengths = [max(1, after - before) * unit for before, after in pairwise(ticks)]
+        text = PngInfo()
+        text.add_itxt("XML:com.adobe.xmp", self._xmp.decode())
+        carried: dict[str, dict[str, Any]] = {
+            "GIF": {"comment": self._xmp},
+            "PNG": {"pnginfo": text if self._xmp else None},
+            "WEBP": {"xmp": self._xmp, "lossless": True},
+        }
+        first, *others = self._frames
+        first.save(
+            *(self._path, kind),
+            save_all=True,
+            append_images=others,
+            duration=lengths if others else lengths[0],
+            loop=0,
+            **carried[kind],
+        )
+
+
+class _Stream:
+    """A _Stream is a film in a container of FFmpeg, with the sound of `like`."""
+
+    def __init__(self, path: Path, like: Film, recipe: str, name: str) -> None:
+        self._path, self._like, self._recipe, self._name = path, like, recipe, name
+        self._format, self._codec = CODECS[path.suffix.lower()]
+        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
+        # because its size is the size of the film.
+        self._container: Any = None
+        self._stream: Any = None
+        self._sound: Any = None
+        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
+
+    def add(self, image: Tensor, time: Fraction, duration: Fraction | None) -> None:
+        frame = from_tensor(image, even=self._codec.even)
+        if self._container is None:
+            self._open(frame)
+        self._sound.copy(time)
+        frame.time_base = self._like.time_base
+        frame.pts = round(time / frame.time_base)
+        self._last = frame.pts, round((duration or 0) / frame.time_base)
+        self._encode(frame)
+
+    def close(self, *, is_whole: bool) -> None:
+        """Write what the encoder holds, and if `is_whole` the remaining sound."""
+        if is_whole:
+            self._sound.copy()
+            self._encode(None)
+            self._container.close()
+        elif self._container is not None:
+            with self._container:
+                if self._sound is not None:
+                    self._encode(None)
+
     def _open(self, frame: Any) -> None:
-        self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
+        self._container = pyav().open(f"file:{self._path}", "w", format=self._format)
+        if self._recipe:
+            self._container.metadata["comment"] = self._recipe
         stream = self._container.add_stream(
             self._codec.encoder, rate=self._like.rate, options=self._codec.options
         )
@@ -153,7 +285,7 @@ class FilmWriter:
         context.colorspace = context.color_primaries = context.color_trc = BT709
         context.color_range = LIMITED
         self._stream = stream
-        self._sound = Sound(self._like, self._container, str(self._path))
+        self._sound = Sound(self._like, self._container, self._name)
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds.
@@ -165,24 +297,6 @@ class FilmWriter:
             if duration and packet.pts == time:
                 packet.duration = duration
             self._container.mux(packet)
-
-    def _keep(self) -> None:
-        """Complete the partial film so that it plays, and log its path."""
-        if self._container is None:
-            return
-        with suppress(OSError, pyav().FFmpegError), self._container:
-            if self._sound is not None:
-                self._encode(None)
-        logger.warning("the film up to here is in %s", self._partial)
-
-    @contextmanager
-    def _one_line(self) -> Iterator[None]:
-        """Turn errors of the system and of FFmpeg into a UserError of one line."""
-        try:
-            yield
-        except (OSError, pyav().FFmpegError) as error:
-            advice = "choose a writable folder with space left"
-            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
 
 
 class Sound:
@@ -245,3 +359,8 @@ def _holds(container: str, film: Film, index: int) -> bool:
     except (ValueError, OSError, av.FFmpegError):
         return False
     return True
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """Return a path such as out/%05d.png with its number."""
+    return path.with_name(_NUMBER.sub(lambda found: found[0] % number, path.name, count=1))

@@ -240,7 +240,8 @@ def enlarge(
     """Return `image` at a finer scale, plus DETAIL times the finest detail of `start`.
 
     An enlarged picture is blurred, and the first ten steps would only make detail again. For
-    init=noise nothing is added, because the detail of noise is useless.
+    init=noise nothing is added, because the detail of noise is useless. If the scale before changed
+    nothing, as with one picture for content and style, the result is `start` at the finer scale.
 
     `image` (1, 3, h, w) is the result of the scale before, or `start` (1, 3, H, W) itself. `size`
     is the (height, width) of the finer scale. If `wraps`, each edge continues at the opposite edge.
@@ -249,5 +250,8 @@ def enlarge(
     if init == "noise":
         return larger
     coarse = resize(start, (image.shape[2], image.shape[3]), wraps=wraps)
-    detail = resize(start, size, wraps=wraps) - resize(coarse, size, wraps=wraps)
+    fine = resize(start, size, wraps=wraps)
+    if torch.equal(image, coarse):
+        return fine
+    detail = fine - resize(coarse, size, wraps=wraps)
     return detail.mul_(DETAIL).add_(larger).clamp_(0, 1)

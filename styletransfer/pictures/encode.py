@@ -1,5 +1,6 @@
 """Encodes sRGB tensors as the bytes of picture files."""
 
+import html
 import io
 import struct
 import zlib
@@ -17,6 +18,15 @@ from PIL import Image, ImageCms
 from PIL.PngImagePlugin import PngInfo, putchunk
 from torch import Tensor
 
+# IPTC's term for media that were changed by a trained network.
+SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+_PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/">
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+ xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+ xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
+ styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
+<?xpacket end="r"?>"""
 _ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
 
 
@@ -26,6 +36,13 @@ def srgb_profile() -> bytes:
     profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
     profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
     return bytes(profile)
+
+
+def xmp_of(recipe: str) -> bytes:
+    """Return an XMP packet, metadata for any picture format, that holds a text; b"" for ""."""
+    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
+    text = html.escape(recipe, quote=False).replace('"', "&quot;")
+    return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
 def encode(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:

@@ -1,7 +1,7 @@
-"""Writes into a picture file how the picture was made: the command, and hashes of the inputs.
+"""Writes into a picture or film how it was made: the command, and hashes of the inputs.
 
-This text is JSON in an XMP packet (metadata), which every picture format can hold. It depends on
-nothing but the recipe of the run, and names files without their folders.
+This text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the
+comment of a film. It depends on nothing but the recipe of the run, and names files without folders.
 """
 
 import html
@@ -10,43 +10,40 @@ import logging
 import os
 import re
 import shlex
+from collections.abc import Mapping
 from functools import cache
 from pathlib import Path
 from typing import Any
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import xmp_packet
+from styletransfer.pictures.encode import SOURCE, xmp_of
 from styletransfer.runs.folder import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.schemas import path_keys
-from styletransfer.settings.values import command, override, with_values
+from styletransfer.settings.values import command, override, unescaped, with_values
 
 logger = logging.getLogger(__name__)
 
+# Commands whose pictures and films can be painted again from their recipes.
+REPEATED = ("train", "apply", "film", "mix")
 # Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
 LONGEST = 60_000
-# IPTC's term for media that were changed by a trained network.
-SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
-PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
-<x:xmpmeta xmlns:x="adobe:ns:meta/">
-<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
- xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
- xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
- styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
-<?xpacket end="r"?>"""
 # Pattern of the recipe in an XMP packet: an attribute, which other programs may turn to an element.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 
-def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return the XMP packet of a picture that the command `name` makes.
+def text_of(name: str, recipe: Recipe, *more: str) -> str:
+    """Return the text that a picture or film carries, which the command `name` makes.
 
-    `more` are further KEY=VALUE words of the command. A packet that would be too long, as with
-    hundreds of styles, is left out with a warning: the result is then empty.
+    `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
+    file, as with hundreds of styles, is left out with a warning: the result is then empty.
     """
     paths, default = path_keys(schema_of(name)), _defaults(name)
     words = [
@@ -59,40 +56,78 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     if "steered" in recipe:
         carried["steered"] = "settings changed during the run; the command has the last ones"
     carried["digital source type"] = SOURCE
-    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
-    text = html.escape(json.dumps(carried), quote=False).replace('"', "&quot;")
-    packet = PACKET.format(SOURCE, text).encode()
-    if len(packet) > LONGEST:
+    text = json.dumps(carried)
+    if len(xmp_of(text)) > LONGEST:
         logger.warning("the recipe is too long for a picture file, which is written without it")
-        return b""
-    return packet
+        return ""
+    return text
 
 
-def lines_of(path: Path) -> list[str]:
-    """Return the recipe in a picture file, a line "key: text" for each key, safe to print.
+def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
+    """Return `text_of` the same arguments as an XMP packet."""
+    return xmp_of(text_of(name, recipe, *more))
 
-    The file may come from anybody: unprintable characters are removed, and the command is quoted
-    again for a shell. (UserError: `path` is no picture, or holds no recipe that can be read.)
+
+def carried(path: Path) -> dict[str, str]:
+    """Return the recipe in a picture file, see `parsed` (UserError: `path` is no picture)."""
+    found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
+    return parsed(html.unescape(found[1] or found[2]) if found else "", path)
+
+
+def parsed(text: str, path: Path) -> dict[str, str]:
+    """Return the recipe that the file `path` carries, key -> text; "command" is shell-quoted.
+
+    (UserError: `text` is none of `text_of`.)
     """
-    packet = xmp_packet(path)[:LONGEST].decode(errors="replace")
     try:
-        found: Any = _RECIPE.search(packet)
-        recipe = json.loads(html.unescape(found[1] or found[2]))
+        recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))
-        recipe["command"] = command(words, name)
-        lines = [f"{key}: {text}" for key, text in recipe.items()]
+        return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
+
+
+def lines_of(recipe: Mapping[str, str]) -> list[str]:
+    """Return a line "key: text" for each key of a recipe, without unprintable characters."""
+    lines = (f"{key}: {text}" for key, text in recipe.items())
     return ["".join(filter(str.isprintable, line)) for line in lines]
+
+
+def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return the command's name, and key -> value of each of its words.
+
+    The recipe may come from anybody. Only words are accepted that this module would write: a key
+    that can change the picture, and a value without functions or ${...}. (UserError: others.)
+    """
+    _, name, *words = shlex.split(recipe["command"])
+    if name not in REPEATED:
+        raise UserError(f"the recipe is of the command {name!r}, which cannot be repeated")
+    known, values = {*_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
+    for word in words:
+        try:
+            parsed = OverridesParser.create().parse_override(word)
+            key, value = parsed.key_or_group, unescaped(parsed.value())
+            is_ours = key in known and override(key, value) == word
+        except (HydraException, ValueError, TypeError, LookupError, RecursionError):
+            is_ours = False
+        if not is_ours:
+            raise UserError(f"the recipe holds {word[:80]!r}, which is no setting of a picture")
+        values[key] = value
+    return name, values
+
+
+def default_config(name: str) -> Any:
+    """Return the settings of the command `name` when nothing is typed."""
+    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
+    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
+    schema = schema_of(name)()
+    return with_values(schema, values) if values else schema
 
 
 @cache
 def _defaults(name: str) -> dict[str, Any]:
     """Return key -> default value of the command `name`."""
-    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
-    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
-    schema = schema_of(name)()
-    return settings(with_values(schema, values) if values else schema)
+    return settings(default_config(name))
 
 
 def _without_folder(value: Any) -> Any:

@@ -1,6 +1,7 @@
 """The list of commands: for each, a summary, and the dataclass of its settings (its schema)."""
 
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
@@ -64,3 +65,15 @@ def schema_of(name: str) -> type[Any]:
     schema = command(name).schema
     assert schema is not None, f"{name} has no config file"
     return schema
+
+
+def module(name: str) -> str:
+    """Return the name of the module with the `main` of a command: a file or a package."""
+    if name == "train":
+        return "styletransfer.train"
+    if name == "studio":
+        return "styletransfer.studio.command"
+    plain = f"styletransfer.commands.{name}"
+    spec = find_spec(plain)
+    is_folder = spec is not None and spec.submodule_search_locations is not None
+    return f"{plain}.command" if is_folder else plain

@@ -120,9 +120,14 @@ class FilmConfig(StyleTransferConfig):
     """These are the settings of `scripts/film.py`, which paints a film by optimisation."""
 
     content: str = path(MISSING)
-    """Path of the film, in any container that FFmpeg reads."""
+    """Path of the film, in any container that FFmpeg reads; or a folder of frames."""
+    fps: float = number(25.0, "(0, 1000]")
+    """Frames per second of a folder of frames."""
     output: str | None = path(None, written=True)
-    """Path of the painted film; the extension chooses the format. Default: in the run folder."""
+    """Path of the painted film; the extension chooses the format, also .gif, .webp or .apng. A name
+    such as out/%05d.png is a picture for each frame. Default: in the run folder."""
+    recipe: bool = True
+    """Write into the film how it was made, as `train` does."""
     frame_steps: int = number(30, "[1, inf)")
     """Optimiser steps of each frame, except the first frame and the first after a cut, which take
     `steps`."""
@@ -147,6 +152,8 @@ class MixConfig:
     """The same for the colours alone, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
     """Path of the mixture; the extension chooses the format. Default: in the run folder."""
+    recipe: bool = True
+    """Write into the picture how it was made, as `train` does."""
 
 
 @dataclass
@@ -155,6 +162,12 @@ class InfoConfig:
 
     picture: str = path(MISSING, positional=True)
     """Path of a pastiche; may be given without picture=."""
+    verify: bool = False
+    """Paint the picture again, in a temporary folder, from inputs with the recipe's hashes, and
+    print whether the file has the same bytes, or how far its pixels differ."""
+    inputs: Any = field(default=None, metadata=PATHS)
+    """For verify, inputs under any names, or folders of pictures. Pictures are also looked for by
+    name in the current folder and beside the picture; networks that do not ship only here."""
 
 
 @dataclass

@@ -10,12 +10,11 @@ from helpers import ROOT, call, picture, process, refusal
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.settings.commands import COMMANDS, SCHEMAS
+from styletransfer.settings.commands import COMMANDS, SCHEMAS, module
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.paths import expanded, new_folder
 from styletransfer.settings.schemas import keys, keys_marked, meanings

@@ -6,8 +6,9 @@ import sys
 import pytest
 from helpers import ROOT, call, press, process
 
-from styletransfer.cli import module, script
+from styletransfer.cli import script
 from styletransfer.cli.errors import one_line_errors
+from styletransfer.settings.commands import module
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING, interruptible
 

@@ -7,12 +7,12 @@ from helpers import call, picture, refusal, write_pictures
 from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
-from styletransfer.cli import module
 from styletransfer.cli.arguments import parse
 from styletransfer.commands.gallery.command import find_runs
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
+from styletransfer.settings.commands import module
 from styletransfer.settings.schemas import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]

@@ -9,14 +9,16 @@ import torch
 from clips import pan
 from film_files import frames as frames_of
 from film_files import make
-from helpers import ROOT, check_error, check_refused, composed, files_in, press
+from helpers import ROOT, check_error, check_refused, composed, files_in, press, write_pictures
 
 from styletransfer import __version__
+from styletransfer.commands import info
 from styletransfer.commands.film import main
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.settings import InfoConfig
 from styletransfer.system.signals import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
@@ -76,6 +78,9 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
     note = json.loads((tmp_path / "run" / "film.json").read_text())
     assert note["config"]["temporal_weight"] == config.temporal_weight
     assert set(note["files"]) == {"content", "style"}
+    painted = InfoConfig(str(tmp_path / "run" / "painted.mp4"), True, [str(source), "style.png"])
+    info.main(painted, tmp_path)
+    assert capsys.readouterr().out.splitlines()[-1].endswith("the same bytes")
 
 
 def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, painting, capsys):
@@ -137,6 +142,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     cases = [
         ({"output": "film.xyz"}, "film.xyz"),
         ({"size": 8}, "8 x 6 pixels are too small"),
+        ({"content": "seen", "output": "seen/%02d.png"}, "00.png would overwrite content=seen"),
     ]
+    write_pictures(*(tmp_path / "seen" / f"0{number}.png" for number in range(2)))
     check_refused(lambda **changed: main(replace(config, **changed), tmp_path / "run"), cases)
     assert not (tmp_path / "run").exists()

@@ -57,7 +57,10 @@ def test_at_the_ends_are_the_very_bytes(desk, capsys):
     for strength, name in enumerate(("content_resized.png", "pastiche.png")):
         for seed, file in enumerate(("content_resized.png", "pastiche.png")):
             images.write(Path("a=b", file), picture(seed, 24, 32), ALPHA)
-        assert call(capsys, "mix", "a=b", f"strength={strength}", "output=y.png")[0] == 0
+        assert (
+            call(capsys, "mix", "a=b", f"strength={strength}", "recipe=false", "output=y.png")[0]
+            == 0
+        )
         assert Path("y.png").read_bytes() == Path("a=b", name).read_bytes()
         assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
 
@@ -89,6 +92,7 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits per sample, as in the TIFF
     capsys.readouterr()
     assert call(capsys, "mix", "run", "strength=1", "output=y.tiff")[0] == 0
+    assert "the same bytes" in call(capsys, "info", "y.tiff", "verify=true", "inputs=run")[1].out
     again, made = images.read("y.tiff"), images.read("new folder/x.tiff")
     assert (again.rgb - images.read("run/pastiche.png").rgb).abs().max() < 1e-5
     assert (again.rgb - made.rgb).abs().max() < 1e-5

@@ -14,7 +14,9 @@ from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.films.read import Film
-from styletransfer.films.write import CODECS, FilmWriter, check_writable
+from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, check_writable
+from styletransfer.pictures import images
+from styletransfer.pictures.decode import xmp_packet
 
 UNEVEN = [Fraction(n, 9000) for n in (0, 301, 902, 1503, 4000, 4001, 9000, 12345, 12400, 27000)]
 
@@ -73,11 +75,44 @@ def test_the_last_frame_keeps_its_duration(extension, tmp_path):
     first, last = (Image.new("RGB", (32, 32), name) for name in ("red", "blue"))
     first.save(tmp_path / "a.gif", save_all=True, append_images=[last], duration=[500, 5000])
     path = tmp_path / f"b.{extension}"
-    with Film(tmp_path / "a.gif") as film, FilmWriter(path, like=film) as writer:
+    with Film(tmp_path / "a.gif") as film, FilmWriter(path, film, "how") as writer:
         for frame in film.frames():
             writer.write(*frame)
+    with Film(path) as film:
+        assert film.comment == "how"
     with av.open(str(path)) as made:
         assert made.duration == 5_500_000  # microseconds
+
+
+@pytest.mark.parametrize("extension", ANIMATIONS)
+def test_an_animation_keeps_the_duration_of_each_frame(extension, tmp_path):
+    lengths, path = [100, 50, 200, 1500], tmp_path / f"b{extension}"
+    first, *others = (Image.new("RGB", (9, 7), (50 * n, 0, 99)) for n in range(4))
+    first.save(tmp_path / "a.gif", save_all=True, append_images=others, duration=lengths)
+    with Film(tmp_path / "a.gif") as film, FilmWriter(path, film, "how") as writer:
+        for frame in film.frames():
+            writer.write(*frame)
+    with Image.open(path) as made:
+        for number, length in enumerate(lengths):
+            made.seek(number)
+            made.load()
+            assert made.info["duration"] == length
+            assert made.convert("RGB").getpixel((3, 3)) == (50 * number, 0, 99)
+    assert b'styletransfer:recipe="how"' in xmp_packet(path)
+    assert {path.name for path in tmp_path.iterdir()} == {"a.gif", path.name}
+
+
+def test_frames_become_a_film_and_a_film_becomes_frames(tmp_path):
+    folder = tmp_path / "in [1]"
+    for number, image in enumerate(noise(3)):
+        images.write(folder / f"{number}.png", image)
+    with Film(folder, fps=12.5) as film, FilmWriter(tmp_path / "out" / "a%03d.png", film) as writer:
+        for number, frame in enumerate(film.frames()):
+            assert frame[1:] == (number / film.rate, 1 / Fraction(25, 2))
+            writer.write(*frame)
+    for number in range(3):
+        made = images.read(tmp_path / "out" / f"a00{number}.png").rgb
+        assert torch.equal(made, images.read(folder / f"{number}.png").rgb)
 
 
 def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
@@ -194,7 +229,7 @@ def test_what_is_no_film_is_told_in_one_line(tmp_path):
     (tmp_path / "list.m3u8").write_text("#EXTM3U\n#EXTINF:1,\nhttp://a.b/c.ts\n")
     for name, message in (
         ("missing.mp4", "does not exist; check the path"),
-        ("", "is a folder or a device, and no film; check the path"),
+        ("", "is a folder without pictures; name a film or frames"),
         ("list.m3u8", "list.m3u8 is no film"),
         ("text.mp4", "text.mp4 is no film that FFmpeg can read"),
         ("song.mp3", "song.mp3 holds no film, only other things"),
@@ -238,7 +273,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
         (tmp_path / folder).mkdir()
     (tmp_path / "file.txt").touch()
     for like, name, message in (
-        ("in.mp4", "out.avi", "unknown extension '.avi'; use .mp4 .m4v .mov .mkv .webm"),
+        ("in.mp4", "out.avi", "unknown extension '.avi'; use .mp4 .m4v .mov .mkv .webm .gif"),
         ("a.styletransfer-partial.mp4", "a.mp4", "would overwrite input="),
         ("in.mp4", "taken.mp4", "it is a folder; add a file name"),
         ("in.mp4", "file.txt/out.mp4", "cannot write"),

@@ -1,21 +1,44 @@
 """Recipes in picture files: what `train` and `apply` write, and `info` prints."""
 
-import html
 import json
+import random
+import re
 import shlex
+from collections import Counter
 from pathlib import Path
 
 import pytest
-from helpers import call, composed, picture, refusal, status_of, style_network, write_pictures
+from helpers import (
+    call,
+    composed,
+    files_in,
+    picture,
+    refusal,
+    status_of,
+    style_network,
+    write_pictures,
+)
+from helpers import lines_of as lines_in
 
+from styletransfer.commands.info import main
+from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
-from styletransfer.runs.metadata import LONGEST, PACKET
+from styletransfer.pictures.decode import xmp_packet
+from styletransfer.pictures.encode import xmp_of
+from styletransfer.runs.metadata import LONGEST, carried, lines_of, settings_in
+from styletransfer.settings import InfoConfig
+from styletransfer.settings.values import command, override
 from styletransfer.system.files import sha256
 from styletransfer.train import paint
 
 NAME = "a secret/été (1),${b}='c'.png"
 TINY = ["experiment=tiny", f"content={NAME}", "style=style.png", "size=24", "steps=4"]
+
+
+def packet(recipe):
+    return xmp_of(json.dumps(recipe))
+
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -26,10 +49,10 @@ def desk(desk):
     return desk
 
 
-def info(capsys, path):
+def info(capsys, *words):
     capsys.readouterr()
-    status, printed = call(capsys, "info", path)
-    assert (status, printed.err) == (0, "")
+    status, printed = call(capsys, "info", *words)
+    assert (status, lines_in(printed.err)) == (0, [])
     return dict(line.split(": ", 1) for line in printed.out.splitlines())
 
 
@@ -75,10 +98,65 @@ def test_stopped_and_steered_runs_and_style_networks(desk, capsys):
     assert info(capsys, "a.png")["command"] == " ".join(["styletransfer", *words])
 
 
-def test_what_a_stranger_wrote_is_one_line_and_harmless(capsys):
-    def packet(recipe):
-        return PACKET.format("", html.escape(json.dumps(recipe))).encode()
+def test_a_picture_is_painted_again_and_compared(desk, capsys):
+    for name in ("a.png", "b.png"):
+        assert status_of("train", *TINY, f"hydra.run.dir={name}.run", f"output={name}") == 0
+    made, other = images.read("a.png").rgb, images.read("style.png").rgb
+    assert "the same bytes" in info(capsys, "a.png", "verify=true", f"inputs={NAME}")["verify"]
+    made[..., 0, 0] = (made[..., 0, 0] + 0.4).clamp(max=1) - 0.2
+    images.write("b.png", made, xmp=xmp_packet(desk / "b.png"))
+    before = files_in(desk)
+    said = info(capsys, "b.png", "verify=true", "inputs=a secret")["verify"]
+    assert 5 < float(re.search("at most (.*) levels", said)[1]) < 103
+    assert files_in(desk) == before
+    images.write(NAME, other)
+    said = refusal(capsys, "info", "a.png", "verify=true", "inputs=a secret")
+    assert "cannot find content=" in said
 
+
+def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
+    images.write("secret.png", picture(5))
+    before = files_in(desk)
+    for words in (
+        *("output=b.png", "resume=auto", "hydra.run.dir=.", "recipe=false", "size=range(24,26)"),
+        *("content=${oc.env:HOME}", "++evil=1", "~style", "experiment=tiny", "--config-dir=."),
+        *("content=secret.png", "style=secret.png", "style=../../style.png", "init=secret.png"),
+        *("features.weights=/dev/zero", "size=1\\x1b1", "size='\x1b[1m'", "steps=-1", "size=1,2"),
+    ):
+        images.write("a.tif", picture(), xmp=packet({"command": f"styletransfer train {words}"}))
+        with pytest.raises(UserError, match=r"which has no hash|no setting|size|steps") as refused:
+            main(InfoConfig("a.tif", verify=True), desk)
+        assert str(refused.value).isprintable()
+    Path("a.tif").unlink()
+    assert files_in(desk) == before
+
+
+def test_mutated_packets_are_one_line_each():
+    """Check that each holds settings, or lines that can be printed, or is one line of error."""
+    words = [
+        override("content", NAME),
+        "style=[a.png,'b,c.png']",
+        "size=24",
+        "objective.tv_weight=0.5",
+    ]
+    whole = packet({"command": command(words), "version": "0.2.0"})
+    generator, ends = random.Random(0), Counter()
+    for _ in range(100):
+        xmp = bytearray(whole)
+        for _ in range(generator.randint(1, 3)):
+            at = generator.randrange(len(xmp))
+            xmp[at : at + generator.randint(0, 2)] = generator.randbytes(generator.randint(0, 2))
+        images.write("a.tif", picture(0, 1, 1), xmp=bytes(xmp))
+        try:
+            recipe = carried(Path("a.tif"))
+            assert all(map(str.isprintable, lines_of(recipe)))
+            ends[settings_in(recipe)[0]] += 1
+        except UserError as error:
+            ends[len(str(error).splitlines())] += 1
+    assert ends.keys() == {"train", 1}
+
+
+def test_what_a_stranger_wrote_is_one_line_and_harmless(capsys):
     whole = packet({"command": "styletransfer train"})
     wrong = [b"", b"\xff", whole[:-60], b" " * LONGEST + whole, whole.replace(b"{", b"[" * 15_000)]
     recipes = [[], {}, {"command": 1}, {"command": None}, {"command": "styletransfer 'a"}]

@@ -13,7 +13,7 @@ from tqdm.auto import tqdm
 
 from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
 from styletransfer.errors import UserError
-from styletransfer.films.write import CODECS, check_writable, files_of
+from styletransfer.films.write import ANIMATIONS, CODECS, check_writable, files_of
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import (
     FILM_EXTENSIONS,
@@ -62,21 +62,21 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
-    if is_film(target):
+    if is_film(source, target):
         check_writable(target)
     elif source.suffix.lower() in FILM_EXTENSIONS:
-        endings = " ".join(CODECS)
+        endings = " ".join((*CODECS, *ANIMATIONS))
         raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
     else:
         images.check_writable(target)
-    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
+    check_outputs(_written(source, target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Paint the files that have no pastiche yet (UserError, after all others: some failed)."""
     check_folders(source, target)
     files = pairs(source, target)
-    written = [name for _, path in files for name in _written(path)]
+    written = [name for file, path in files for name in _written(file, path)]
     inputs = (("input", path) for path, _ in files)
     check_outputs(written, [*_read_beside(config, network), *inputs])
     painter = Painter(config)
@@ -149,6 +149,6 @@ def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Pa
     return [("network", network), *(("style", path) for path in styles)]
 
 
-def _written(target: Path) -> tuple[Path, ...]:
+def _written(source: Path, target: Path) -> tuple[Path, ...]:
     """Return the files that painting `target` writes: itself and, for a film, its partial file."""
-    return files_of(target) if is_film(target) else (target,)
+    return files_of(target) if is_film(source, target) else (target,)

@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
-from styletransfer.films.write import CODECS, FilmWriter
+from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, is_frames
 from styletransfer.job.load import files_of, style_image
 from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
@@ -31,8 +31,9 @@ from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors, is_grey
+from styletransfer.pictures.formats import FILM_EXTENSIONS
 from styletransfer.runs.folder import FREE_KEYS
-from styletransfer.runs.metadata import metadata
+from styletransfer.runs.metadata import metadata, text_of
 from styletransfer.runs.recipe import Recipe, recipe
 from styletransfer.settings import ApplyConfig
 from styletransfer.settings.groups import each
@@ -199,18 +200,21 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint `source` and write `target`, as a film if `target` has a film's extension."""
+    """Paint `source` and write `target`, as a film if `is_film` says so."""
     try:
-        (paint_film if is_film(target) else paint_picture)(painter, source, target)
+        (paint_film if is_film(source, target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         raise UserError(f"{source} fits no memory; choose a smaller size") from error
 
 
-def is_film(target: Path) -> bool:
-    """Return whether `target` has the extension of a film."""
-    return target.suffix.lower() in CODECS
+def is_film(source: Path, target: Path) -> bool:
+    """Return whether `target` is a film, or the frames of one; WebP is if `source` moves."""
+    extension = target.suffix.lower()
+    moves = source.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng")
+    is_animation = extension in ANIMATIONS and (moves or extension != ".webp")
+    return extension in CODECS or is_animation or (is_frames(target) and moves)
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
@@ -228,7 +232,8 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
 
     Against flicker, each painted frame is mixed with the previous one, as `config.steady` says.
     """
-    with Film(source) as film, FilmWriter(target, like=film) as writer:
+    text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
+    with Film(source) as film, FilmWriter(target, film, text) as writer:
         size = painter.size(film.size, source)
         steady = Steady(painter.config.steady)
         if steady.strength:
