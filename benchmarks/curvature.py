@@ -16,7 +16,7 @@ from torch import Tensor, fft
 
 from styletransfer.cli.hydrated import hydrated
 from styletransfer.job.prepare import prepare
-from styletransfer.objective.criterion import gradient_at
+from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.optimizers import frequencies
 from styletransfer.optimize.run import complete_run

@@ -17,7 +17,7 @@ from torch import Tensor
 
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, gradient_at
+from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture

@@ -16,9 +16,9 @@ from torch import Tensor, nn
 
 from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, StyleNetwork, deployed
+from styletransfer.system import keep_freed_memory
 from styletransfer.system.devices import choose_device, has_native_bfloat16
 from styletransfer.system.measure import Work, describe_machine, seconds_by_round, table
-from styletransfer.system.process import keep_freed_memory
 from tools.benchmark.results import Spread
 
 REFERENCE = "pytorch/examples fast_neural_style"

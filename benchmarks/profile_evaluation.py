@@ -17,13 +17,13 @@ from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
+from styletransfer.system import keep_freed_memory
 from styletransfer.system.devices import cpu_bfloat16_units
 from styletransfer.system.measure import table
-from styletransfer.system.process import keep_freed_memory
 
 # Kind of operator -> parts of the names that the profiler gives such operators.
 KINDS = {

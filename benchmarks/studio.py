@@ -23,7 +23,7 @@ import psutil
 import torch
 from websockets.sync.client import ClientConnection, connect
 
-from styletransfer.optimize.results import Iterate
+from styletransfer.optimize import Iterate
 from styletransfer.runs.recorded_run import RecordedRun
 from styletransfer.settings import ASSETS, TrainConfig
 from styletransfer.train import paint

@@ -22,7 +22,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from styletransfer.settings.groups import ASSETS
+from styletransfer.settings import ASSETS
 
 SIZES = {256: (256, 192), 512: (512, 384)}  # the page's name of a size -> width, height in pixels
 

@@ -21,20 +21,18 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import STARTS, Job
+from styletransfer.job import STARTS, Job
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Iterate
+from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.pictures import images
+from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
-from styletransfer.pictures.formats import in_folder
 from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.paths import expanded
-from styletransfer.settings.schemas import GROUPS, check_choice, keys, unknown_key
+from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key
 from styletransfer.settings.values import changed, check_can_change, override, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
@@ -144,7 +142,7 @@ class Stylization:
         config = replace(self._job.config, **_file_names(self._given))
         stopped = [] if made.losses else [override("stop_after", made.steps)]
         xmp = metadata("train", recipe(config) | self._steered, *stopped)
-        return Result(made.picture, made.losses, made.steps, self._job.alpha, xmp)
+        return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 
 def stylize(

@@ -24,16 +24,15 @@ from pathlib import Path
 from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Outcome
-from styletransfer.runs.folder import CHECKPOINT, CONTENT, PASTICHE, RECORD
-from styletransfer.runs.recipe import finished_picture, own_settings
+from styletransfer.optimize import Outcome
+from styletransfer.runs import CHECKPOINT, CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recorded_run import Guide, RecordedRun
 from styletransfer.settings import TrainConfig
+from styletransfer.system import Stopped, signals_held, stop_on_signals
 from styletransfer.system.files import check_outputs, locked, remove_stale
-from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 
 @dataclass(frozen=True)
@@ -51,15 +50,20 @@ class FinishedRun:
 
 def main(config: TrainConfig, folder: Path) -> None:
     """Run or continue one style transfer, and print the path of the picture."""
-    if config.resume not in (None, "auto"):
-        folder = Path(config.resume)
-        config = own_settings(config, folder, _typed_keys())
+    picture = None  # of a run that is already finished
+    if config.resume is not None:
+        from styletransfer.runs.resume import finished_picture, own_settings
+
+        if config.resume != "auto":
+            folder = Path(config.resume)
+            config = own_settings(config, folder, _typed_keys())
+        picture = finished_picture(config, folder)
     if config.dry_run:
         from styletransfer.runs.plan import plan
 
         print(plan(prepare(config, enlarge=False)))
         return
-    if picture := finished_picture(config, folder):
+    if picture is not None:
         print(f"already finished\n{picture}")
         return
     run = paint(config, folder)
@@ -71,7 +75,7 @@ def main(config: TrainConfig, folder: Path) -> None:
 
 
 def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> FinishedRun:
-    """Stylise one picture and write it, with `metrics.jsonl` and snapshots, into `folder`.
+    """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
     gets the content image at the pastiche's size, for `mix`. A run that ends early writes the best

@@ -18,12 +18,11 @@ import torch
 from helpers import LAYERS, picture
 
 from styletransfer.cli import main as command_line
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli import one_line_errors
 from styletransfer.features import vgg
 from styletransfer.pictures import images
 from styletransfer.settings.commands import module
-from styletransfer.system import checkpoint
-from styletransfer.system.signals import STOPPING, interruptible
+from styletransfer.system import STOPPING, checkpoint, interruptible
 
 PAIR = f"content=../0.png style=../1.png {' '.join(LAYERS)} checkpoint_every=1e-9 hydra.run.dir=."
 TRAIN = f"train experiment=tiny {PAIR} size=48 steps=60 scales=2 tile=off resume=auto"

@@ -22,7 +22,7 @@ from styletransfer.features.vgg import randomize
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import StyleEncoder
-from styletransfer.objective.criterion import Criterion, Losses
+from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import run
@@ -30,7 +30,7 @@ from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.system.signals import Stopped
+from styletransfer.system import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)

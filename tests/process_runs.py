@@ -12,7 +12,7 @@ from helpers import process
 
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
-from styletransfer.system.signals import HERE
+from styletransfer.system import HERE
 
 MADE = 3  # steps that a run makes before it is ended
 

@@ -92,7 +92,7 @@ def test_bad_keys():
     for settings, message in (
         ({"features": 3}, "unknown features 3; there are bundled"),
         ({"output": "a.png"}, "output is a key of the command line; see Res"),
-        ({"snapshot_every": 1}, "snapshot_every is a key of the command line"),
+        ({"stop_after": 1}, "stop_after is a key of the command line"),
         ({"objective": {3: 1}}, "unknown key objective.3"),
     ):
         check_error(message, tiny, **settings)

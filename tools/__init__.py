@@ -7,9 +7,9 @@ and `painters` draws style pictures.
 import importlib
 from pathlib import Path
 
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli import one_line_errors
 from styletransfer.errors import UserError
-from styletransfer.system.process import place
+from styletransfer.system import place
 
 CONFIGS = Path(__file__).parent / "configs"
 

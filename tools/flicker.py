@@ -8,7 +8,7 @@ from statistics import fmean
 from torch import Tensor
 
 from styletransfer.films.motion import Motion, motion_between, warp
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.system.measure import table
 

@@ -24,7 +24,7 @@ class StyleLoss(nn.Module):
 
     def forward(self, features):
         self.loss = nn.functional.mse_loss(gram(features) * self.weight, self.target)
-        return features  # transparent
+        return features  # unchanged
 
     def backward(self, retain_graph=True):
         self.loss.backward(retain_graph=retain_graph)  # a tensor's backward: this one is real

@@ -23,7 +23,7 @@ class StyleLoss(nn.Module):
 
     def forward(self, features):
         self.loss = nn.functional.mse_loss(gram(features), self.target)
-        return features  # transparent
+        return features  # unchanged
 
 
 layers, features = [], style

@@ -1,17 +1,26 @@
-"""The console command `styletransfer`; each script calls one of its commands."""
+"""The console command `styletransfer`; each script calls one of its commands.
 
+Errors of a command become one line and an exit status, also if standard output is full or closed.
+"""
+
+import atexit
 import difflib
 import importlib
+import io
+import logging
 import os
+import signal
+import subprocess
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, suppress
+from typing import NoReturn, TextIO
 
 from styletransfer import __version__
-from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.settings.commands import COMMANDS, module
-from styletransfer.system.process import place
-from styletransfer.system.signals import interruptible
+from styletransfer.system import Stopped, interruptible, place, signals_held, stop_on_signals
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.
@@ -23,6 +32,102 @@ usage: styletransfer COMMAND KEY=VALUE ...
 styletransfer COMMAND --help says what each key means; styletransfer --version, which version.
 Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.png
 """
+# Exit status if the program that read standard output closed it: 128 + SIGPIPE, as other tools.
+BROKEN_PIPE = 141
+
+
+class Ended(SystemExit):
+    """Raised to exit the program after `message` was printed."""
+
+    def __init__(self, status: int, message: str) -> None:
+        super().__init__(status)
+        self.message = message
+
+
+@contextmanager
+def one_line_errors() -> Iterator[None]:
+    """Turn errors of the `with` block into one line on standard error and an exit status.
+
+    The status is 1 for bad input or too little memory, 130 for Ctrl-C, and 128 + N for signal N.
+    Signals wait, except in `interruptible` blocks. A warning also becomes one line. Any other
+    error is a bug and keeps its traceback. Each process of torchrun prints its own error, because
+    torchrun stops the other processes as soon as one has ended.
+    """
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
+        sys.stdout.reconfigure(errors="backslashreplace")  # escape what it cannot encode
+    logging.raiseExceptions = False  # no traceback if the disk of a log file is full
+    with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
+        warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
+        try:
+            yield
+            sys.stdout.flush()
+            if stop.asked is not None:  # a signal that came last, or was lost in a destructor
+                raise stop.asked
+        except UserError as error:
+            fail(str(error))
+        except KeyboardInterrupt as error:
+            asked = stop.asked or error  # stop.asked is None if another process got the signal
+            status = asked.status if isinstance(asked, Stopped) else 130
+            fail("interrupted", status, shared=True)
+        except OSError as error:
+            fail_for(error)
+        except (ImportError, MemoryError, RuntimeError, SystemError) as error:
+            if "failed to map segment" in str(error):
+                fail("there is not enough memory to load PyTorch")
+            from styletransfer.system.devices import is_out_of_memory
+
+            if not is_out_of_memory(error):
+                raise
+            fail("there is not enough memory; choose a smaller size")
+        finally:
+            atexit.unregister(end_at_once)
+            atexit.register(end_at_once)  # registered last, so called first
+
+
+def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
+    """Print `message` on standard error and exit; `shared`: once on a machine, see `tell`."""
+    tell(f"error: {message}", shared=shared)
+    flush(sys.stdout)
+    raise Ended(status, message)
+
+
+def fail_for(error: OSError) -> NoReturn:
+    """Exit if `error` names a file or means that standard output is closed; else raise it."""
+    if error.filename is not None:
+        fail(f"{error.filename}: {error.strerror}")
+    if isinstance(error, BrokenPipeError):  # the output's reader has ended
+        flush(sys.stdout)
+        sys.exit(BROKEN_PIPE)
+    raise error
+
+
+def tell(message: str, *, shared: bool = False) -> None:
+    """Print `message` as one line on standard error; do nothing if that fails.
+
+    If `shared`, all processes of torchrun call this with the same message, and only the first
+    process on a machine prints it.
+    """
+    with suppress(UserError):  # the environment's torchrun variables are invalid
+        if shared and place().local_rank:
+            return
+    with suppress(OSError):
+        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write keeps the line whole
+    flush(sys.stderr)
+
+
+def end_at_once() -> None:
+    """Let Ctrl-C end the process without a traceback while Python is shutting down."""
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        signal.signal(signal.SIGINT, signal.SIG_DFL)
+
+
+def flush(stream: TextIO) -> None:
+    """Flush `stream`; if that fails, redirect it to the null device."""
+    try:
+        stream.flush()
+    except OSError:
+        with open(os.devnull, "wb") as nowhere:
+            os.dup2(nowhere.fileno(), stream.fileno())
 
 
 def main(argv: Sequence[str] | None = None) -> None:
@@ -54,7 +159,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(name)
-            command = importlib.import_module(module(name)).main
+            command = main_of(name)
             with interruptible():
                 status = command(argv)
             sys.exit(status)
@@ -70,6 +175,20 @@ def check_process(name: str) -> None:
         raise UserError("the folder this was started in is gone; go to another") from error
     if name in COMMANDS and place().count > 1 and not COMMANDS[name].shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
+
+
+def main_of(name: str) -> Callable[..., int | None]:
+    """Import a command; return its `main` (UserError: PyTorch does not fit under a `ulimit -v`)."""
+    if sys.platform != "win32":
+        import resource
+
+        # PyTorch may abort the process that imports it, so another process tries it first.
+        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY and (
+            subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode
+        ):
+            raise UserError("PyTorch cannot be loaded in so little address space; see ulimit -v")
+    found: Callable[..., int | None] = importlib.import_module(module(name)).main
+    return found
 
 
 def _unknown(name: str) -> str:

@@ -10,13 +10,13 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.settings.paths import expanded
 from styletransfer.settings.schemas import (
     GROUPS,
-    explain,
+    expanded,
     keys,
     keys_marked,
     mapping_keys,
+    refusal,
     unknown_key,
 )
 from styletransfer.settings.values import quote_names, quoted, split
@@ -86,7 +86,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
         return override
-    from styletransfer.pictures.formats import in_folder, picture_extensions
+    from styletransfer.pictures import in_folder, picture_extensions
 
     names: list[str] = []
     for name in split(value) if sweep else [value]:
@@ -124,7 +124,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
-        raise UserError(explain(error, "")) from error
+        raise refusal(error, "") from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:

@@ -1,13 +1,12 @@
 """Runs commands by Hydra: composes settings from configs/ and the command line; runs sweeps."""
 
-import importlib
 import logging
 import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Sequence
-from contextlib import suppress
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,15 @@ from hydra.core.hydra_config import HydraConfig
 from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import check_process
+from styletransfer.cli import Ended, check_process, main_of, one_line_errors, tell
 from styletransfer.cli.arguments import Arguments, parse
-from styletransfer.cli.errors import Ended, one_line_errors, tell
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import ERROR
-from styletransfer.settings.commands import module, schema_of
-from styletransfer.settings.compose import compose, initialized, search_path, settings_of
-from styletransfer.settings.paths import absent
-from styletransfer.settings.schemas import explain
+from styletransfer.runs import ERROR, RECORD
+from styletransfer.settings.commands import schema_of
+from styletransfer.settings.compose import absent, compose, initialized, search_path, settings_of
+from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
-from styletransfer.system.process import keep_freed_memory, place
-from styletransfer.system.signals import interruptible
+from styletransfer.system import interruptible, keep_freed_memory, place
 
 Function = Callable[[Any, Path], int | None]
 # Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
@@ -64,8 +60,9 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
     job = partial(run_job, name, function, arguments.multirun)
-    named = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
-    made = [folder for path in named for folder in absent(Path(path.strip("'")))]
+    values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
+    named = [Path(value.strip("'")) for value in values]
+    made = [folder for path in named for folder in absent(path)]
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
@@ -78,10 +75,31 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
                     batches: list[list[JobReturn]] = hydra.multirun(name, job, words)
                 _report([job for batch in batches for job in batch])
             else:
-                hydra.run(name, job, words)
+                with _earlier_kept(named):
+                    hydra.run(name, job, words)
     except BaseException as error:
         remove_unused(made)
         raise _in_one_line(error, name) from error
+
+
+@contextmanager
+def _earlier_kept(folders: Iterable[Path]) -> Iterator[None]:
+    """Restore Hydra's files of earlier runs in `folders` if the body fails before it begins a run.
+
+    Hydra writes its files before it calls the command, which may refuse the settings.
+    """
+    runs = [folder / RECORD for folder in folders if (folder / RECORD).is_file()]
+    files = {
+        path: path.read_bytes() for run in runs for path in (run, *run.parent.glob(".hydra/*"))
+    }
+    try:
+        yield
+    except BaseException:
+        for run in runs:
+            if run.read_bytes() == files[run]:
+                for path in files.keys() & {*run.parent.glob(".hydra/*")}:
+                    path.write_bytes(files[path])
+        raise
 
 
 def _in_one_line(error: BaseException, name: str) -> BaseException:
@@ -90,7 +108,7 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
     if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
     if not isinstance(error, OSError) or error.errno is None:
-        return UserError(explain(error, name))
+        return refusal(error, name)
     if error.filename is None:  # Standard output is full.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
@@ -143,7 +161,7 @@ def _call(name: str, function: Function | None, config: DictConfig, folder: Path
     settings = settings_of(config, name)
     keep_freed_memory()
     if function is None:
-        function = importlib.import_module(module(name)).main
+        function = main_of(name)
     if "torch" in sys.modules:  # The studio's server imports no torch.
         from styletransfer.system.devices import set_float32_precision
 

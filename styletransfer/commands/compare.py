@@ -15,17 +15,17 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, LossMode
-from styletransfer.objective.criterion import gradient_at
+from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize.results import Iterate, Outcome
+from styletransfer.optimize import Iterate, Outcome
 from styletransfer.optimize.run import complete_run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.settings import CompareConfig
+from styletransfer.settings.pictures import CompareConfig
 from styletransfer.system import measure
 from styletransfer.system.files import atomic, check_outputs, to_json
 
@@ -99,10 +99,10 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     written = [folder / f"comparison.{kind}" for kind in ("json", "png")]
     check_outputs([*written, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
     descents: dict[str, Descent] = {}
-    for name, mode in LOSS_MODES.items():
+    for name in LOSS_MODES:
         logger.info("optimising under %s", name)
-        descents[name] = descend(job, mode)
-        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.alpha)
+        descents[name] = descend(job, name)
+        images.write(folder / f"{name}.png", descents[name].outcome.picture, job.pictures.alpha)
     comparison = find(config, job, descents)
     overview = torch.cat([descent.outcome.picture for descent in descents.values()], dim=3)
     for path in filter(None, (str(folder / "comparison.png"), config.output)):
@@ -112,7 +112,7 @@ def compare(config: CompareConfig, folder: Path) -> Comparison:
     return comparison
 
 
-def descend(job: Job, mode: LossMode) -> Descent:
+def descend(job: Job, mode: str) -> Descent:
     """Run the optimisation of `job` under a loss mode, and collect the loss of every step."""
     losses: list[float] = []
 
@@ -120,8 +120,8 @@ def descend(job: Job, mode: LossMode) -> Descent:
         losses.append(iterate.losses.as_floats()["total"])
 
     with ProgressBar() as bar:
-        run = complete_run(replace(job, mode=mode), [bar, record])
-    return Descent(run.finished(f"under {mode.name}"), losses)
+        run = complete_run(replace(job, mode=get_loss_mode(mode)), [bar, record])
+    return Descent(run.finished(f"under {mode}"), losses)
 
 
 def find(config: CompareConfig, job: Job, descents: Mapping[str, Descent]) -> Comparison:
@@ -154,8 +154,8 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
     """Return loss mode -> the objective of `job` at the scale of longer side `side` pixels."""
     pictures = job.pictures_at(side)
     return {
-        name: Objective(job.extractor, mode, job.criterion, pictures)
-        for name, mode in LOSS_MODES.items()
+        name: Objective(job.extractor, get_loss_mode(name), job.criterion, pictures)
+        for name in LOSS_MODES
     }
 
 

@@ -20,12 +20,13 @@ from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors, is_grey
+from styletransfer.pictures.color import in_colors
 from styletransfer.runs.metadata import text_of
-from styletransfer.runs.recipe import check_recipe, recipe
-from styletransfer.settings import FilmConfig
+from styletransfer.runs.recipe import recipe
+from styletransfer.runs.resume import check_recipe
+from styletransfer.settings.pictures import FilmConfig
+from styletransfer.system import Stop, signals_held, stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
-from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
@@ -138,7 +139,7 @@ class FilmRun:
         """Yield the first `count` painted frames in the colours of `config.color`."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             config, content = self.config, frame.image
-            grey = is_grey([content, *self.job.pictures.styles])
+            grey = images.is_grey([content, *self.job.pictures.styles])
             image = self._read(number)
             image = in_colors(image, content, config.color, config.color_strength, grey=grey)
             yield frame._replace(image=image)

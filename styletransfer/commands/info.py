@@ -20,11 +20,11 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
-from styletransfer.pictures import images
-from styletransfer.pictures.formats import FILM_EXTENSIONS, files_at
+from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
 from styletransfer.runs.metadata import carried, default_config, lines_of, parsed, settings_in
-from styletransfer.settings import ASSETS, InfoConfig, each
+from styletransfer.settings import ASSETS, each
 from styletransfer.settings.commands import module, schema_of
+from styletransfer.settings.pictures import InfoConfig
 from styletransfer.settings.schemas import named_files, path_keys
 from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256

@@ -9,10 +9,11 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs.folder import CONTENT, PASTICHE, read_run
+from styletransfer.runs import CONTENT, PASTICHE
+from styletransfer.runs.folder import read_run
 from styletransfer.runs.metadata import metadata
 from styletransfer.runs.recipe import recipe
-from styletransfer.settings import MixConfig
+from styletransfer.settings.pictures import MixConfig
 from styletransfer.system.files import check_outputs, sha256
 
 

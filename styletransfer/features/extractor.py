@@ -1,22 +1,27 @@
-"""A frozen network whose activations can be read by name, and made ready for many evaluations."""
+"""A frozen network whose activations can be read by name, and made ready for many evaluations.
 
-import math
+Its maximum pool saves no indices for the backward pass.
+"""
+
 from collections.abc import Callable, Iterable, Mapping
-from typing import Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor, nn
+from torch.autograd import Function
 
 from styletransfer.errors import UserError
-from styletransfer.features.max_pool import MaxPool
-from styletransfer.features.winograd import transform_kernels, winograd_conv
-from styletransfer.features.wrap_pad import wrap_pad
+from styletransfer.system.tensors import check_floating
 
 # A convolution uses Winograd's algorithm if its smaller channel count is at least FEWER_CHANNELS,
-# its larger one at least MORE_CHANNELS, and its input has at least POSITIONS positions (H * W).
-# Above these limits it was at least 20 % faster on x86 CPUs in float32. bfloat16 is too coarse for
-# the transforms, and on CUDA cuDNN selects the algorithm.
-FEWER_CHANNELS, MORE_CHANNELS, POSITIONS = 128, 192, 24 * 24
+# and its larger one at least MORE_CHANNELS. Above these limits it was at least 20 % faster on x86
+# CPUs in float32. bfloat16 is too coarse for it, and on CUDA cuDNN selects the algorithm.
+FEWER_CHANNELS, MORE_CHANNELS = 128, 192
+
+
+# Arguments of torch's pool over 2 x 2 windows.
+WINDOW = [2, 2]
+PADDING, DILATION, CEIL = [0, 0], [1, 1], False
 
 
 class Normalize(nn.Module):
@@ -42,6 +47,75 @@ class Normalize(nn.Module):
         """Return (image - mean) / std in the network's dtype."""
         # The subtraction happens in the image's own precision, then the result is rounded once.
         return ((image - self.mean.to(image)) / self.std.to(image)).to(self.mean.dtype)
+
+
+class MaxPoolFunction(Function):
+    """This Function takes the maximum of each 2 x 2 window; its first position gets the gradient.
+
+    torch saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that VGG-19
+    saves for backward. The ReLU before the pool saves x in any case, so backward computes the
+    indices again from x.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(x: Tensor) -> Tensor:
+        """Return the maximum of each window; an odd last row or column is dropped."""
+        height, width = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
+        top, bottom = x[..., 0:height:2, :width], x[..., 1:height:2, :width]
+        # Comparing columns before rows reads each pixel from memory only once.
+        upper = torch.maximum(top[..., 0::2], top[..., 1::2])
+        lower = torch.maximum(bottom[..., 0::2], bottom[..., 1::2])
+        return torch.maximum(upper, lower)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor], output: Tensor) -> None:
+        """Save x, the input."""
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor) -> Tensor:
+        """Compute the indices by torch's pooling, and scatter the gradient by torch's backward."""
+        (grad_output,) = grads
+        (x,) = ctx.saved_tensors
+        aten = torch.ops.aten
+        _, positions = aten.max_pool2d_with_indices(x.detach(), WINDOW)
+        grad: Tensor = aten.max_pool2d_with_indices_backward(
+            grad_output, x, WINDOW, WINDOW, PADDING, DILATION, CEIL, positions
+        )
+        return grad
+
+
+def max_pool(x: Tensor) -> Tensor:
+    """Take the maximum of each window of 2 x 2 positions; equal to `torch.max_pool2d(x, 2)`.
+
+    Args:
+        x: (N, C, H, W), floating point, any memory format; H and W at least 2.
+
+    Returns:
+        (N, C, H // 2, W // 2).
+
+    Raises:
+        TypeError: x is not floating point.
+        ValueError: x is not (N, C, H, W), or no window fits.
+    """
+    check_floating("max_pool", x=x)
+    if x.dim() != 4 or min(x.shape[2:]) < 2:
+        raise ValueError(
+            "max_pool: x must have shape (N, C, H, W) with H and W at least 2, "
+            f"not {tuple(x.shape)}"
+        )
+    result: Tensor = MaxPoolFunction.apply(x)
+    return result
+
+
+class MaxPool(nn.Module):
+    """This module applies `max_pool`; it has no state."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return the maxima (N, C, H // 2, W // 2) of x (N, C, H, W)."""
+        return max_pool(x)
 
 
 class FeatureExtractor(nn.Module):
@@ -87,6 +161,8 @@ class FeatureExtractor(nn.Module):
 
     def wrapped(self) -> "FeatureExtractor":
         """Return the network with circular padding, for seamless pictures; weights are shared."""
+        from styletransfer.features.wrap_pad import Wrapped
+
         return self.changed(lambda x: Wrapped(x) if isinstance(x, nn.Conv2d) else x)
 
     def changed(self, change: Callable[[nn.Module], nn.Module]) -> "FeatureExtractor":
@@ -137,54 +213,27 @@ def is_pool(layer: nn.Module) -> bool:
     return isinstance(layer, MaxPool | nn.AvgPool2d)
 
 
-class WinogradConv2d(nn.Conv2d):
-    """This layer is a 3 x 3 convolution with constant weights, by Winograd's algorithm.
-
-    It shares the weights of `conv`, and stores the transformed kernels, which are four times as
-    large.
-    """
-
-    kernels: Tensor
-
-    def __init__(self, conv: nn.Conv2d) -> None:
-        super().__init__(conv.in_channels, conv.out_channels, 3, padding=1, device="meta")
-        self.weight, self.bias = conv.weight, conv.bias
-        self.register_buffer("kernels", transform_kernels(conv.weight.detach()), persistent=False)
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
-        if math.prod(x.shape[2:]) < POSITIONS:
-            return super().forward(x)
-        return winograd_conv(x, self.kernels, self.bias)
-
-
-class Wrapped(nn.Module):
-    """This layer is a 3 x 3 convolution with circular padding, which copies the opposite edge."""
-
-    def __init__(self, conv: nn.Conv2d) -> None:
-        super().__init__()
-        self.conv = conv
-
-    def forward(self, x: Tensor) -> Tensor:
-        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
-        return torch.conv2d(wrap_pad(x), self.conv.weight, self.conv.bias)
-
-
 def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
     """Return the network on `device` in `dtype`; its weights must not change any more."""
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
-    return extractor.changed(
-        lambda x: WinogradConv2d(x) if isinstance(x, nn.Conv2d) and _pays(x) else x
-    )
+    return extractor.changed(_faster)
 
 
-def _pays(layer: nn.Conv2d) -> bool:
+def _faster(layer: nn.Module) -> nn.Module:
+    """Return a convolution by Winograd's algorithm where it is faster, else the layer itself."""
+    if not isinstance(layer, nn.Conv2d):
+        return layer
     channels = sorted((layer.in_channels, layer.out_channels))
-    return (
+    is_faster = (
         (layer.weight.device.type, layer.weight.dtype) == ("cpu", torch.float32)
         and (layer.kernel_size, layer.padding, layer.padding_mode) == ((3, 3), (1, 1), "zeros")
         and channels[0] >= FEWER_CHANNELS
         and channels[1] >= MORE_CHANNELS
     )
+    if not is_faster:
+        return layer
+    from styletransfer.features.winograd import WinogradConv2d
+
+    return WinogradConv2d(layer)

@@ -8,8 +8,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
-from styletransfer.features.extractor import FeatureExtractor, Normalize
-from styletransfer.features.max_pool import MaxPool
+from styletransfer.features.extractor import FeatureExtractor, MaxPool, Normalize
 
 Widths = Sequence[Sequence[int]]
 

@@ -14,6 +14,7 @@ from safetensors.torch import load_file, save
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.files import sha256
 
 # Suffix of the key of an int8 kernel's scales: KEY holds int8 values, KEY_scale their factors.
@@ -45,6 +46,8 @@ def read(path: Path) -> Mapping[str, Tensor]:
             "nothing in it was executed: save the tensors alone, best as .safetensors"
         ) from error
     except Exception as error:  # readers raise many kinds of errors for damaged files
+        if is_out_of_memory(error):
+            raise
         clear = isinstance(error, SafetensorError | RuntimeError | OSError)
         reason = str(error).strip().split(". ")[0] if clear else "it is damaged or of another kind"
         raise UserError(f"{path} is not a readable weights file: {reason}") from error

@@ -12,15 +12,20 @@ AMD processor. The cost of the transforms grows with the number of channels, the
 products with its square, so the gain is largest in layers with many channels.
 """
 
+import math
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.precision import without_autocast
-from styletransfer.system.validation import check_alike, check_features, check_floating
+from styletransfer.system.tensors import (
+    check_alike,
+    check_features,
+    check_floating,
+    without_autocast,
+)
 
 # The matrices B^T, G and A^T of the paper (equation 15), for the interpolation points 0, 1, -1, 2,
 # -2 and infinity.
@@ -54,6 +59,8 @@ ONE = 1
 # Number of tiles that are computed at once. With fewer, oneDNN would rearrange the kernels more
 # often; all tiles at once would need nearly seven times the memory of x.
 TILES = 256
+# Number of positions (H * W) from which on the algorithm is faster than a direct convolution.
+POSITIONS = 24 * 24
 
 
 class WinogradConv(Function):
@@ -187,3 +194,24 @@ def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Ten
         raise ValueError("winograd_conv: kernels and bias are constants; detach them")
     result: Tensor = WinogradConv.apply(x, kernels, bias, False)
     return result
+
+
+class WinogradConv2d(nn.Conv2d):
+    """This layer is a 3 x 3 convolution with constant weights, by Winograd's algorithm.
+
+    It shares the weights of `conv`, and stores the transformed kernels, which are four times as
+    large.
+    """
+
+    kernels: Tensor
+
+    def __init__(self, conv: nn.Conv2d) -> None:
+        super().__init__(conv.in_channels, conv.out_channels, 3, padding=1, device="meta")
+        self.weight, self.bias = conv.weight, conv.bias
+        self.register_buffer("kernels", transform_kernels(conv.weight.detach()), persistent=False)
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
+        if math.prod(x.shape[2:]) < POSITIONS:
+            return super().forward(x)
+        return winograd_conv(x, self.kernels, self.bias)

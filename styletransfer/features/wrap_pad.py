@@ -3,10 +3,10 @@
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.validation import check_features
+from styletransfer.system.tensors import check_features
 
 
 class WrapPad(Function):
@@ -45,3 +45,15 @@ def wrap_pad(x: Tensor) -> Tensor:
     check_features("wrap_pad", x)
     padded: Tensor = WrapPad.apply(x)
     return padded
+
+
+class Wrapped(nn.Module):
+    """This layer is a 3 x 3 convolution with circular padding, which copies the opposite edge."""
+
+    def __init__(self, conv: nn.Conv2d) -> None:
+        super().__init__()
+        self.conv = conv
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (1, out_channels, H, W) for x (1, in_channels, H, W)."""
+        return torch.conv2d(wrap_pad(x), self.conv.weight, self.conv.bias)

@@ -6,11 +6,11 @@ import torch
 from torch import Tensor
 
 from styletransfer.films.motion import blurred, motion_between, warp
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.objective.inputs import Anchor
-from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import style_targets_of
-from styletransfer.optimize.results import Outcome
+from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 
 # Constants of `with_contrast_of`. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
@@ -33,7 +33,7 @@ class FilmPainter:
         self.following = replace(job.config, steps=frame_steps, scales=1)
         # (Previous frame, the same painted), each (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
-        self._styles: StyleTargets | None = None
+        self._styles: Targets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
@@ -47,13 +47,11 @@ class FilmPainter:
             return job
         moved, reliability = carried
         anchor = Anchor(moved, reliability, self.temporal_weight)
-        pictures = replace(job.pictures, anchor=anchor)
+        pictures = replace(job.pictures, start=moved, anchor=anchor)
         if self._styles is None:  # the style targets are the same for all frames
             scale = job.pictures_at(max(job.scales[-1].size))
             self._styles = style_targets_of(job.extractor, job.criterion, scale)
-        return replace(
-            job, config=self.following, pictures=pictures, start=moved, styles=self._styles
-        )
+        return replace(job, config=self.following, pictures=pictures, styles=self._styles)
 
 
 class Steady:

@@ -21,9 +21,9 @@ from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import to_image
-from styletransfer.pictures.encode import xmp_of
+from styletransfer.pictures.images import xmp_of
+from styletransfer.system import raise_waiting, signals_held
 from styletransfer.system.files import check_outputs
-from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
 

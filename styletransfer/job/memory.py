@@ -8,12 +8,15 @@ memory runs out.
 import math
 from typing import NamedTuple
 
+import torch
 from torch import nn
 
+from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.job.job import Job, Scale, parse_tile
-from styletransfer.objective.criterion import check_tile, smallest_tile, tiles_need
+from styletransfer.job import Job, Scale, parse_tile, pastiche_size, style_scales
+from styletransfer.objective import check_tile, smallest_tile, tiles_need
 from styletransfer.settings import StyleTransferConfig
+from styletransfer.system.devices import choose_device, free_bytes, readable
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8
@@ -22,6 +25,8 @@ USABLE = 0.8
 SMALL_TILE = 256
 # Number of tensors of the picture's size: content, style, the scale before, ten of the optimiser.
 PICTURES = 15
+# Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
+PIXEL_BYTES = 24
 # Number of gradients of the size of the largest activation that a backward holds at a time.
 GRADIENTS = 3
 # Fraction of all activations that tiles keep: the inputs of all stages and the content's features.
@@ -42,6 +47,25 @@ def picture_bytes(config: StyleTransferConfig) -> int:
     history = 2 * config.optimizer.history if config.optimizer.name == "lbfgs" else 0
     value = 8 if config.precision == "float64" else 4  # bytes of one value of a picture
     return (PICTURES + history) * 3 * value
+
+
+def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
+    """Raise UserError if the pictures, and on a CPU the optimiser's, do not fit in memory.
+
+    `shape` is the content's (h, w); `count` is the number of style images, detail included.
+    """
+    height, width = pastiche_size(config, shape, config.size)
+    styles = sum(scale**2 for scale in style_scales(config, count))
+    on_cpu = choose_device(config.device).type == "cpu"
+    content = picture_bytes(config) if on_cpu else PIXEL_BYTES
+    needed = height * width * (content + PIXEL_BYTES * styles)
+    free = free_bytes(torch.device("cpu"))
+    if needed > free:
+        raise UserError(
+            f"size={config.size} makes a picture of {width} x {height} pixels, which takes "
+            f"at least {readable(needed)}, and {readable(free)} are free; choose less",
+            "size",
+        )
 
 
 def activation_bytes(extractor: FeatureExtractor) -> float:

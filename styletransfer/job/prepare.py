@@ -2,22 +2,18 @@
 
 import logging
 import math
+from collections.abc import Mapping
 from pathlib import Path
+from typing import Any
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import (
-    DEEPEST,
-    Job,
-    make_scales,
-    parse_tile,
-    pastiche_size,
-)
-from styletransfer.job.load import Given, Loaded, files_read, load
+from styletransfer.job import DEEPEST, Job, make_scales, parse_tile, pastiche_size
+from styletransfer.job.load import files_read, load
 from styletransfer.job.memory import plan_memory
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, check_size
-from styletransfer.objective.inputs import at_layers
+from styletransfer.objective import Criterion, check_size
+from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
@@ -28,7 +24,7 @@ logger = logging.getLogger(__name__)
 
 def prepare(
     config: StyleTransferConfig,
-    given: Given | None = None,
+    given: Mapping[str, Any] | None = None,
     *,
     enlarge: bool = True,
     like: Job | None = None,
@@ -48,7 +44,7 @@ def prepare(
     if config.output is not None:
         images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
-    loaded = load(config, given, enlarge=enlarge)
+    pictures = load(config, given, enlarge=enlarge)
     same = ("features", "seed", "device", "precision")
     if like is not None and (
         like.criterion.layers != layers
@@ -56,30 +52,28 @@ def prepare(
     ):
         like = None
     extractor = build_features(config.features, config.seed) if like is None else like.extractor
-    check_layers(extractor, layers, config, loaded)
+    check_layers(extractor, layers, config, pictures)
     if like is None:
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    start, alpha = loaded.start, loaded.alpha
-    job = Job(config, extractor, mode, loaded.pictures, start, alpha)
+    job = Job(config, extractor, mode, pictures)
     _tell_vanished(job)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
 
 
 def check_layers(
-    extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, loaded: Loaded
+    extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, pictures: Inputs
 ) -> None:
     """Raise UserError for unknown layers, or pictures too small for them at the coarsest scale."""
-    ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, loaded.pictures)
-    content = loaded.pictures.content
-    shape = (content.shape[2], content.shape[3])
+    ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, pictures)
+    shape = (pictures.content.shape[2], pictures.content.shape[3])
     height, width = size = images.scaled_size(shape, config.size)
     if size != pastiche_size(config, shape, config.size):
         raise UserError(
             f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {width} x "
             f"{height}; choose another size, or a content that is cut so"
         )
-    for size, name in zip((coarsest.size, *coarsest.style_sizes), loaded.names, strict=True):
+    for size, name in zip((coarsest.size, *coarsest.style_sizes), pictures.names, strict=True):
         check_size(ended, size, Path(name).name)
 
 

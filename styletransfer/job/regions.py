@@ -1,15 +1,27 @@
-"""The regions of a job and the styles that paint them, from settings."""
+"""The regions of a job, read from label pictures and masks, and the styles that paint them."""
 
 import logging
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
 
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
+from styletransfer.job.load import angles
 from styletransfer.objective.inputs import Region, StylePart
+from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.regions import Regions, assign, pair_regions
+from styletransfer.pictures.regions import (
+    Regions,
+    assign,
+    check_aspect,
+    pair_regions,
+    read_mask,
+    read_regions,
+)
+from styletransfer.pictures.rotate import rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
@@ -18,76 +30,139 @@ logger = logging.getLogger(__name__)
 LEAST_OPACITY = 0.5 / 255
 
 
-@dataclass(frozen=True)
-class Style:
-    """A style is a style image, with its regions if it has a label picture."""
-
-    picture: Picture
-    regions: Regions | None = None
-
-
-def make_regions(
+def divided(
     config: StyleTransferConfig,
-    styles: Sequence[Style],
-    divided: Regions | None,
-    size: tuple[int, int],
-    protected: Tensor | None,
-) -> tuple[Region, ...]:
-    """Return the regions of a job, each with the styles that paint it.
+    given: Mapping[str, Any],
+    originals: Sequence[Picture],
+    sizes: Sequence[tuple[int, int]],
+    parts: tuple[StylePart, ...],
+) -> tuple[tuple[Region, ...], Tensor | None]:
+    """Return the regions of a job, each with the styles that paint it, and the protected pixels.
 
     Args:
         config: the settings of the job.
-        styles: the style images; the last is that of `style_detail`, if there is one.
-        divided: the content's regions, or None without a label picture.
-        size: (height, width) of the pastiche.
-        protected: (1, 1, H, W) in [0, 1], where no style paints; or None.
+        given: setting -> label picture or mask in memory, which replaces its file.
+        originals: the content image and the style images (`style`) as they were read.
+        sizes: (height, width) in the job of these, and of the image of `style_detail`.
+        parts: the styles that paint an undivided picture.
 
     Raises:
-        UserError: weights or regions do not fit the styles, or nothing is left to paint.
+        UserError: label pictures, masks or weights do not fit, or nothing is left to paint.
     """
-    with about("style_weights"):
-        parts = _blended(config, [style.picture.name for style in styles])
+    content, *styles = originals
+    size, *style_sizes = sizes
+    labels = _content_regions(config, given, content)
+    of_styles = _style_regions(config, given, styles)
+    with about("protect"):
+        protected = _protected(config, given, content, size)
     regions = [Region(sources=parts)]
-    if divided is not None:
+    if labels is not None:
         with about("region_styles"):
-            by_region = _by_region(config, styles, divided, parts)
+            by_region = _by_region(config, of_styles, style_sizes, labels, parts)
         regions = [
-            Region(name, divided.weights(number, size), by_region[number])
-            for number, name in enumerate(divided.names)
+            Region(name, labels.weights(number, size), by_region[number])
+            for number, name in enumerate(labels.names)
         ]
-    return tuple(regions) if protected is None else _unprotected(regions, protected)
+    return (tuple(regions) if protected is None else _unprotected(regions, protected)), protected
+
+
+def _content_regions(
+    config: StyleTransferConfig, given: Mapping[str, Any], content: Picture
+) -> Regions | None:
+    """Return the regions of the content image, or None if it has none.
+
+    UserError: the label picture cannot be read, or is missing and other keys need it.
+    """
+    source = given.get("content_regions", config.content_regions)
+    if source is None:
+        for key in ("style_regions", "region_styles"):
+            if key in given or getattr(config, key):
+                raise UserError(f"{key} needs content_regions, a label picture of the content")
+        return None
+    with about("content_regions"):
+        regions = read_regions(source, "content_regions")
+        _check_regions(regions, content)
+    return regions
+
+
+def _style_regions(
+    config: StyleTransferConfig, given: Mapping[str, Any], paintings: Sequence[Picture]
+) -> list[Regions]:
+    """Return the regions of each style image, cut and turned like it; empty without any."""
+    source, styles = given.get("style_regions", config.style_regions), len(paintings)
+    if source is None:
+        return []
+    if config.region_styles:
+        raise UserError("style_regions and region_styles exclude each other; leave one of them out")
+    is_folder = isinstance(source, str) and os.path.isdir(source)
+    named = in_folder(source) if is_folder else each(source)
+    if (count := len(named)) != styles:
+        raise UserError(
+            f"style_regions names {count} label picture{'s' * (count != 1)}, and style {styles} "
+            f"image{'s' * (styles != 1)}; give one for each, in their order, as a list in brackets"
+        )
+    names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
+    found = []
+    turned = angles(config, styles)
+    for picture, each_source, name, degrees in zip(paintings, named, names, turned, strict=True):
+        regions = read_regions(each_source, name)
+        _check_regions(regions, picture)
+        regions = regions.cut(images.visible_box(picture), picture.size)
+        found.append(rotated_regions(regions, degrees) if degrees else regions)
+    return found
+
+
+def _check_regions(regions: Regions, picture: Picture) -> None:
+    """Check the aspect ratio of a label picture, and log its regions in one line."""
+    check_aspect(regions.size, picture.size, regions.source)
+    uncovered = 100 * (1 - sum(regions.shares))
+    rest = f"; {uncovered:.2g} % of the picture is in no region" if uncovered > 0.1 else ""
+    logger.info("%s: %s%s", regions.source, regions.listed(), rest)
+
+
+def _protected(
+    config: StyleTransferConfig, given: Mapping[str, Any], content: Picture, size: tuple[int, int]
+) -> Tensor | None:
+    """Return the mask (1, 1, H, W) in [0, 1] of the protected pixels, or None without one."""
+    source = given.get("protect", config.protect)
+    if source is None:
+        return None
+    mask = read_mask(source, "protect")
+    name = f"protect={source}" if isinstance(source, str) else "protect"
+    check_aspect((mask.shape[2], mask.shape[3]), content.size, name)
+    return images.resize(mask, size)
 
 
 def _by_region(
     config: StyleTransferConfig,
-    styles: Sequence[Style],
-    divided: Regions,
+    of_styles: Sequence[Regions],
+    sizes: Sequence[tuple[int, int]],
+    labels: Regions,
     parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
     """Return, for each region of the content image, the style images that paint it."""
-    count = len(styles) - (config.style_detail is not None)
+    count = len(sizes) - (config.style_detail is not None)
     blend = [part for part in parts if part.style < count]
     detail = parts[len(blend) :]
-    of_styles = [style.regions for style in styles[:count] if style.regions is not None]
     if not of_styles:
-        chosen = assign(divided, config.region_styles, count)
+        chosen = assign(labels, config.region_styles, count)
         if count > 1 and config.style_weights:
             raise UserError(
                 "style_weights blend styles, but here each region has one style; leave them out, "
                 "or give style_regions"
             )
         return [(blend[number], *detail) for number in chosen]
-    pairs, made = pair_regions(divided, of_styles), []
-    for region in range(len(divided.names)):
+    pairs, made = pair_regions(labels, of_styles), []
+    for region in range(len(labels.names)):
         holding = []  # the styles that have this region, with its weights
         for part in blend:
-            partner, size = pairs[part.style][region], styles[part.style].picture.size
+            partner, size = pairs[part.style][region], sizes[part.style]
             if partner is not None:
                 weights = of_styles[part.style].weights(partner, size)
                 holding.append(replace(part, weights=weights))
         if not holding:
             raise UserError(
-                f"the region {divided.described(region)} of {divided.source} is only in styles of "
+                f"the region {labels.described(region)} of {labels.source} is only in styles of "
                 "weight 0; raise one in style_weights"
             )
         made.append((*holding, *detail))
@@ -108,56 +183,3 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
         problem = "protect covers all there is to paint; paint black where a style may go"
         raise UserError(problem, "protect")
     return tuple(painted)
-
-
-def _blended(config: StyleTransferConfig, styles: Sequence[str]) -> tuple[StylePart, ...]:
-    """Return the style images of weight above 0, then that of `style_detail` at its own layers."""
-    if config.style_detail is None:
-        return tuple(_weighted(config, styles, layers=None))
-    objective, detail = config.objective, set(config.objective.detail_layers)
-    matched = objective.match_layers if objective.match_weight else []
-    layers = list(dict.fromkeys([*objective.style_layers, *matched]))
-    if not detail & set(layers):
-        raise UserError(
-            "style_detail has no effect: objective.detail_layers names none of the layers at which "
-            f"styles act, which are {', '.join(layers)}",
-            "style_detail",
-        )
-    others = [layer for layer in layers if layer not in detail]
-    if not others:
-        raise UserError(
-            "style has no effect: objective.detail_layers names all of the layers at which styles "
-            f"act, which are {', '.join(layers)}; leave some to style",
-            "objective.detail_layers",
-        )
-    blend = _weighted(config, styles[:-1], others)
-    return (*blend, StylePart(style=len(styles) - 1, layers=sorted(detail)))
-
-
-def _weighted(
-    config: StyleTransferConfig, styles: Sequence[str], layers: list[str] | None
-) -> list[StylePart]:
-    """Return the style images of weight above 0; their normalised weights sum to 1."""
-    weights = config.style_weights or [1.0] * len(styles)
-    if len(weights) != len(styles):
-        raise UserError(
-            f"style_weights holds {len(weights)} numbers but style names {len(styles)} "
-            f"({', '.join(styles)}); give one for each"
-        )
-    if not any(weights):
-        raise UserError("style_weights are all 0; give at least one style more than 0")
-    largest = max(weights)  # a sum of the weights themselves might overflow
-    total = sum(weight / largest for weight in weights)
-    shares = [weight / largest / total for weight in weights]
-    return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]
-
-
-def check_scales(config: StyleTransferConfig, styles: int) -> None:
-    """Raise UserError unless each setting has one number, or one for each of `styles`."""
-    for key in ("style_scale", "style_rotation"):
-        if (count := len(each(getattr(config, key)))) not in (1, styles):
-            raise UserError(
-                f"{key} holds {count} numbers but there are {styles} styles; give one number, or "
-                "one for each",
-                key,
-            )

@@ -1,12 +1,18 @@
 """Losses: four ways for an nn.Module to compute a loss and its gradient, and the loss functions.
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
-Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others.
+Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others. This
+file has the interface of such a file, its `MODE`, and finds it by its name.
 """
 
-from styletransfer.errors import UserError
-from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook
-from styletransfer.losses.mode import LossLayer, LossMode, Term
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
 from styletransfer.losses.squares import content_loss, mean_square, temporal_loss, total_variation
 from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleMeasure
 
@@ -20,16 +26,13 @@ __all__ = [
     "Term",
     "content_loss",
     "get_loss_mode",
-    "get_style_loss",
     "mean_square",
     "temporal_loss",
     "total_variation",
 ]
 
-LOSS_MODES: dict[str, LossMode] = {
-    module.MODE.name: module.MODE
-    for module in (fake_backward, loss_attribute, autograd_function, tensor_hook)
-}
+# Names of the loss modes, each that of the module here with its `MODE`, imported when it is used.
+LOSS_MODES = ("fake_backward", "loss_attribute", "autograd_function", "tensor_hook")
 STYLE_LOSSES: dict[str, StyleMeasure] = {
     "gram": GRAM,
     "moments": MOMENTS,
@@ -37,17 +40,89 @@ STYLE_LOSSES: dict[str, StyleMeasure] = {
 }
 
 
+class LossLayer(nn.Module):
+    """A loss layer returns its input, and keeps the loss of its last forward in `loss`.
+
+    A loss belongs to the graph of one forward. A deep copy or a pickle of the layer has none.
+    """
+
+    _loss: Tensor | None = None
+    is_recorded = False  #: whether a backward pass can add the gradient of `loss`
+
+    @property
+    def loss(self) -> Tensor:
+        """The 0-d loss of the last forward (RuntimeError: there is none)."""
+        if self._loss is None:
+            raise RuntimeError(f"{type(self).__name__} has no loss: call the network first")
+        return self._loss
+
+    @loss.setter
+    def loss(self, loss: Tensor | None) -> None:
+        self._loss, self.is_recorded = loss, loss is not None and loss.requires_grad
+
+    def recorded_loss(self) -> Tensor:
+        """Return the loss (RuntimeError: there is none, or none that has a gradient)."""
+        loss = self.loss
+        if not self.is_recorded:
+            raise RuntimeError(
+                f"the loss of {type(self).__name__} has no gradient: its last forward ran under "
+                "torch.no_grad(), or its image requires no gradient; call the network again"
+            )
+        return loss
+
+    def __getstate__(self) -> dict[str, Any]:
+        return self.__dict__ | {"_loss": None}
+
+
+@dataclass(frozen=True)
+class Term:
+    """A term is one content, match or style loss of an objective."""
+
+    name: str  #: kind and layer, such as "style/relu1_1"
+    module: LossLayer  #: the layer that computes the loss
+    weight: float  #: the linear weight of the loss in the objective
+
+
+@dataclass(frozen=True)
+class LossMode:
+    """A loss mode is a way to compute losses in modules and differentiate them w.r.t. the image."""
+
+    name: str  #: the value of the config key loss_mode.name
+    #: (target features, linear weight) -> content-loss layer, which returns its input unchanged.
+    content: Callable[[Tensor, float], LossLayer]
+    #: (target features, linear weight) -> match-loss layer, which returns its input unchanged.
+    match: Callable[[Tensor, float], LossLayer]
+    #: (target statistic, linear weight, measure, weights of positions or None) -> style-loss layer,
+    #: which returns its input unchanged.
+    style: Callable[[Tensor, float, StyleMeasure, Tensor | None], LossLayer]
+    #: (terms, prior, output) -> weighted losses, one per term. Their gradient, and the gradient of
+    #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
+    #: is what the network returned: the features after the deepest loss.
+    differentiate: Callable[[Sequence[Term], Tensor | None, Tensor], list[Tensor]]
+    #: True if the gradient at each position follows from the moments in closed form. The graph then
+    #: saves nothing but the features, and a picture can be evaluated in tiles.
+    is_closed_form: bool = False
+
+
+def weighted_losses(terms: Sequence[Term]) -> list[Tensor]:
+    """Return weight * loss of each term (RuntimeError: see `LossLayer.recorded_loss`)."""
+    return [term.weight * term.module.recorded_loss() for term in terms]
+
+
+def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+    """Call `.backward()` once on the sum of weight * loss over all terms; return the losses.
+
+    `prior` is a further loss, already weighted, of the picture itself, such as total variation.
+    """
+    losses = weighted_losses(terms)
+    total = torch.stack(losses).sum()
+    if prior is not None:
+        total = total + prior
+    total.backward()  # type: ignore[no-untyped-call]
+    return losses
+
+
 def get_loss_mode(name: str) -> LossMode:
-    """Return the loss mode called `name`, such as "tensor_hook" (UserError: unknown name)."""
-    if name not in LOSS_MODES:
-        raise UserError(f"unknown loss mode {name!r}; choose one of {', '.join(LOSS_MODES)}")
-    return LOSS_MODES[name]
-
-
-def get_style_loss(name: str) -> StyleMeasure:
-    """Return the style loss called `name`, such as "gram" (UserError: unknown name)."""
-    if name not in STYLE_LOSSES:
-        raise UserError(
-            f"unknown objective.style_loss {name!r}; choose one of {', '.join(STYLE_LOSSES)}"
-        )
-    return STYLE_LOSSES[name]
+    """Return the loss mode called `name`, one of LOSS_MODES."""
+    mode: LossMode = import_module(f"styletransfer.losses.{name}").MODE
+    return mode

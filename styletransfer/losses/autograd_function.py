@@ -9,10 +9,10 @@ small matrices, which autograd differentiates.
 
 from torch import Tensor
 
-from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.cosine import cosine_tap
-from styletransfer.losses.mode import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.squares import content_tap
 from styletransfer.losses.style import GRAM, StyleMeasure
 
 

@@ -11,8 +11,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.system.precision import accumulate_dtype
-from styletransfer.system.validation import check_target
+from styletransfer.system.tensors import accumulate_dtype, check_target
 
 
 def cosine_loss(features: Tensor, target: Tensor) -> Tensor:

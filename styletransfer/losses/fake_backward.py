@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
+from styletransfer.losses import LossLayer, LossMode, Term
 from styletransfer.losses.cosine import cosine_loss
-from styletransfer.losses.mode import LossLayer, LossMode, Term
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import mean_square
 from styletransfer.losses.style import GRAM, StyleMeasure

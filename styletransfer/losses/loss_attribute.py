@@ -7,8 +7,8 @@ weight is in the calling code and acts linearly.
 
 from torch import Tensor
 
+from styletransfer.losses import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.cosine import cosine_loss
-from styletransfer.losses.mode import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.moments import moments
 from styletransfer.losses.squares import content_loss
 from styletransfer.losses.style import GRAM, StyleMeasure

@@ -9,8 +9,13 @@ from typing import NamedTuple
 import torch
 from torch import Tensor
 
-from styletransfer.system.precision import LOW_PRECISION, accumulate_dtype, without_autocast
-from styletransfer.system.validation import check_features, check_weights
+from styletransfer.system.tensors import (
+    LOW_PRECISION,
+    accumulate_dtype,
+    check_features,
+    check_weights,
+    without_autocast,
+)
 
 # A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
 # sums each part and rounds once to low precision, and the parts are added in float32.

@@ -14,8 +14,7 @@ from styletransfer.losses.moments import (
     pixel_rows,
     positive_weights,
 )
-from styletransfer.system.precision import gradient_dtype
-from styletransfer.system.validation import check_features
+from styletransfer.system.tensors import check_features, gradient_dtype
 
 
 class MomentsTap(Function):

@@ -1,8 +1,12 @@
 """Losses that are mean squares: of differences of features, pictures or neighbouring pixels."""
 
-from torch import Tensor
+from typing import Any
 
-from styletransfer.system.precision import accumulate_dtype
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from styletransfer.system.tensors import accumulate_dtype, check_target, gradient_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:
@@ -16,6 +20,67 @@ def content_loss(features: Tensor, target: Tensor) -> Tensor:
     F are the features (1, C, H, W), and P the target, of the same shape.
     """
     return mean_square(features - target)
+
+
+class ContentTap(Function):
+    """This Function computes L = mean((F - P)^2) and its gradient dL/dF = 2 (F - P) / (C H W)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features (a view, no copy) and the 0-d loss."""
+        difference = (features - target).to(accumulate_dtype(features.dtype))
+        return features.view_as(features), difference.square().mean()
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        """Save features F and target P, which stay in memory anyway; F - P would need more."""
+        ctx.save_for_backward(*inputs)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
+        """Return one gradient for features and one for target, None if not needed."""
+        grad_features, grad_loss = grads
+        if grad_loss is None:
+            return grad_features, None
+        features, target = ctx.saved_tensors
+        dtype = gradient_dtype(features.dtype)
+        difference = (features - target).to(dtype)
+        factor = (grad_loss * (2 / features.numel())).to(dtype)
+        grad_input = grad_target = None
+        if ctx.needs_input_grad[0]:
+            if grad_features is None:
+                grad_input = difference * factor
+            else:
+                grad_input = torch.addcmul(grad_features.to(dtype), difference, factor)
+            grad_input = grad_input.to(features.dtype)
+        if ctx.needs_input_grad[1]:
+            grad_target = (difference * -factor).to(target.dtype)
+        return grad_input, grad_target
+
+
+def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the features and their distance to a target; both outputs are differentiable.
+
+    Args:
+        features: F, (1, C, H, W), floating point, any memory format.
+        target: P, of the same shape, dtype and device. It may require grad.
+
+    Returns:
+        The features unchanged (a view), and the 0-d loss mean((F - P)^2), at least 0, in float32
+        for bfloat16 and float16 features, else in their dtype.
+
+    Raises:
+        TypeError: a tensor is not floating point, or the dtypes differ.
+        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+
+    The loss is the content loss of Gatys et al. 2016 (equation 1), as a mean instead of half a sum.
+    """
+    check_target("content_tap", features, target)
+    tapped, loss = ContentTap.apply(features, target)
+    return tapped, loss
 
 
 def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:

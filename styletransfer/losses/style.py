@@ -11,7 +11,7 @@ from torch import Tensor
 
 from styletransfer.losses.moments import Moments
 from styletransfer.losses.squares import mean_square
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 Distance = Callable[[Tensor, Tensor], Tensor]
 # RIDGE times the channels' mean variance (in `wasserstein`, times the style's) is added to each

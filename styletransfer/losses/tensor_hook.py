@@ -14,8 +14,8 @@ from collections.abc import Callable, Sequence
 import torch
 from torch import Tensor
 
+from styletransfer.losses import LossLayer, LossMode, Term, weighted_losses
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
-from styletransfer.losses.mode import LossLayer, LossMode, Term, weighted_losses
 from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.losses.squares import content_loss

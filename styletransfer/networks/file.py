@@ -18,8 +18,8 @@ from styletransfer.features.weights import digest
 from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.resources import resource
+from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.files import atomic
-from styletransfer.system.memory import is_out_of_memory
 
 # Key of the only metadata entry, a JSON text. With several entries, safetensors would write them in
 # any order, but equal networks must give equal bytes.

@@ -13,7 +13,7 @@ from torch.nn.functional import avg_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.pictures.images import resize
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]
@@ -82,8 +82,12 @@ class Inputs:
     #: (1, 1, H, W) in [0, 1], 1 where the pastiche keeps the content image. Regions have weight 0
     #: at these pixels, because no style loss can change them. None protects nothing.
     protected: Tensor | None = None
-    painted: Tensor | None = None  #: (1, 3, H, W), the pastiche at the start of the scale, or None
+    #: (1, 3, h, w), the picture that the run starts from, or at one scale, the pastiche that the
+    #: scale starts from; None for the picture that the setting `init` names.
+    start: Tensor | None = None
     anchor: Anchor | None = None  #: the expected frame of a film, or None
+    alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency at full size, or None
+    names: tuple[str, ...] = ()  #: names of the content image and of each style, for messages
 
     @property
     def tensors(self) -> list[Tensor]:
@@ -111,7 +115,7 @@ class Inputs:
         return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
 
     def _changed(self, image: Change, weights: Change) -> Self:
-        """Change all weights by `weights`, and all images by `image`, except `painted`."""
+        """Change all weights by `weights`, and all images by `image`."""
 
         def changed(old: Tensor | None, style: int | None = None) -> Tensor | None:
             return None if old is None else weights(old, style)
@@ -131,6 +135,7 @@ class Inputs:
                 for old in self.regions
             ),
             protected=changed(self.protected),
+            start=None if self.start is None else image(self.start, None),
             anchor=anchor,
         )
 

@@ -7,20 +7,21 @@ at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from itertools import product
 
 import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.criterion import SEARCHED, Criterion
+from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart, at_layers
-from styletransfer.objective.targets import StyleTargets, Target, at_reference
+from styletransfer.objective.targets import Extract, Target, Targets, at_reference
 from styletransfer.pictures.images import resize
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; maps of the other layers are resized to the size of GRID.
@@ -44,9 +45,6 @@ CALM_SHARE = 0.25
 SOFTENED = 3
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
-
-# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
-Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 
 
 @dataclass(frozen=True)
@@ -76,22 +74,38 @@ class Matching:
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
         )
-        at = y.long()[:, None], x.long()[None]
-        styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
-        within = y.frac()[:, None], x.frac()[None]
         maps = [features[layer] for features in self.features]
-        made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
-        for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
-            own = styles == number
-            places = [
-                ((cell + part) * length / count).long()[own]
-                for cell, part, count, length in zip(
-                    neighbours, within, cells, seen.shape[2:], strict=True
-                )
-            ]
-            made[:, own] = seen[0][:, places[0], places[1]]
-        made[:, self.calm[at]] = 0
+        made = maps[0].new_zeros(maps[0].shape[1], *size)
+        for (i, down), (j, right) in product(*map(_nearest, (y, x), self.styles.shape)):
+            at = i[:, None], j[None]
+            styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
+            within = (y - i)[:, None], (x - j)[None]
+            share = (down[:, None] * right[None] * ~self.calm[at]).to(made)
+            for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
+                own = (styles == number) & (share > 0).cpu()
+                places = [
+                    ((cell + part) * length / count).long().clamp(0, length - 1)[own]
+                    for cell, part, count, length in zip(
+                        neighbours, within, cells, seen.shape[2:], strict=True
+                    )
+                ]
+                made[:, own] += share[own] * seen[0][:, places[0], places[1]]
+        made[:, self.calm[y.long()[:, None], x.long()[None]]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
+
+
+def _nearest(centres: Tensor, count: int) -> list[tuple[Tensor, Tensor]]:
+    """Return the cells (n,) nearest to centres (n,) along an axis of `count` cells, and weights.
+
+    `centres` are in cells. At layers finer than the search these are the two nearest cells, with
+    the weights of linear interpolation: features of one cell alone would show its edges as a grid.
+    """
+    if len(centres) <= count:
+        return [(centres.long(), torch.ones_like(centres))]
+    first = (centres - 0.5).floor()
+    weight = centres - 0.5 - first
+    pairs = ((first, 1 - weight), (first + 1, weight))
+    return [(cell.long().clamp(0, count - 1), share) for cell, share in pairs]
 
 
 @torch.no_grad()
@@ -99,9 +113,9 @@ def match_targets(
     criterion: Criterion,
     extractor: FeatureExtractor,
     pictures: Inputs,
-    styles: StyleTargets,
+    styles: Targets,
     extract: Extract,
-) -> tuple[dict[str, Target], StyleTargets]:
+) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` with those of calm places added.
 
     The target of a match loss is the features (1, C, h, w) of the matched positions; `extract`
@@ -125,8 +139,8 @@ def match_targets(
 
 
 def _with_calm(
-    extractor: FeatureExtractor, pictures: Inputs, styles: StyleTargets, calm: Tensor
-) -> StyleTargets:
+    extractor: FeatureExtractor, pictures: Inputs, styles: Targets, calm: Tensor
+) -> Targets:
     """Return style targets with one more for the calm places of each region.
 
     Calm places have no match target, and would otherwise only make up for what the matched places
@@ -170,8 +184,8 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     content that is matched; `pictures` are those of one scale.
     """
     sought = pictures.content
-    if pictures.painted is not None:
-        sought = torch.lerp(sought, pictures.painted, criterion.painted_share)
+    if pictures.start is not None:
+        sought = torch.lerp(sought, pictures.start, criterion.painted_share)
     extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
     columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
     used = {part.style for region in pictures.regions for part in region.sources}

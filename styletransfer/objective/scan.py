@@ -16,8 +16,8 @@ from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
-from styletransfer.objective.targets import Place, Targets
-from styletransfer.system.precision import accumulate_dtype, gradient_dtype
+from styletransfer.objective.targets import Place, Target, Targets
+from styletransfer.system.tensors import accumulate_dtype, gradient_dtype
 
 # Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
@@ -119,7 +119,9 @@ class TileLosses:
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add the tile's contribution to the moments at `layer`; return the features."""
-        for target in self.targets.styles.get(layer, []):
+        for target in self.targets.get(layer, []):
+            if target.kind != "style":
+                continue
             place, before = (layer, target.positions), self.sums[target.name]
             seen = (tile, features.detach(), self.image)
             self.sums[target.name] = self.scan.add_moments(before, place, *seen)
@@ -127,8 +129,7 @@ class TileLosses:
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Return the features; their backward adds the gradients of the losses at `layer`."""
-        targets = self.targets
-        if not any(layer in kind for kind in (targets.contents, targets.matches, targets.styles)):
+        if layer not in self.targets:
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))
 
@@ -138,37 +139,44 @@ class TileLosses:
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
         """Return `gradient` plus dL/dF of the layer's losses at the positions that a tile owns."""
-        stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(features.dtype)
         own = tile.own[layer]
         share = gradient[own]
         if not share.numel():
             return gradient
-        for target in self.targets.styles.get(layer, []):
-            place = layer, target.positions
-            weights, total = self.scan.weights(place, tile, self.image)
-            if weights is not None and not weights.any():
-                continue
-            slopes = self.slopes[target.name]
-            joined = add_moments_gradient(share, features[own], *slopes, total, weights)
-            assert joined is not None
-            share = joined
-        content, match = self.targets.contents.get(layer), self.targets.matches.get(layer)
-        for target in filter(None, (content, match)):
-            seen, value = features[own], target.value[tile.place[layer]]
-            count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the layer
-            part = target.weight * seen[0, 0].numel() / count
-            if target is match:
-                self.terms[target.name] += cosine_loss(seen, value) * part
-                slope, scale = cosine_gradient(seen, value), target.weight / count
-            else:  # dL/dF = 2 w (F - P) / (C H W)
-                slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
-                self.terms[target.name] += mean_square(slope) * part
-            # torch fails for an alpha above the dtype's range, where the loss is infinite anyway.
-            scale = min(scale, torch.finfo(dtype).max)
-            share = torch.add(share.to(dtype), slope.to(dtype), alpha=scale)
-            share = share.to(features.dtype)
+        for target in self.targets[layer]:
+            add = self._add_style if target.kind == "style" else self._add_positional
+            share = add(share, features[own], target, layer, tile)
         if share.shape == gradient.shape:  # the tile has no halo
             return share
         whole = gradient.clone()
         whole[own] = share
         return whole
+
+    def _add_style(
+        self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
+    ) -> Tensor:
+        """Return `share` plus dL/dF of a style loss at a tile's own features `seen`."""
+        weights, total = self.scan.weights((layer, target.positions), tile, self.image)
+        if weights is not None and not weights.any():
+            return share
+        joined = add_moments_gradient(share, seen, *self.slopes[target.name], total, weights)
+        assert joined is not None
+        return joined
+
+    def _add_positional(
+        self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
+    ) -> Tensor:
+        """Return `share` plus dL/dF of a content or match loss; add this part to the loss."""
+        stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(seen.dtype)
+        value = target.value[tile.place[layer]]
+        count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the layer
+        part = target.weight * seen[0, 0].numel() / count
+        if target.kind == "match":
+            self.terms[target.name] += cosine_loss(seen, value) * part
+            slope, scale = cosine_gradient(seen, value), target.weight / count
+        else:  # dL/dF = 2 w (F - P) / (C H W)
+            slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
+            self.terms[target.name] += mean_square(slope) * part
+        # torch fails for an alpha above the dtype's range, where the loss is infinite anyway.
+        scale = min(scale, torch.finfo(dtype).max)
+        return torch.add(share.to(dtype), slope.to(dtype), alpha=scale).to(seen.dtype)

@@ -1,7 +1,7 @@
 """The targets and weights of content and style losses; `matching` has those of match losses."""
 
 from collections import defaultdict
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -10,10 +10,10 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import StyleMeasure, mean_square
 from styletransfer.losses.moments import Moments
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.pictures.images import resize, scaled_size
-from styletransfer.system.precision import to_float64
+from styletransfer.system.tensors import to_float64
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
@@ -22,6 +22,8 @@ REFERENCE_LEAST = 64
 
 # A layer and the weights (h, w) of its positions, or None for equal weights.
 Place = tuple[str, Tensor | None]
+# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
+Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
 # (image, places) -> the moments of the image's features at each place.
 Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
 
@@ -36,25 +38,18 @@ class Target:
     #: (h, w), the weights of the region's positions; None for equal weights.
     positions: Tensor | None = None
 
+    @property
+    def kind(self) -> str:
+        """The kind of the loss: "content", "match" or "style"."""
+        return self.name.partition("/")[0]
 
-# layer -> style targets, one for each region.
-StyleTargets = dict[str, list[Target]]
 
-
-@dataclass(frozen=True)
-class Targets:
-    """`Targets` are all targets of one objective."""
-
-    contents: dict[str, Target]  #: layer -> target of its content loss
-    matches: dict[str, Target]  #: layer -> target of its match loss
-    styles: StyleTargets  #: layer -> targets of its style losses, one for each region
+# layer -> its targets: content, match, then style targets, one for each region.
+Targets = dict[str, list[Target]]
 
 
 def content_targets(
-    criterion: Criterion,
-    extractor: FeatureExtractor,
-    values: Mapping[str, Tensor],
-    reference: Mapping[str, Tensor],
+    criterion: Criterion, extractor: FeatureExtractor, content: Tensor, extract: Extract
 ) -> dict[str, Target]:
     """Return layer -> target of its content loss.
 
@@ -62,11 +57,13 @@ def content_targets(
     multiplied by the network's `content_gains`, so that one set of weights serves every network,
     layer and size.
 
-    `values` are layer -> features (1, C, h, w) of the content image. `reference` are the features
-    of the content image reduced by `at_reference`, and give the divisor. A large photograph has
-    weaker features at its full size. Divided by their mean square, its content loss would be so
-    strong that it removes painted strokes.
+    The divisor is measured at the content image (1, 3, H, W) reduced by `at_reference`. A large
+    photograph has weaker features at its full size. Divided by their mean square, its content loss
+    would be so strong that it removes painted strokes.
     """
+    layers, small = criterion.contents.keys(), at_reference(content)
+    values = extract(content, layers)
+    reference = values if small is content else extract(small, layers)
     targets = {}
     for layer, weight in criterion.contents.items():
         if criterion.is_relative:
@@ -92,7 +89,7 @@ def _energy(features: Tensor) -> float:
 
 def style_targets(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
-) -> StyleTargets:
+) -> Targets:
     """Return layer -> targets of its style losses, which do not depend on the content image.
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
@@ -101,7 +98,7 @@ def style_targets(
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
-    styles: StyleTargets = {layer: [] for layer in layers}
+    styles: Targets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
         positions = _positions(extractor, region.weights, layers)
         for layer, weight in criterion.styles.items():

@@ -13,33 +13,17 @@ no more than a forward). Final stages with a single tile need no second forward,
 forward pass keeps their graphs.
 """
 
-from itertools import chain
-
 import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.losses.moments import Moments
-from styletransfer.objective.criterion import (
-    Criterion,
-    Losses,
-    Prior,
-    check_pictures,
-    check_tile,
-    total,
-)
+from styletransfer.objective import Criterion, Losses, Prior, check_tile, total
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.matching import match_targets
 from styletransfer.objective.scan import Scan, Slopes, TileLosses
-from styletransfer.objective.targets import (
-    StyleTargets,
-    Target,
-    Targets,
-    at_reference,
-    content_targets,
-    style_targets,
-)
+from styletransfer.objective.targets import Targets
+from styletransfer.objective.whole import all_targets
 
 
 class TiledObjective:
@@ -64,28 +48,15 @@ class TiledObjective:
         criterion: Criterion,
         pictures: Inputs,
         tile: int,
-        styles: StyleTargets | None = None,
+        styles: Targets | None = None,
     ) -> None:
         check_tile(extractor, mode, criterion, tile)
         self.extractor, self.criterion = extractor.ended_at(criterion.layers), criterion
-        check_pictures(self.extractor, pictures)
         self.prior = Prior(criterion.tv_weight, pictures.anchor)
         self.scan = Scan(self.extractor, tile, criterion.measure.with_mean)
+        features, measured = self.scan.features, self.scan.measured
+        self.targets = all_targets(self.extractor, criterion, pictures, styles, features, measured)
         self.passes = self.scan.passes(pictures.content)
-        if styles is None:
-            styles = style_targets(criterion, self.extractor, pictures, self.scan.measured)
-        self.content = pictures.content
-        extract = self.scan.features
-        matched = match_targets(criterion, self.extractor, pictures, styles, extract)
-        self.targets = Targets(self._contents(), *matched)
-
-    def _contents(self) -> dict[str, Target]:
-        """Return layer -> target of its content loss."""
-        layers = self.criterion.contents.keys()
-        values = self.scan.features(self.content, layers)
-        small = at_reference(self.content)
-        reference = self.scan.features(small, layers) if small is not self.content else {**values}
-        return content_targets(self.criterion, self.extractor, values, reference)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, of the content's size; add its gradient to `image.grad`.
@@ -97,37 +68,23 @@ class TiledObjective:
         if (prior := total(priors)) is not None:
             gradient += torch.autograd.grad(prior, image)[0]
         image.grad = gradient if image.grad is None else image.grad + gradient
-        names = [target.name for layer in self.extractor.layers for target in self._targets(layer)]
-        ordered = {name: terms[name] for name in names}
-        return Losses(ordered | {name: value.detach() for name, value in priors.items()})
-
-    def _targets(self, layer: str) -> list[Target]:
-        """Return the targets at a layer, in the order of `Objective`'s losses."""
-        positional = (self.targets.contents.get(layer), self.targets.matches.get(layer))
-        return [*filter(None, positional), *self.targets.styles.get(layer, [])]
+        return Losses(terms | {name: value.detach() for name, value in priors.items()})
 
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return content, match and style losses by name, and their gradient (1, 3, H, W)."""
-        positional = chain(self.targets.contents.values(), self.targets.matches.values())
-        terms = {target.name: image.new_zeros(()) for target in positional}
-        sums = {
-            target.name: self.scan.blank(layer, image)
-            for layer, targets in self.targets.styles.items()
-            for target in targets
-        }
+        targets = [(layer, target) for layer, at in self.targets.items() for target in at]
+        styles = [(layer, target) for layer, target in targets if target.kind == "style"]
+        terms = {target.name: image.new_zeros(()) for _, target in targets}
+        sums = {target.name: self.scan.blank(layer, image) for layer, target in styles}
         slopes: Slopes = {}
         losses = TileLosses(self.scan, self.targets, image, terms, sums, slopes)
         saved = self.passes.forward(image, losses.measure, losses.measure_and_feed)
-        self._compare(sums, terms, slopes)
-        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
-        self.passes.backward(saved, losses.feed, gradient)
-        return terms, gradient
-
-    def _compare(self, sums: dict[str, Moments], terms: dict[str, Tensor], slopes: Slopes) -> None:
-        """Put style losses in `terms`, and their gradients by the moments in `slopes`."""
-        for target in chain.from_iterable(self.targets.styles.values()):
+        for _, target in styles:
             leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
             with torch.enable_grad():
                 loss = target.weight * self.criterion.measure.loss(leaves, target.value)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
             terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])
+        gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
+        self.passes.backward(saved, losses.feed, gradient)
+        return terms, gradient

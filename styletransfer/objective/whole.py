@@ -13,15 +13,15 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossLayer, LossMode, Term
 from styletransfer.losses.moments import Moments, moments
-from styletransfer.objective.criterion import Criterion, Losses, Prior, check_pictures, total
+from styletransfer.objective import Criterion, Losses, Prior, check_pictures, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (
+    Extract,
+    Measured,
     Place,
-    StyleTargets,
     Target,
     Targets,
-    at_reference,
     content_targets,
     style_targets,
 )
@@ -51,33 +51,34 @@ class Objective:
         mode: LossMode,
         criterion: Criterion,
         pictures: Inputs,
-        styles: StyleTargets | None = None,
+        styles: Targets | None = None,
     ) -> None:
         self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
-        targets = _targets(extractor, criterion, pictures, styles)
+        targets = all_targets(
+            *(extractor, criterion, pictures, styles),
+            partial(_features, extractor),
+            partial(_measured, extractor, criterion),
+        )
         if criterion.seamless:  # not for the targets: styles are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
         # Names of layers hold no dots: "style_relu1_1" is the style loss after "relu1_1".
-        ended = extractor.ended_at([*targets.contents, *targets.matches, *targets.styles])
-
-        def insert(key: str, module: LossLayer, target: Target) -> None:
-            layers[key] = module
-            self.terms.append(Term(target.name, module, target.weight))
-
+        ended = extractor.ended_at(targets)
         for name, layer in ended.layers.items():
             layers[name] = layer
-            if target := targets.contents.get(name):
-                insert(f"content_{name}", mode.content(target.value, target.weight), target)
-            if target := targets.matches.get(name):
-                insert(f"match_{name}", mode.match(target.value, target.weight), target)
-            for number, target in enumerate(targets.styles.get(name, [])):
-                module = mode.style(
-                    target.value, target.weight, criterion.measure, target.positions
-                )
-                insert(f"style_{name}" + (f"_{number + 1}" if number else ""), module, target)
+            for target in targets.get(name, []):
+                module = self._loss_layer(target, criterion)
+                layers[target.name.replace("/", "_")] = module
+                self.terms.append(Term(target.name, module, target.weight))
         self.network = nn.Sequential(layers)
+
+    def _loss_layer(self, target: Target, criterion: Criterion) -> LossLayer:
+        if target.kind == "style":
+            measure, positions = criterion.measure, target.positions
+            return self.mode.style(target.value, target.weight, measure, positions)
+        make = self.mode.content if target.kind == "content" else self.mode.match
+        return make(target.value, target.weight)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
@@ -95,29 +96,37 @@ class Objective:
 @torch.no_grad()
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
-) -> StyleTargets:
+) -> Targets:
     """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
     check_pictures(extractor.ended_at(criterion.layers), pictures)
     return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 
 
 @torch.no_grad()
-def _targets(
+def all_targets(
     extractor: FeatureExtractor,
     criterion: Criterion,
     pictures: Inputs,
-    styles: StyleTargets | None,
+    styles: Targets | None,
+    extract: Extract,
+    measured: Measured,
 ) -> Targets:
-    """Return all targets; each picture passes through no more layers than its losses need."""
+    """Return all targets; each picture passes through no more layers than its losses need.
+
+    `extract` and `measured` return features of a picture, and their moments. `styles` are the style
+    targets, or None to compute them.
+    """
+    check_pictures(extractor.ended_at(criterion.layers), pictures)
     if styles is None:
-        styles = style_targets_of(extractor, criterion, pictures)
-    else:
-        check_pictures(extractor.ended_at(criterion.layers), pictures)
-    content, layers = pictures.content, criterion.contents.keys()
-    seen, small = _features(extractor, content, layers), at_reference(content)
-    reference = seen if small is content else _features(extractor, small, layers)
-    contents = content_targets(criterion, extractor, seen, reference)
-    return Targets(contents, *match_targets(criterion, extractor, pictures, styles, extractor))
+        styles = style_targets(criterion, extractor, pictures, measured)
+    contents = content_targets(criterion, extractor, pictures.content, extract)
+    matches, styles = match_targets(criterion, extractor, pictures, styles, extract)
+    targets: Targets = {}
+    for layer in extractor.layers:
+        positional = [kind[layer] for kind in (contents, matches) if layer in kind]
+        if positional or layer in styles:
+            targets[layer] = [*positional, *styles.get(layer, [])]
+    return targets
 
 
 def _features(

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.objective.criterion import Evaluates, Losses
+from styletransfer.objective import Evaluates, Losses
 from styletransfer.objective.inputs import Protection
+from styletransfer.optimize import BestPicture
 from styletransfer.optimize.optimizers import LBFGS, Adam, Preconditioner
-from styletransfer.optimize.results import BestPicture
 from styletransfer.settings import OptimizerConfig
-from styletransfer.system.signals import interruptible
+from styletransfer.system import interruptible
 
 logger = logging.getLogger(__name__)
 

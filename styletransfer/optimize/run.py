@@ -10,17 +10,16 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job, Scale, enlarge, starting_picture
+from styletransfer.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
-from styletransfer.objective.criterion import Evaluates, smallest_tile, tiles_advice, tiles_need
+from styletransfer.objective import Evaluates, smallest_tile, tiles_advice, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.descent import ADVICE, Descent
-from styletransfer.optimize.results import Callback, Iterate, Outcome
-from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.images import resize
-from styletransfer.system.memory import free_bytes, is_out_of_memory
-from styletransfer.system.signals import signals_held
+from styletransfer.system import signals_held
+from styletransfer.system.devices import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -76,7 +75,7 @@ class Run:
     def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
         """Make the remaining steps, calling every callback with each iterate.
 
-        Ctrl-C, another signal (see `system/signals.py`) or a lack of memory end the run early.
+        Ctrl-C, another signal (see `styletransfer/system`) or a lack of memory end the run early.
         """
         interrupted = False
         try:
@@ -116,6 +115,10 @@ class Run:
         styles. If all pictures of the job are grey, the result is grey.
         """
         config = self.job.config
+        if config.color != "content_luminance" and not self.job.is_grey:
+            return image
+        from styletransfer.pictures.color import in_colors
+
         strength, content = config.color_strength, self.pictures.content
         return in_colors(image, content, config.color, strength, grey=self.job.is_grey)
 
@@ -189,8 +192,7 @@ class Run:
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         self._recolored = job.in_style_palette(self.pictures)
-        start = starting_picture(job.config, self._recolored) if job.start is None else job.start
-        self.start = job.on_device(start)
+        self.start = job.on_device(starting_picture(job.config, self._recolored))
 
     def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
         if self._level is None:
@@ -220,8 +222,8 @@ class Run:
         job = self.job
         if level.objective is None:
             pictures = self._recolored.resized(scale.size, scale.style_sizes)
-            if self._index or job.start is not None:
-                pictures = replace(pictures, painted=level.start)
+            if self._index or pictures.start is not None:
+                pictures = replace(pictures, start=level.start)
             level.objective = make_objective(job, pictures, level.tile)
             if level.descent is None:
                 protection = self.pictures.resized(scale.size, scale.style_sizes).protection
@@ -266,7 +268,9 @@ class Run:
         if level is not None:
             level.tile, level.objective = smaller, None
             if level.descent is not None:
-                del level.descent.objective  # frees memory
+                vars(level.descent).pop(
+                    "objective", None
+                )  # frees memory; a rebuild may have failed
 
 
 def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:

@@ -33,9 +33,6 @@ _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
-# Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
-# colour profiles cause less.
-_GREY = 2.5 / 255
 # Added to every variance, so that a grey picture, or one of a single colour, can be mapped as well.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
@@ -97,11 +94,6 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
-def is_grey(images: Iterable[Tensor]) -> bool:
-    """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
-    return all((image.amax(1) - image.amin(1)).max() <= _GREY for image in images)
-
-
 def to_grey(image: Tensor) -> Tensor:
     """Return the grey image of the same luminance (ITU-R BT.709), both (1, 3, H, W) sRGB."""
     weights = torch.tensor([[0.2126], [0.7152], [0.0722]])
@@ -155,7 +147,7 @@ def in_palette(image: Tensor, start: Palette, end: Palette, strength: float) -> 
     mean = torch.lerp(start[0], end[0], strength)
 
     def move(srgb: Tensor) -> Tensor:
-        lab = change @ (to_oklab(srgb).double() - start[0]) + mean
+        lab = change @ (to_oklab(srgb).cpu().double() - start[0]) + mean
         return from_oklab(lab.to(srgb))
 
     return _by_strips(move, image)

@@ -13,7 +13,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode_image
 from styletransfer.pictures.images import Picture, read, resize_picture
-from styletransfer.settings.paths import expanded
+from styletransfer.settings.schemas import expanded
 
 Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 

@@ -6,28 +6,25 @@ imagecodecs, because Pillow would drop the lower byte of their samples.
 
 import errno
 import logging
-import math
+import struct
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import imagecodecs
 import numpy as np
-import tifffile
 import torch
 from numpy.typing import NDArray
-from PIL import Image, UnidentifiedImageError
-from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
+from PIL import Image, ImageCms, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures.encode import srgb_profile
-from styletransfer.pictures.formats import picture_formats
+from styletransfer.pictures import picture_formats
 
 logger = logging.getLogger(__name__)
 
@@ -42,18 +39,7 @@ MAX_PIXELS = 2**27
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-_ORIENTATION = 274  # number of the tag in TIFF and in EXIF
-# TIFF colour model -> samples per pixel.
-_CHANNELS = {
-    PHOTOMETRIC.MINISWHITE: 1,
-    PHOTOMETRIC.MINISBLACK: 1,
-    PHOTOMETRIC.PALETTE: 1,
-    PHOTOMETRIC.RGB: 3,
-    PHOTOMETRIC.SEPARATED: 4,
-}
-# TIFF compressions whose decoders return at most the number of bytes that the tags state.
-_BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
-_MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
+ORIENTATION = 274  # number of the tag in TIFF and in EXIF
 # Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
 _PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
@@ -148,10 +134,11 @@ def _load(path: Path) -> Stored:
         head = file.read(32)
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-            with tifffile.TiffFile(file, name=path.name) as tiff:
-                return _load_page(path, tiff.pages[0])
+            from styletransfer.pictures.tiff import load_tiff
+
+            return load_tiff(path, file)
         with _opened(path, file, head) as image:
-            _check_size(path, *image.size)
+            check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
                 return _load_image(image, str(path), imagecodecs.png_decode(path.read_bytes()))
             stored = _load_image(image, str(path))
@@ -178,7 +165,8 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     raise UserError(f"{path} {problem}")
 
 
-def _check_size(path: Path, width: int, height: int) -> None:
+def check_size(path: Path, width: int, height: int) -> None:
+    """Raise UserError if a picture has no pixel, or more than MAX_PIXELS."""
     if width < 1 or height < 1:
         raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
     if width * height > MAX_PIXELS:
@@ -204,59 +192,11 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         mode = _MODES[image.mode] + ("A" if has_alpha else "")
         samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
     try:
-        orientation = int(image.getexif().get(_ORIENTATION, 1))
+        orientation = int(image.getexif().get(ORIENTATION, 1))
     except Exception:  # a picture with damaged metadata is still read
         orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
     return Stored(colour, alpha, profile=profile, orientation=orientation)
-
-
-def _check_page(path: Path, page: Any) -> None:
-    """Raise UserError if `_load_page` does not decode a page in this layout."""
-    _check_size(path, page.imagewidth, page.imagelength)
-    if page.is_tiled:
-        _check_size(path, page.tilewidth, page.tilelength)
-    least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
-    if (
-        not least <= page.samplesperpixel <= _MAX_SAMPLES
-        or page.bitspersample not in (8, 16)
-        or page.dtype not in (np.uint8, np.uint16)
-        or page.compression not in _BOUNDED
-        or max(page.imagedepth, page.tiledepth) != 1
-        or page.subfiletype & 1
-    ):
-        kind, packing = (getattr(x, "name", x) for x in (page.photometric, page.compression))
-        thumbnail = ", a thumbnail" if page.subfiletype & 1 else ""
-        raise UserError(
-            f"{path} has {page.samplesperpixel} {page.bitspersample}-bit {page.dtype} samples per "
-            f"pixel, {kind} with compression {packing}{thumbnail}, which is not read; save it as "
-            "RGB, grey or CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
-        )
-    for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
-        if not 0 < offset <= offset + size <= page.parent.filehandle.size:
-            raise ValueError("strips or tiles lie outside of the file")
-
-
-def _load_page(path: Path, page: Any) -> Stored:
-    """Decode a TIFF page."""
-    _check_page(path, page)
-    samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
-    samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
-    channels = _CHANNELS[page.photometric]
-    colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]
-    if page.photometric == PHOTOMETRIC.PALETTE:
-        colour = (page.colormap >> 8).astype(np.uint8).T[colour[..., 0]]
-    if page.photometric == PHOTOMETRIC.MINISWHITE:
-        colour = np.iinfo(colour.dtype).max - colour
-    extra = page.extrasamples[0] if page.extrasamples else EXTRASAMPLE.UNSPECIFIED
-    orientation = page.tags.valueof(_ORIENTATION, default=1)
-    return Stored(
-        colour,
-        alpha if extra != EXTRASAMPLE.UNSPECIFIED else None,
-        premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
-        profile=page.iccprofile,
-        orientation=orientation if isinstance(orientation, int) else 1,
-    )
 
 
 def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
@@ -309,6 +249,14 @@ def _with_profile(colour: Samples, profile: bytes) -> Floats:
         outdtype=np.float32,
     )
     return converted
+
+
+@cache
+def srgb_profile() -> bytes:
+    """Return an sRGB ICC profile: the same bytes in every run."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
+    return bytes(profile)
 
 
 def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:

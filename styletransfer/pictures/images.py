@@ -1,26 +1,49 @@
 """Reads and writes picture files as tensors (1, 3, H, W), float32, sRGB in [0, 1]."""
 
+import html
+import io
 import math
 import os
-from collections.abc import Callable
+import zlib
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
+from typing import Any
 
+import imagecodecs
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import PngInfo, putchunk
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import decode
-from styletransfer.pictures.encode import encode, write_tiff
+from styletransfer.pictures.decode import decode, srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
 # Upper limit of the longer side of a new picture, in pixels. It is beyond any memory, and small
 # enough that no tensor size overflows.
 LONGEST_SIDE = 2**20
 
+# IPTC's term for media that were changed by a trained network.
+SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
+_PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
+<x:xmpmeta xmlns:x="adobe:ns:meta/">
+<rdf:RDF xmlns:rdf="http://www.w3.org/1999/02/22-rdf-syntax-ns#"><rdf:Description rdf:about=""
+ xmlns:Iptc4xmpExt="http://iptc.org/std/Iptc4xmpExt/2008-02-29/"
+ xmlns:styletransfer="urn:x-styletransfer#" Iptc4xmpExt:DigitalSourceType="{}"
+ styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
+<?xpacket end="r"?>"""
+ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
 # Extension that can be written -> the possible bits per sample, with the default first.
 BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
 BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
+
+# Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
+# colour profiles cause less.
+GREY = 2.5 / 255
 
 
 @dataclass(frozen=True)
@@ -79,11 +102,13 @@ def write(
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
+        from styletransfer.pictures.tiff import write_tiff
+
         with atomic(path) as temporary:
             write_tiff(temporary, layers, depth, xmp)
         return
     try:
-        encoded = encode(layers, depth, extension, xmp)
+        encoded = _encoded(layers, depth, extension, xmp)
     except (OSError, ValueError) as error:
         height, width = rgb.shape[2:]
         raise UserError(
@@ -91,6 +116,53 @@ def write(
         ) from error
     with atomic(path) as temporary:
         temporary.write_bytes(encoded)
+
+
+def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
+    """Return the bytes of a .png, .webp, .jpg or .jpeg file of rgb (1, 3, H, W) and perhaps alpha.
+
+    JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError,
+    ValueError: the format cannot hold so many pixels.)
+    """
+    on_white = extension in (".jpg", ".jpeg")
+    samples = np.concatenate(list(strips(layers, depth, on_white=on_white)))
+    profile = srgb_profile()
+    buffer, text = io.BytesIO(), PngInfo()
+    if xmp:
+        text.add_itxt("XML:com.adobe.xmp", xmp.decode())
+    if depth == 16:  # Pillow cannot write 16-bit RGB
+        png = memoryview(imagecodecs.png_encode(samples))
+        text.add(b"iCCP", b"sRGB\0\0" + zlib.compress(profile))
+        buffer.write(png[:33])  # the signature and the chunk IHDR
+        for kind, data, _ in text.chunks:
+            putchunk(buffer, kind, data)
+        buffer.write(png[33:])
+        return buffer.getvalue()
+    options: dict[str, dict[str, Any]] = {
+        ".png": {"format": "PNG", "pnginfo": text},
+        ".webp": {"format": "WEBP", "lossless": True, "exact": True, "xmp": xmp},
+    }
+    jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0, "xmp": xmp}
+    Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
+    return buffer.getvalue()
+
+
+def strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
+    """Yield a picture from top to bottom as (rows, W, 3 or 4) integers of `depth` bits."""
+    for top in range(0, layers[0].shape[2], ROWS):
+        rows = [layer[0, :, top : top + ROWS].detach() for layer in layers]
+        strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)
+        if on_white and len(layers) == 2:
+            strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
+        samples = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
+        yield np.ascontiguousarray(samples, np.uint8 if depth == 8 else np.uint16)
+
+
+def xmp_of(recipe: str) -> bytes:
+    """Return an XMP packet, metadata for any picture format, that holds a text; b"" for ""."""
+    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
+    text = html.escape(recipe, quote=False).replace('"', "&quot;")
+    return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
 def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
@@ -120,6 +192,11 @@ def resize(
         nine = resize(image.repeat(1, 1, 3, 3), (3 * height, 3 * width), mode)
         return nine[..., height : 2 * height, width : 2 * width].contiguous()
     return interpolate(image, size, mode=mode, antialias=True).clamp(0.0, 1.0)
+
+
+def is_grey(images: Iterable[Tensor]) -> bool:
+    """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
+    return all((image.amax(1) - image.amin(1)).max() <= GREY for image in images)
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:

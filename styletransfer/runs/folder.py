@@ -1,13 +1,11 @@
-"""The folder of a run of `train`: its file names, its record run.json, and functions to read both.
+"""Reads the folder of a run of `train`: its record run.json, its metrics, Hydra's own files.
 
 Files may be damaged or of another version. Reading such a run raises UserError; a page of many
 runs shows the message in place of the run.
 """
 
 import json
-import logging
 import math
-import os
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
@@ -17,26 +15,9 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
+from styletransfer.runs import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
-from styletransfer.system.files import atomic
 
-logger = logging.getLogger(__name__)
-
-RECORD = "run.json"
-PASTICHE = "pastiche.png"
-# The content image in the pastiche's size. A user's photograph may well be called content.png.
-CONTENT = "content_resized.png"
-METRICS = "metrics.jsonl"
-CHECKPOINT = "checkpoint.pt"
-# File in which a failed job of a sweep writes the error.
-ERROR = "error.txt"
-# Files that Hydra writes: its own settings, and the KEY=VALUE words of the command line.
-HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
-# Keys that change no pixel and may differ when a run is resumed.
-FREE_KEYS = (
-    *("output", "recipe", "snapshot_every", "checkpoint_every", "stop_after"),
-    *("resume", "dry_run"),
-)
 # Upper bound of step numbers in files; JavaScript's numbers are exact below 2**53.
 MOST_STEPS = 2**53
 
@@ -104,18 +85,6 @@ def read_run(folder: Path) -> RunFolder:
     seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
     path, steps = Path(record["picture"]), steps if type(steps) is int else None
     return RunFolder(folder, record["status"], record["config"], path, seconds, steps)
-
-
-def write_record(
-    folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
-) -> None:
-    """Write `run.json`, with the fields of RunFolder and the recipe; if that fails, only warn."""
-    record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
-    try:
-        with atomic(folder / RECORD) as temporary:
-            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    except UserError as error:
-        logger.warning("%s; going on without", error)
 
 
 def read_steps(folder: Path) -> Iterator[Step]:

@@ -21,8 +21,8 @@ from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import xmp_packet
-from styletransfer.pictures.encode import SOURCE, xmp_of
-from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.pictures.images import SOURCE, xmp_of
+from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, schema_of

@@ -1,8 +1,8 @@
 """Describes what a run would do: its scales, with estimates of their memory."""
 
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.memory import plan_memory
-from styletransfer.system.memory import free_bytes, readable
+from styletransfer.system.devices import free_bytes, readable
 
 
 def plan(job: Job) -> str:

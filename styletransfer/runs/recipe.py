@@ -7,20 +7,16 @@ These are the settings, the hashes of input files, and versions. It is stored be
 import logging
 import os
 from collections.abc import Collection, Mapping
-from dataclasses import is_dataclass, replace
+from dataclasses import is_dataclass
 from operator import attrgetter
-from pathlib import Path
 from typing import Any
 
 import torch
 
 from styletransfer import __version__
-from styletransfer.errors import UserError
-from styletransfer.pictures.formats import files_at
-from styletransfer.runs.folder import FREE_KEYS, RECORD, read_run
-from styletransfer.settings import TrainConfig, each
+from styletransfer.pictures import files_at
+from styletransfer.settings import each
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -56,49 +52,6 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     return _with_full_paths(schema, values, free)
 
 
-def check_settings(
-    then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
-) -> None:
-    """Raise UserError, with the key, if two results of `settings` differ in a key not in `free`."""
-    if then.keys() != now.keys():
-        raise UserError("the run has the settings of another version; start afresh")
-    for key in now:
-        if key not in free and then[key] != now[key]:
-            raise UserError(
-                f"{key}={now[key]} differs from the run's own {key}={then[key]}; leave it "
-                "out to go on, or choose another folder with hydra.run.dir=FOLDER to start afresh"
-            )
-
-
-def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
-    """Check that a result with the recipe `now` may continue one with the recipe `then`.
-
-    Another device, torch version or number of threads changes only the last bits, and only causes
-    a warning. Keys in `free` may differ. (UserError: the version of styletransfer, a setting or a
-    file differs, and the message names it; or `then` is no recipe.)
-    """
-    try:
-        if then["version"] != now["version"]:
-            raise UserError(
-                f"the run was begun by version {then['version']}, and this is {now['version']}; "
-                "go on with that one, or start afresh"
-            )
-        check_settings(then["config"], now["config"], free)
-        for key in sorted(then["files"].keys() | now["files"].keys()):
-            if then["files"].get(key) != now["files"].get(key):
-                raise UserError(
-                    f"{key}={now['config'].get(key)} has changed since the run began; start afresh"
-                )
-        for key in now:
-            if key not in ("version", "config", "files") and then[key] != now[key]:
-                logger.warning(
-                    "the run was begun with %s %s, and goes on with %s: the last bits may differ",
-                    *(key, then[key], now[key]),
-                )
-    except (LookupError, TypeError, AttributeError) as error:
-        raise UserError("what is there is no run's record of this version; start afresh") from error
-
-
 def _with_full_paths(
     schema: type[Any], values: Mapping[str, Any], free: Collection[str]
 ) -> dict[str, Any]:
@@ -126,38 +79,3 @@ def _hashes(
         if key not in free
     }
     return {key: value for key, value in hashes.items() if value}
-
-
-def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
-    """Return the settings of the run in `folder`, to resume it.
-
-    `config` holds the settings of the command line, and `typed` the keys that were typed there;
-    those in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another key
-    was typed.)
-    """
-    fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
-    if fixed:
-        raise UserError(
-            f"resume={folder} goes on with the run's own settings; leave {fixed[0]}= out, or start "
-            "afresh without resume="
-        )
-    recorded = read_run(folder).settings
-    try:
-        own = with_values(TrainConfig(), recorded)
-    except UserError as error:
-        message = f"{folder / RECORD} was written by another version; start afresh"
-        raise UserError(message) from error
-    free = {key: getattr(config, key) for key in FREE_KEYS if key in typed}
-    return replace(own, **free | {"resume": "auto"})
-
-
-def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the path of a finished run's pastiche, or None if `folder` holds no finished run.
-
-    (UserError: that run has other settings.)
-    """
-    if config.resume != "auto" or not (folder / RECORD).exists():
-        return None
-    run = read_run(folder)
-    check_settings(run.settings, settings(config, FREE_KEYS), FREE_KEYS)
-    return run.output if run.status == "finished" and run.output.exists() else None

@@ -10,22 +10,15 @@ from typing import Any, Protocol, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize.results import Callback, Iterate, Outcome
+from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.runs.folder import (
-    CHECKPOINT,
-    CONTENT,
-    FREE_KEYS,
-    METRICS,
-    PASTICHE,
-    write_record,
-)
+from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE, write_record
 from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, check_recipe, recipe
-from styletransfer.runs.watchers import Metrics, ProgressBar, StepPictures
+from styletransfer.runs.recipe import Recipe, recipe
+from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import changed, override
 from styletransfer.system.checkpoint import Checkpoint
@@ -56,7 +49,7 @@ class RecordedRun:
     Args:
         config: the settings.
         job: the job of `config`.
-        folder: folder of the run for metrics, snapshots, the checkpoint and `run.json`.
+        folder: folder of the run for metrics, the checkpoint and `run.json`.
         picture: path of the pastiche.
         guide: an observer that may change settings during the run, or None.
 
@@ -85,8 +78,7 @@ class RecordedRun:
         with ExitStack() as stack:
             self.metrics = stack.enter_context(Metrics(self.folder / METRICS, done))
             bar = stack.enter_context(ProgressBar(done))
-            pictures = StepPictures(self.folder / "snapshots", self.config.snapshot_every)
-            self.callbacks: list[Callback] = [bar, self.metrics, pictures, self._after_step]
+            self.callbacks: list[Callback] = [bar, self.metrics, self._after_step]
             self._open = stack.pop_all()
         write_record(self.folder, self.recipe, "running", self.picture)
         return self
@@ -137,6 +129,8 @@ class RecordedRun:
             self.before -= time.perf_counter() - start
 
     def _load(self) -> None:
+        from styletransfer.runs.resume import check_recipe
+
         saved = self.checkpoint.load()
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
@@ -165,10 +159,10 @@ class RecordedRun:
     def _leave(self, result: Outcome) -> tuple[Path, str | None]:
         """Write pictures, record and, if stopped, a checkpoint; return (path, problem or None)."""
         seconds = self._seconds()
-        pastiche = result.picture
+        pastiche, alpha = result.picture, self.job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        picture, problem = _write_picture(self.picture, self.folder, pastiche, self.job.alpha, xmp)
+        picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
         _keep_pictures(self.folder, picture, pastiche, self.job, xmp)
         status = "finished"
         if result.interrupted:
@@ -212,6 +206,6 @@ def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: by
         for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
             path = folder / name
             if not (path.exists() and path.samefile(picture)):
-                images.write(path, rgb, job.alpha, bit_depth=depth, xmp=text)
+                images.write(path, rgb, job.pictures.alpha, bit_depth=depth, xmp=text)
     except UserError as error:
         logger.warning("%s; going on without", error)

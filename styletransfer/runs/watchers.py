@@ -1,4 +1,4 @@
-"""Callbacks of a run: progress bar, saved pictures, metrics. Each is called after every step."""
+"""Callbacks of a run: progress bar and metrics. Each is called after every step."""
 
 import logging
 import os
@@ -11,9 +11,8 @@ from typing import Any, Never
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.objective.criterion import Losses
-from styletransfer.optimize.results import Iterate
-from styletransfer.pictures import images
+from styletransfer.objective import Losses
+from styletransfer.optimize import Iterate
 from styletransfer.system.files import keep_lines, to_json
 
 logger = logging.getLogger(__name__)
@@ -67,26 +66,6 @@ class _Forgiving:
 
     def __getattr__(self, name: str) -> Any:
         return getattr(self.file, name)
-
-
-class StepPictures:
-    """StepPictures saves the picture of each `every`-th step in `folder`, as `step_00010.png`.
-
-    With `every=0` none is saved. After a failure, it warns and saves no more.
-    """
-
-    def __init__(self, folder: Path, every: int) -> None:
-        self.folder, self.every = folder, every
-
-    def __call__(self, iterate: Iterate) -> None:
-        """Save the picture if the step is due."""
-        if self.every == 0 or iterate.step % self.every:
-            return
-        try:
-            images.write(self.folder / f"step_{iterate.step:05d}.png", iterate.picture)
-        except UserError as error:
-            self.every = 0
-            logger.warning("%s; going on without", error)
 
 
 class Metrics(AbstractContextManager["Metrics"]):

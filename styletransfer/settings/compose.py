@@ -17,8 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS
-from styletransfer.settings.commands import CONFIGS, SCHEMAS, command, schema_of
-from styletransfer.settings.paths import absent, names, new_folder, resumed
+from styletransfer.settings.commands import COMMANDS, CONFIGS, command, schema_of
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
@@ -67,7 +66,7 @@ def settings_of(config: DictConfig, name: str) -> Any:
 def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
     """Set up and yield Hydra for NAME.yaml; `claimed` receives the folders that the run makes."""
     # A config file may extend another file of the same schema.
-    same = [other for other, schema in SCHEMAS.items() if schema is schema_of(name)]
+    same = [other for other, known in COMMANDS.items() if known.schema == command(name).schema]
     for known in {name, *same}:
         ConfigStore.instance().store(f"{known}_schema", schema_of(known))
     register_resolvers(claimed)
@@ -98,7 +97,8 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
     ${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
     ${resumed:${resume}}: the folder of the run to resume, or ""; ${names:PATHS}: names without
-    folder and extension, joined by "+". ${nowhere:}: the null device.
+    folder and extension, joined by "+". ${file_name:PATH}: PATH without
+    its folder. ${nowhere:}: the null device.
 
     `claimed` receives the folders that the run makes. If `claimed` is None, the config is only
     shown, and no folder is made.
@@ -126,9 +126,46 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("resumed", resumed)
     register("nowhere", lambda: os.devnull)
     register("names", names)
+    register("file_name", os.path.basename)
 
 
-register_resolvers()  # a launcher's process imports this module before Hydra composes its job
+def names(paths: Any) -> str:
+    """Return the names of one or several files, without folder and extension, joined by "+"."""
+    listed = [paths] if isinstance(paths, str) else paths or []
+    return "+".join(Path(str(path)).stem for path in listed) or "none"
+
+
+def resumed(resume: str | None) -> str:
+    """Return the folder that the setting `resume` names, or "." if that folder holds no run.
+
+    The result is "" for None and "auto": the run then uses its own folder.
+    """
+    if resume in (None, "auto"):
+        return ""
+    folder = os.path.expanduser(str(resume))
+    return folder if os.path.isfile(os.path.join(folder, "run.json")) else "."
+
+
+def absent(path: Path) -> list[Path]:
+    """Return `path` and its parent folders as far as they do not exist, absolute, path first."""
+    full = path.absolute()  # a job may change the working directory
+    return [folder for folder in (full, *full.parents) if not folder.exists()]
+
+
+def new_folder(path: str) -> str:
+    """Make a new folder, `path`, or if that exists `path-2` and so on; return it (or OSError)."""
+    claimed, number = path, 1
+    while True:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # If several processes make the same folder, only one of them succeeds.
+            Path(claimed).mkdir()
+            return claimed
+        except FileNotFoundError:  # another run has failed and removed the empty parent folders
+            continue
+        except FileExistsError:
+            number += 1
+            claimed = f"{path}-{number}"
 
 
 @contextmanager
@@ -143,3 +180,6 @@ def _own_hydra() -> Iterator[None]:
         finally:
             GlobalHydra.instance().hydra, ConfigStore.instance().repo = before, repo
             VersionBase.instance().version_base = base
+
+
+register_resolvers()  # a launcher's process imports this module before Hydra composes its job

@@ -12,9 +12,9 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
-from styletransfer.settings.groups import ASSETS
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked, meanings
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.

@@ -3,7 +3,7 @@
 from dataclasses import dataclass, field
 from typing import Any
 
-from styletransfer.settings.groups import (
+from styletransfer.settings import (
     ASSETS,
     MISSING,
     PATHS,

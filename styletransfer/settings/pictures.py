@@ -1,106 +1,16 @@
-"""Settings of the commands that paint by optimisation, and of those that read finished runs."""
+"""Settings of the commands that paint by optimisation beside `train`, or read finished runs."""
 
 from dataclasses import dataclass, field
 from typing import Any
 
-from styletransfer.settings.groups import (
-    ASSETS,
+from styletransfer.settings import (
     MISSING,
     PATHS,
-    FeaturesConfig,
     LossModeConfig,
-    ObjectiveConfig,
-    OptimizerConfig,
-    choice,
+    StyleTransferConfig,
     number,
     path,
 )
-
-
-@dataclass
-class StyleTransferConfig:
-    """These are the settings of one pastiche. The defaults are those of experiment=classic; `train`
-    has other defaults, in configs/train.yaml.
-    """
-
-    content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
-    """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
-    such as 4:3, is a grey one of that shape, for a texture."""
-    style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
-    """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
-    style_weights: list[float] = number([], "[0, inf)")
-    """Weight of each style; only their ratios matter. Empty for equal weights."""
-    style_scale: Any = number(1.0, "[0.05, 8]", several=True)
-    """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
-    number, or one for each style."""
-    style_rotation: Any = number(0.0, "(-inf, inf)", several=True)
-    """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
-    style_detail: str | None = path(None)
-    """Path of a picture that gives the fine texture, at objective.detail_layers."""
-    content_regions: str | None = path(None)
-    """Label picture of the content image: each region is painted in one flat colour."""
-    style_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture of the style image: its regions give their style to the content's regions of
-    the same colours. With several styles, one label picture for each."""
-    region_styles: dict[Any, int] = field(default_factory=dict)
-    """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
-    first style."""
-    protect: str | None = path(None)
-    """Grey mask: where it is white, the pastiche is the content image."""
-    color: str = choice("style", "style_palette", "content_palette", "content_luminance")
-    """Source of the colours: style; style_palette (a and b of the content in OKLab, its colours
-    without lightness, also first get the mean and covariance of the style's); content_palette (the
-    style is first recoloured to the mean and covariance of the content's colours); or
-    content_luminance (the content's colours with the pastiche's lightness). Follows Gatys et al.
-    2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
-    color_strength: float = number(1.0, "[0, 1]")
-    """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
-    output: str | None = path(None, written=True)
-    """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
-    size: int = number(512, "[1, 1048576]")
-    """Longer side of the pastiche in pixels."""
-    steps: int = number(100, "[1, inf)")
-    """Optimiser steps in all, each one evaluation. Up to three scales get equal shares, and the
-    finest of more gets 0.42; where features are matched, the finest scale gets a quarter."""
-    scales: int = number(0, "[0, inf)")
-    """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up,
-    or from 96 where features are matched."""
-    init: str = path("content", words=("content", "style", "noise"))
-    """Picture from which the optimisation starts: content, style, noise, or a path."""
-    device: str = "auto"
-    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    precision: str = choice("auto", "bfloat16", "float32", "float64")
-    """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
-    tile: str = "auto"
-    """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
-    tile in pixels. Only loss_mode=autograd_function can work in tiles."""
-    seed: int = number(0, "[0, inf)")
-    """Seed of the noise of `init=noise`, and of random weights."""
-    features: FeaturesConfig = field(default_factory=FeaturesConfig)
-    loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
-    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-
-
-@dataclass
-class TrainConfig(StyleTransferConfig):
-    """These are the settings of `scripts/train.py`: those of one pastiche, and those of its run."""
-
-    recipe: bool = True
-    """Write into the picture file how it was made: the command, with names of files but no folders,
-    the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints them."""
-    snapshot_every: int = number(0, "[0, inf)")
-    """Number of steps between two saved pictures; 0 saves none."""
-    checkpoint_every: float = number(60.0, "[0, inf)")
-    """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
-    stop_after: int = number(0, "[0, inf)")
-    """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
-    resume=FOLDER continues the run."""
-    resume: str | None = path(None)
-    """Folder of a run to continue with the settings of that run; or auto, to continue if the folder
-    of this run, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
-    dry_run: bool = False
-    """Print the plan, with estimated memory, and write nothing."""
 
 
 @dataclass

@@ -3,24 +3,16 @@
 import difflib
 import inspect
 import math
+import os
 import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
 from typing import Any, get_args, get_origin
 
-from hydra.errors import HydraException, MissingConfigException, OverrideParseException
-from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
-    MissingMandatoryValue,
-    OmegaConfBaseException,
-)
-
-from styletransfer.errors import UserError, pip_install
-from styletransfer.settings import each
-from styletransfer.settings.commands import CONFIGS, schema_of
-from styletransfer.settings.paths import expanded
+from styletransfer.errors import UserError
+from styletransfer.settings import ASSETS, each
+from styletransfer.settings.commands import CONFIGS
 
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
@@ -31,8 +23,6 @@ LISTS: dict[Any, str] = {
     list[float]: "a list of numbers",
     list[int]: "a list of whole numbers",
 }
-# Hydra's launcher of sweeps -> the extra of this package that installs the launcher.
-LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
@@ -172,52 +162,38 @@ def _fits(value: Any, kind: Any) -> bool:
     return isinstance(value, (int, float) if kind is float else kind)
 
 
+def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
+    """Return a file name with `~` expanded, or the path of the bundled picture that it names.
+
+    The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
+    file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
+    (UserError: `path` is no text or an address, or no file can have this name.)
+    """
+    name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
+    if not isinstance(name, str):
+        raise UserError(f"{path!r} is no file name; give a str or a pathlib.Path")
+    try:
+        possible = b"\0" not in os.fsencode(name)
+    except UnicodeEncodeError:
+        possible = False
+    if not possible:
+        raise UserError(f"{name!r} holds a character that no file name can; choose another")
+    name = os.path.expanduser(name)
+    if "://" in name and not os.path.lexists(name):
+        raise UserError(f"{name} is an address, not a file; download it first, and name the file")
+    folder, _, rest = os.path.normpath(name).replace(os.sep, "/").partition("/")
+    if written or not rest or folder in ("", "..") or os.path.lexists(name):
+        return name
+    packaged = ASSETS / (rest if folder == "assets" else f"{folder}/{rest}")
+    try:
+        return str(packaged) if packaged.exists() else name
+    except OSError:  # a name that is too long
+        return name
+
+
 def refusal(error: Exception, config_name: str) -> UserError:
     """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
+    from styletransfer.settings.refusals import explain
+
     key = getattr(error.__cause__ or error, "full_key", None)
     return UserError(explain(error, config_name), key)
-
-
-def explain(error: Exception, config_name: str) -> str:
-    """Return one line that says what is wrong with a command line or a config."""
-    if isinstance(error, MissingConfigException) and error.options is not None:
-        group, _, name = str(error.missing_cfg_file).rpartition("/")
-        if group == "hydra/launcher" and name in LAUNCHERS:
-            advice = pip_install(LAUNCHERS[name])
-            return f"hydra/launcher={name} is not installed; run: {advice}"
-        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
-    if isinstance(error, OverrideParseException):
-        return (
-            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
-            "that holds special characters: 'KEY=\"a=b (1)\"'"
-        )
-    if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
-        return _of_a_key(error, config_name)
-    if isinstance(error, RecursionError):
-        return "a preset names itself in its defaults list"
-    if isinstance(error, UnicodeDecodeError):
-        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
-    # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
-    reason = " ".join(str(error).split()) or type(error).__name__
-    if reason.startswith("Config group override"):
-        return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
-    cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
-    return f"{reason}{cause}"
-
-
-def _of_a_key(error: Exception, config_name: str) -> str:
-    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    said = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
-    key = getattr(cause, "full_key", said and said[1])
-    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
-        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
-    if key and isinstance(cause, MissingMandatoryValue):
-        return f"{key} is missing; give {key}=VALUE"
-    reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
-    if reason.endswith(":") and rest:  # the first line only introduces the next line
-        reason = f"{reason} {rest[0]}"
-    if "Key 'experiment' not in" in reason:
-        reason += "; the first line of a preset is # @package _global_"
-    if reason.startswith("Ambiguous value"):
-        reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
-    return f"{key}: {reason}" if key else reason

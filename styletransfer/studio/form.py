@@ -10,9 +10,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.settings import ApplyConfig, TrainConfig, each
+from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.settings.schemas import flat, keys, meanings, unknown_key
 from styletransfer.settings.values import FIXED, command, override
 from styletransfer.studio.access import RefusedError

@@ -11,8 +11,8 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Scale
-from styletransfer.optimize.results import Iterate
+from styletransfer.job import Scale
+from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.convert import jpeg, to_image
 from styletransfer.runs.recorded_run import RecordedRun

@@ -14,11 +14,10 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import RECORD
+from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
-from styletransfer.system.process import keep_freed_memory, return_freed_memory
-from styletransfer.system.signals import signals_held
+from styletransfer.system import keep_freed_memory, return_freed_memory, signals_held
 
 
 def main(pipe: Connection) -> None:
@@ -59,9 +58,9 @@ def _warm_up() -> float | None:
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
-    from styletransfer.runs.recipe import own_settings
+    from styletransfer.runs.resume import own_settings
     from styletransfer.studio.guide import Guide
-    from styletransfer.system.memory import is_out_of_memory
+    from styletransfer.system.devices import is_out_of_memory
     from styletransfer.train import paint
 
     folder = Path(order["folder"])

@@ -13,7 +13,7 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.formats import FILM_EXTENSIONS
+from styletransfer.pictures import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader, measure

@@ -9,9 +9,9 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import RECORD
+from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig, each
-from styletransfer.settings.paths import new_folder
+from styletransfer.settings.compose import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf

@@ -19,10 +19,11 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.settings import ASSETS, ApplyConfig, TrainConfig
+from styletransfer.pictures import FILM_EXTENSIONS
+from styletransfer.settings import ASSETS, TrainConfig
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio.worker import CONTEXT, become_a_child
-from styletransfer.system.process import return_freed_memory
+from styletransfer.system import return_freed_memory
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
@@ -181,13 +182,12 @@ def check(config: TrainConfig) -> dict[str, Any]:
     """
     import torch
 
-    from styletransfer.job import load, prepare
-    from styletransfer.job.job import pastiche_size
-    from styletransfer.job.memory import plan_memory
-    from styletransfer.objective.criterion import Criterion
+    from styletransfer.job import load, pastiche_size, prepare
+    from styletransfer.job.memory import check_room, plan_memory
+    from styletransfer.objective import Criterion
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
-    from styletransfer.system.memory import free_bytes, readable
+    from styletransfer.system.devices import free_bytes, readable
 
     Criterion.of(config.objective)
 
@@ -200,7 +200,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     styles = [grey(path) for path in load.files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     width, height = measure(config.content)
-    load.check_room(config, (height, width), len(styles))
+    check_room(config, (height, width), len(styles))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0

@@ -9,14 +9,8 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import (
-    CHECKPOINT,
-    HYDRA,
-    RECORD,
-    RunFolder,
-    read_run,
-    recorded,
-)
+from styletransfer.runs import CHECKPOINT, HYDRA, RECORD
+from styletransfer.runs.folder import RunFolder, read_run, recorded
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf

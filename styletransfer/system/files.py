@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.system.signals import raise_waiting, signals_held
+from styletransfer.system import raise_waiting, signals_held
 
 if sys.platform != "win32":
     import fcntl

@@ -16,9 +16,8 @@ import torch
 from torch import Tensor, distributed
 
 from styletransfer.errors import UserError
-from styletransfer.system.memory import is_out_of_memory
-from styletransfer.system.process import place
-from styletransfer.system.signals import Stop, Stopped, signals_held
+from styletransfer.system import Stop, Stopped, place, signals_held
+from styletransfer.system.devices import is_out_of_memory
 
 # Timeout of the connection to the other processes, and of one exchange, in which the others wait
 # while the first process saves and paints.

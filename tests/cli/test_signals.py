@@ -6,11 +6,10 @@ import sys
 import pytest
 from helpers import ROOT, call, press, process
 
-from styletransfer.cli import script
-from styletransfer.cli.errors import one_line_errors
+from styletransfer.cli import one_line_errors, script
 from styletransfer.settings.commands import module
+from styletransfer.system import STOPPING, interruptible
 from styletransfer.system.files import atomic
-from styletransfer.system.signals import STOPPING, interruptible
 
 pytestmark = pytest.mark.usefixtures("signals")
 

@@ -13,7 +13,7 @@ from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.commands import module
-from styletransfer.settings.schemas import explain
+from styletransfer.settings.refusals import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 

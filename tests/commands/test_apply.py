@@ -24,7 +24,7 @@ from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed
 from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.settings import ApplyConfig
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.system.files import locked
 from styletransfer.system.measure import peak_memory
 

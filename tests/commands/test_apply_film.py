@@ -15,8 +15,8 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
-from styletransfer.settings import ApplyConfig
-from styletransfer.system.signals import Stopped
+from styletransfer.settings.networks import ApplyConfig
+from styletransfer.system import Stopped
 
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 

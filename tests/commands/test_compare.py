@@ -10,7 +10,7 @@ from helpers import picture as noise
 
 from styletransfer.commands.compare import compare, gradient_errors, main
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, fake_backward
+from styletransfer.losses import LOSS_MODES, fake_backward, loss_attribute
 from styletransfer.pictures import images
 
 STEPS = 5
@@ -89,7 +89,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
         return losses
 
     tampered = replace(fake_backward.MODE, differentiate=tripled)
-    monkeypatch.setitem(LOSS_MODES, "fake_backward", tampered)
+    monkeypatch.setattr(fake_backward, "MODE", tampered)
     job = prepare(composed("compare", *tiny, "precision=float64"))
     points = [job.pictures.content, job.pictures.content.flip(3)]
     errors = gradient_errors(job, "loss_attribute", points)
@@ -101,8 +101,8 @@ def test_a_run_that_stops_leaves_finished_pictures_only(tiny, tmp_path, monkeypa
     def pressed(terms, prior, output):
         raise KeyboardInterrupt
 
-    stopped = replace(LOSS_MODES["loss_attribute"], differentiate=pressed)
-    monkeypatch.setitem(LOSS_MODES, "loss_attribute", stopped)
+    stopped = replace(loss_attribute.MODE, differentiate=pressed)
+    monkeypatch.setattr(loss_attribute, "MODE", stopped)
     with pytest.raises(KeyboardInterrupt):
         compare(composed("compare", *tiny, "steps=1"), tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == {"fake_backward.png"}

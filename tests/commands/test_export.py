@@ -17,7 +17,7 @@ from styletransfer.errors import pip_install
 from styletransfer.networks import Architecture, StyleNetwork, file
 from styletransfer.networks.encoder import moments, paint_rows, style_features
 from styletransfer.pictures import images
-from styletransfer.settings import ExportConfig
+from styletransfer.settings.networks import ExportConfig
 
 SLIM = Architecture((3, 4, 5), 1)
 

@@ -10,7 +10,7 @@ from helpers import check_error, files_in, largest_file, style_network
 
 from styletransfer.commands.export import command, web
 from styletransfer.networks import Architecture, file
-from styletransfer.settings import ExportConfig
+from styletransfer.settings.networks import ExportConfig
 
 
 @pytest.fixture

@@ -18,8 +18,9 @@ from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.settings import InfoConfig
-from styletransfer.system.signals import STOPPING, Stopped
+from styletransfer.settings.compose import compose
+from styletransfer.settings.pictures import InfoConfig
+from styletransfer.system import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")
@@ -108,13 +109,21 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
     other = replace(config, temporal_weight=1.0)
     check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
+    moved = replace(config, content=photos[0])
+    check_error(r"clip\.mp4; go on with that one, or start afresh in", main, moved, tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
-    check_error(r"style=.* has changed", main, config, tmp_path)
+    check_error(r"style=.* has changed .*hydra\.run\.dir", main, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
     (tmp_path / "film.json").unlink()
     check_error(r"holds frames and no film\.json; choose another", main, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
+
+
+def test_films_of_one_stem_have_their_own_folders():
+    for name in ("a.mp4", "a.mov"):
+        made = compose("film", [f"content=x/{name}", "style=b.jpg"], with_hydra=True).hydra.run.dir
+        assert made == f"outputs/films/{name}+b"
 
 
 def test_the_colours_of_the_input_and_frames_by_themselves(

@@ -11,7 +11,7 @@ from html_tags import Tags
 from styletransfer.cli import script
 from styletransfer.commands.gallery.command import find_runs, make_gallery
 from styletransfer.pictures import images
-from styletransfer.settings import GalleryConfig
+from styletransfer.settings.pictures import GalleryConfig
 
 
 def make_run(folder, settings, *, total=1.0, seconds=2.0, status="finished"):

@@ -10,7 +10,7 @@ from helpers import files_in, picture, style_network, write_pictures
 
 from styletransfer import cli
 from styletransfer.networks import Architecture, file
-from styletransfer.runs.folder import write_record
+from styletransfer.runs import write_record
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 FILM = ["experiment=tiny", "content=film.mp4", "style=painting.png", "size=32"]

@@ -29,7 +29,8 @@ from styletransfer.networks import file
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
 from styletransfer.pictures import images
-from styletransfer.settings import FeaturesConfig, LossModeConfig, TrainNetworkConfig
+from styletransfer.settings import FeaturesConfig, LossModeConfig
+from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 

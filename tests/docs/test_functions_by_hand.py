@@ -6,7 +6,7 @@ from comparing import written_functions
 from torch import nn
 from torch.autograd import Function
 
-from styletransfer.features.max_pool import max_pool
+from styletransfer.features.extractor import max_pool
 
 
 class Square(Function):

@@ -9,7 +9,7 @@ from torch.nn.functional import conv2d
 
 from styletransfer import features
 from styletransfer.features import build_features, optimize_for_inference, vgg, weights
-from styletransfer.features.extractor import WinogradConv2d
+from styletransfer.features.winograd import WinogradConv2d
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.system.files import sha256

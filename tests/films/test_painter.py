@@ -10,7 +10,7 @@ from helpers import picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
@@ -45,13 +45,13 @@ def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     move(monkeypatch, moving(SOME))
     painter = flicker.FilmPainter(job, 3, 10.0)
     first = painter.job_of(picture(7))
-    assert (first.config, first.start, first.pictures.anchor) == (job.config, None, None)
+    assert (first.config, first.pictures.start, first.pictures.anchor) == (job.config, None, None)
     assert torch.equal(first.pictures.content, picture(7))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
     assert (following.config.steps, following.config.scales) == (3, 1)
     anchor = following.pictures.anchor
-    for moved in (following.start, anchor.target):
+    for moved in (following.pictures.start, anchor.target):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
     assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
@@ -66,7 +66,7 @@ def test_after_a_cut_all_begins_anew(job, monkeypatch):
     move(monkeypatch, moving(0.1 * ALL))
     painter = flicker.FilmPainter(job, 3, 10.0)
     painter.before = picture(7), picture(8)
-    assert painter.job_of(picture(9)).start is None
+    assert painter.job_of(picture(9)).pictures.start is None
     steady = flicker.Steady(0.9)
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))

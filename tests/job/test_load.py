@@ -11,8 +11,7 @@ from helpers import check_error, composed, layers, pair, picture, run_settings, 
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
-from styletransfer.job import load as loading
-from styletransfer.job.job import enlarge, make_scales, parse_tile, pyramid, steps_at_scale
+from styletransfer.job import enlarge, make_scales, memory, parse_tile, pyramid, steps_at_scale
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures.images import resize
@@ -50,7 +49,7 @@ def desk(here):
 
 def pictures(**settings):
     defaults = {"content": "content.png", "style": "a.png", "size": 32}
-    return load(run_settings(**defaults | settings)).pictures
+    return load(run_settings(**defaults | settings))
 
 
 def refused(message, **settings):
@@ -177,7 +176,7 @@ def test_regions_give_way_to_what_is_protected(caplog):
     for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # 0.6 rounds to 1
         protected = torch.zeros(24, 32)
         protected[:, :16] = 1 - level / 255
-        regions = load(config, {"protect": protected}).pictures.regions
+        regions = load(config, {"protect": protected}).regions
         assert [region.name for region in regions] == painted
         told = "protect covers the region red: no style paints there" in caplog.text
         assert told is (painted == ["blue"])
@@ -264,12 +263,12 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
 
 
 def test_a_size_that_cannot_fit_is_refused(monkeypatch):
-    monkeypatch.setattr(loading, "free_bytes", lambda device: 0)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
     config = composed("train", "size=3200", "device=cpu", "optimizer.history=20")
     # The sum is 55 tensors of the image's size and two of each style's.
     for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
-        check_error(message, loading.check_room, config, (24, 32), styles)
+        check_error(message, memory.check_room, config, (24, 32), styles)
 
 
 def test_tiles_that_cannot_be_are_refused():

@@ -10,7 +10,7 @@ from helpers import picture, relative_error, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
@@ -78,8 +78,11 @@ def test_what_was_asked_for():
 
 
 def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, style):
-    """The image equals, to rounding, that of a run with enough memory."""
-    job = Job(run_settings(steps=3, tile="8"), tiny_network(), CLOSED, pair(content, style))
+    """Memory runs out in the second evaluation, and again while the smaller objective is made.
+
+    The image equals, to rounding, that of a run with enough memory.
+    """
+    job = Job(run_settings(steps=3, tile="16"), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
     tiled, calls = TiledObjective.evaluate, []
 
@@ -89,11 +92,18 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
             raise MemoryError
         return tiled(self, image)
 
+    def scarce(job, pictures, tile):
+        if tile == 8:
+            raise MemoryError
+        return make(job, pictures, tile)
+
+    make = run_module.make_objective
+    monkeypatch.setattr(run_module, "make_objective", scarce)
     monkeypatch.setattr(TiledObjective, "evaluate", once)
     actual = Run(job).complete().image
-    assert calls == [8] * 2 + [4] * 3
+    assert calls == [16] * 2 + [4] * 3
     assert relative_error(actual, expected) < 1e-6
-    assert caplog.text.count("memory ran out; going on in tiles of 4 pixels") == 1
+    assert caplog.text.count("memory ran out; going on in tiles of 8 pixels") == 1
 
 
 def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):

@@ -9,7 +9,7 @@ from torch.autograd import Function, gradcheck
 from torch.multiprocessing.reductions import StorageWeakRef
 
 from styletransfer.lessons import graph
-from styletransfer.losses.content_tap import content_tap
+from styletransfer.losses.squares import content_tap
 
 
 def small_example():

@@ -5,13 +5,13 @@ import torch
 from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
 from torch import nn
 
-from styletransfer.features.max_pool import MaxPool, max_pool
+from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import GRAM
-from styletransfer.losses.content_tap import content_tap
 from styletransfer.losses.moments import gram_matrix, moments
 from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.squares import content_tap
 
 pytestmark = pytest.mark.usefixtures("seeded")
 

@@ -7,7 +7,7 @@ from torch import nn
 
 from styletransfer.features import FeatureExtractor
 from styletransfer.losses import STYLE_LOSSES, get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, at_layers, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective

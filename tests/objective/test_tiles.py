@@ -8,7 +8,7 @@ from helpers import VGG19, check_error, gradient, layers, picture, relative_erro
 
 from styletransfer.features.tiles import grid
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, gradient_at
+from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -146,5 +146,5 @@ def test_matched_targets_are_cut_as_the_content_is():
     sky = (torch.arange(52)[None, None, None] < 30).expand(1, 1, 37, 52).double()
     regions = (Region("sky", sky), Region("house", 1 - sky, (StylePart(0), StylePart(1))))
     styles = (picture(2, 40, 33), picture(3, 35, 48))
-    pictures = Inputs(picture(1, 37, 52), styles, regions, painted=picture(4, 37, 52))
+    pictures = Inputs(picture(1, 37, 52), styles, regions, start=picture(4, 37, 52))
     check(tiny_network(VGG19), replace(GATYS, match_weight=0.5), pictures, 16)

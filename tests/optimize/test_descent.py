@@ -6,7 +6,7 @@ import pytest
 import torch
 from helpers import Bowl, make_objective, picture
 
-from styletransfer.objective.criterion import Losses
+from styletransfer.objective import Losses
 from styletransfer.objective.inputs import Protection
 from styletransfer.optimize.descent import Descent
 from styletransfer.settings import OptimizerConfig

@@ -10,13 +10,13 @@ import torch
 from helpers import layers, picture, run_settings, tiny_network
 
 from styletransfer.errors import UserError
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
 from styletransfer.settings import OptimizerConfig
-from styletransfer.system.signals import signals_held
+from styletransfer.system import signals_held
 
 OPTIMIZERS = {
     "lbfgs": OptimizerConfig(history=3),

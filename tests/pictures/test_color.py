@@ -7,7 +7,6 @@ from helpers import check_error, picture
 
 from styletransfer.pictures.color import (
     from_oklab,
-    is_grey,
     mixed,
     recolored,
     to_grey,
@@ -16,7 +15,7 @@ from styletransfer.pictures.color import (
     to_srgb,
     with_chroma_of,
 )
-from styletransfer.pictures.images import Picture
+from styletransfer.pictures.images import Picture, is_grey
 
 
 def lab_of(image):

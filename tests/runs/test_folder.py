@@ -7,8 +7,10 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
-from styletransfer.runs.folder import Step, read_run, read_steps, write_record
-from styletransfer.runs.recipe import check_recipe, recipe, settings
+from styletransfer.runs import write_record
+from styletransfer.runs.folder import Step, read_run, read_steps
+from styletransfer.runs.recipe import recipe, settings
+from styletransfer.runs.resume import check_recipe
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.files import sha256

@@ -25,9 +25,9 @@ from styletransfer.errors import UserError
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
-from styletransfer.pictures.encode import xmp_of
+from styletransfer.pictures.images import xmp_of
 from styletransfer.runs.metadata import LONGEST, carried, lines_of, settings_in
-from styletransfer.settings import InfoConfig
+from styletransfer.settings.pictures import InfoConfig
 from styletransfer.settings.values import command, override
 from styletransfer.system.files import sha256
 from styletransfer.train import paint

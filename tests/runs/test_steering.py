@@ -8,7 +8,7 @@ import torch
 from helpers import check_error, composed, metrics_of, record_of, write_pictures
 
 from styletransfer.pictures import images
-from styletransfer.runs.recipe import own_settings
+from styletransfer.runs.resume import own_settings
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import with_values
 from styletransfer.train import paint

@@ -1,13 +1,12 @@
-"""Watchers of a run: metrics, snapshots and progress bar, also when writing fails."""
+"""Watchers of a run: metrics and progress bar, also when writing fails."""
 
 import pytest
 import torch
 from helpers import largest_file, metrics_of, picture
 
-from styletransfer.objective.criterion import Losses
-from styletransfer.optimize.results import Iterate
-from styletransfer.pictures import images
-from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar, StepPictures
+from styletransfer.objective import Losses
+from styletransfer.optimize import Iterate
+from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar
 
 
 def iterate(step=1, steps=10, loss=0.25):
@@ -73,21 +72,6 @@ def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):
     assert caplog.text.count("File too large; going on without") == 1
     written(tmp_path / "nowhere" / "metrics.jsonl", 2)
     assert caplog.text.count("No such file or directory; going on without") == 1
-
-
-def test_snapshots_that_cannot_be_written_cost_nothing(tmp_path, caplog):
-    snapshots = StepPictures(tmp_path / "snapshots", every=3)
-    for step in range(1, 8):
-        snapshots(iterate(step))
-    names = sorted(path.name for path in (tmp_path / "snapshots").iterdir())
-    assert names == ["step_00003.png", "step_00006.png"]
-    saved = images.read(tmp_path / "snapshots" / "step_00003.png").rgb
-    assert (saved - picture(height=4, width=6)).abs().max() <= 0.5 / 255 + 1e-6
-    (tmp_path / "file").touch()
-    snapshots = StepPictures(tmp_path / "file", every=1)
-    for step in range(1, 4):
-        snapshots(iterate(step))
-    assert caplog.text.count("going on without") == 1
 
 
 def test_the_progress_bar_shows_loss_scale_and_size(capsys):

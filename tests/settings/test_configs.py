@@ -11,9 +11,9 @@ from omegaconf import OmegaConf
 
 from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
-from styletransfer.settings.commands import SCHEMAS
+from styletransfer.settings.commands import COMMANDS, schema_of
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import check, keys
 from styletransfer.settings.values import with_values
@@ -41,10 +41,10 @@ def test_every_file_composes_by_the_command_it_gives():
 
 def test_the_default_look_is_what_configs_train_yaml_shows():
     objective = ObjectiveConfig(0.12, 1.0, match_weight=0.5, style_loss="gram")
-    look = TrainConfig(steps=60, objective=objective)
+    look = TrainConfig(steps=60, color="style_palette", objective=objective)
     assert composed("train") == composed("train", "experiment=painted") == look
     shown = OmegaConf.load(ROOT / "configs/train.yaml")
-    assert {"size", "steps", "objective"} < {*shown}
+    assert {"size", "steps", "color", "objective"} < {*shown}
     of_look = "content_weight match_weight style_weight content_layers match_layers style_layers"
     assert {*of_look.split()} < {*shown.objective}
     assert composed("train", "experiment=classic") == TrainConfig()
@@ -87,7 +87,7 @@ def test_a_networks_folder_is_named_after_its_styles():
 
 
 def test_numbers_outside_of_their_intervals_are_refused():
-    for schema in SCHEMAS.values():
+    for schema in (schema_of(name) for name, known in COMMANDS.items() if known.schema):
         for key, declared in keys(schema):
             interval = declared.metadata.get("interval", "[-inf, inf]")
             for end, step in zip(interval[1:-1].split(", "), (-1, 1), strict=True):

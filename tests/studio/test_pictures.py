@@ -11,7 +11,7 @@ from studios import ADDRESS, PORT, TOKEN, act, opened, submit
 from styletransfer.commands.apply.painter import Painter, Paintings
 from styletransfer.pictures import decode
 from styletransfer.pictures.convert import as_picture
-from styletransfer.settings import ApplyConfig
+from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio import access, pictures, reader
 
 

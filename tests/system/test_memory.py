@@ -6,7 +6,7 @@ import psutil
 import pytest
 import torch
 
-from styletransfer.system.memory import available_memory, free_bytes, is_out_of_memory
+from styletransfer.system.devices import available_memory, free_bytes, is_out_of_memory
 
 CPU = torch.device("cpu")
 

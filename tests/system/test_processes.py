@@ -5,10 +5,9 @@ import math
 import torch
 from helpers import call, check_error
 
+from styletransfer.system import VARIABLES, Place, place, stop_on_signals
 from styletransfer.system.devices import choose_device
-from styletransfer.system.process import VARIABLES, Place, place
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.signals import stop_on_signals
 
 
 def put(monkeypatch, *values):

@@ -28,18 +28,18 @@ from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
-from styletransfer.objective.criterion import check_size
+from styletransfer.objective import check_size
 from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,
     choose_precision,
+    free_bytes,
     has_native_bfloat16,
 )
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import Work
-from styletransfer.system.memory import free_bytes
 from tools import CONFIGS
 from tools.benchmark import rows as ways
 from tools.benchmark.config import BenchmarkConfig, check, default_config
@@ -67,7 +67,9 @@ def run(config: BenchmarkConfig, folder: Path) -> None:
         print(folder / name)
 
 
-TOOLS["benchmark"] = Command((__doc__ or "").splitlines()[0], BenchmarkConfig, CONFIGS)
+TOOLS["benchmark"] = Command(
+    (__doc__ or "").splitlines()[0], f"{BenchmarkConfig.__module__}:BenchmarkConfig", CONFIGS
+)
 main = hydrated("benchmark", run)
 
 

@@ -6,7 +6,7 @@ from torch import Tensor
 from benchmarks.plain import PlainLoop
 from styletransfer.features import FeatureExtractor, vgg
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from tools.benchmark.config import BenchmarkConfig

@@ -13,7 +13,7 @@ from pathlib import Path
 import psutil
 import torch
 
-from styletransfer.system.process import keep_freed_memory
+from styletransfer.system import keep_freed_memory
 from tools.benchmark.config import BenchmarkConfig
 from tools.benchmark.rows import Candidate, build_network, evaluation, in_precision, squares
 

@@ -9,17 +9,16 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import load
 from styletransfer.job.memory import FIXED, KEPT_IN_TILES, USABLE, activation_bytes
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.criterion import Criterion, gradient_at, smallest_tile
+from styletransfer.objective import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
-from styletransfer.system.devices import PRECISIONS
-from styletransfer.system.memory import readable
+from styletransfer.system.devices import PRECISIONS, readable
 from tools.benchmark.config import BenchmarkConfig, default_config
 
 # The only loss mode measured in tiles, and the only one measured above `plain_up_to`.
@@ -108,7 +107,7 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
 
     (UserError: see `load`.)
     """
-    content, style = load(default_config(config, size)).pictures.tensors
+    content, style = load(default_config(config, size)).tensors
     return _square(content, size).to(device), _square(style, size).to(device)
 
 

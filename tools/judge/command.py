@@ -36,7 +36,9 @@ def run(config: JudgeConfig, folder: Path) -> None:
         print(folder / name)
 
 
-TOOLS["judge"] = Command((__doc__ or "").splitlines()[0], JudgeConfig, CONFIGS)
+TOOLS["judge"] = Command(
+    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS
+)
 main = hydrated("judge", run)
 
 

@@ -9,9 +9,10 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.job.load import Loaded, load
+from styletransfer.job.load import load
 from styletransfer.job.prepare import check_layers
-from styletransfer.objective.criterion import Criterion, check_size
+from styletransfer.objective import Criterion, check_size
+from styletransfer.objective.inputs import Inputs
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.schemas import check
 from tools.judge.config import JudgeConfig, PairConfig
@@ -23,17 +24,17 @@ class Pair:
 
     name: str  # unique, such as "coffee x oil"; file names made of it are unique, too
     config: StyleTransferConfig  # settings of the run that combines them
-    loaded: Loaded  # the pictures
+    loaded: Inputs  # the pictures
 
     @property
     def content(self) -> Tensor:
         """The content image (1, 3, H, W), sRGB in [0, 1]."""
-        return self.loaded.pictures.content
+        return self.loaded.content
 
     @property
     def style(self) -> Tensor:
         """The style image (1, 3, h, w), sRGB in [0, 1]."""
-        return self.loaded.pictures.styles[0]
+        return self.loaded.styles[0]
 
     def file(self, rival: str) -> str:
         """Return the file name of a rival's pastiche, such as "coffee_x_oil_vgg19.png"."""
@@ -69,7 +70,7 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
         )
         check(run)
         loaded = load(run)
-        content, style = loaded.pictures.tensors
+        content, style = loaded.tensors
         if content.shape == style.shape and torch.equal(content, style):
             raise UserError(f"{name}: content and style are one picture; name two")
         pairs.append(Pair(name, run, loaded))
@@ -85,7 +86,7 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
     for pair in pairs:
         layers = Criterion.of(pair.config.objective).layers
         check_layers(vgg19, layers, pair.config, pair.loaded)
-        for image, path in zip(pair.loaded.pictures.tensors, pair.loaded.names, strict=True):
+        for image, path in zip(pair.loaded.tensors, pair.loaded.names, strict=True):
             check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
 
 

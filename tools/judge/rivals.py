@@ -10,7 +10,7 @@ from torch.nn.functional import one_hot
 
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.job.job import Job
+from styletransfer.job import Job
 from styletransfer.job.load import files_of, style_image
 from styletransfer.losses import get_loss_mode
 from styletransfer.networks import StyleNetwork, deployed
@@ -23,7 +23,7 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.file import network_file, read
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.optimize.run import complete_run
 from styletransfer.settings import FeaturesConfig, each
 from styletransfer.system.measure import median_seconds, now
@@ -146,7 +146,7 @@ def _optimizer_under(
     def paint(pair: Pair) -> Pastiche:
         mode = get_loss_mode(pair.config.loss_mode.name)
         began = now(device)
-        outcome = complete_run(Job(pair.config, network, mode, pair.loaded.pictures))
+        outcome = complete_run(Job(pair.config, network, mode, pair.loaded))
         seconds = now(device) - began
         return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
 

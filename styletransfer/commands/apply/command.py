@@ -14,17 +14,17 @@ from tqdm.auto import tqdm
 from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
 from styletransfer.errors import UserError
 from styletransfer.films.write import ANIMATIONS, CODECS, check_writable, files_of
-from styletransfer.pictures import images
-from styletransfer.pictures.formats import (
+from styletransfer.pictures import (
     FILM_EXTENSIONS,
     files_at,
+    images,
     picture_extensions,
     warn_of_others,
 )
-from styletransfer.settings import ApplyConfig
-from styletransfer.settings.groups import each
+from styletransfer.settings import each
+from styletransfer.settings.networks import ApplyConfig
+from styletransfer.system import stop_on_signals
 from styletransfer.system.files import check_folder, check_outputs, locked, remove_stale
-from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
 

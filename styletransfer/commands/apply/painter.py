@@ -29,17 +29,20 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors, is_grey
-from styletransfer.pictures.formats import FILM_EXTENSIONS
-from styletransfer.runs.folder import FREE_KEYS
+from styletransfer.pictures import FILM_EXTENSIONS, images
+from styletransfer.pictures.color import in_colors
+from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.metadata import metadata, text_of
 from styletransfer.runs.recipe import Recipe, recipe
-from styletransfer.settings import ApplyConfig
-from styletransfer.settings.groups import each
-from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.settings import each
+from styletransfer.settings.networks import ApplyConfig
+from styletransfer.system.devices import (
+    choose_device,
+    choose_precision,
+    free_bytes,
+    is_out_of_memory,
+)
 from styletransfer.system.files import sha256
-from styletransfer.system.memory import free_bytes, is_out_of_memory
 
 logger = logging.getLogger(__name__)
 
@@ -106,7 +109,7 @@ class Painter:
             return in_colors(painted, content, config.color, config.color_strength, grey=False)
         styles.set_rows(self.network, image)
         painted = styles.finished(self.network(image, self.blend).cpu(), self.blend[0])
-        grey = styles.is_grey and is_grey([content])
+        grey = styles.is_grey and images.is_grey([content])
         return in_colors(painted, content, config.color, config.color_strength, grey=grey)
 
 
@@ -137,7 +140,8 @@ class Paintings:
     def look_at(self, file: str) -> Painting:
         """Return row and palette of the style image `file` (UserError: it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
-        return Painting(self._row(picture.to(self.device)), palette(picture), is_grey([picture]))
+        grey = images.is_grey([picture])
+        return Painting(self._row(picture.to(self.device)), palette(picture), grey)
 
     def choose(self, paintings: Sequence[Painting]) -> None:
         """Make the network paint in these styles from now on."""

@@ -11,9 +11,9 @@ from pathlib import Path
 from styletransfer.commands.explain.drawing import Map, render, summary
 from styletransfer.commands.explain.study import study
 from styletransfer.errors import UserError
-from styletransfer.job.job import starting_picture
+from styletransfer.job import starting_picture
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES
+from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 from styletransfer.settings import TrainConfig
@@ -36,11 +36,10 @@ def main(config: TrainConfig, folder: Path) -> None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))
     pictures = job.pictures_at(config.size)
-    start = starting_picture(config, pictures) if job.start is None else job.start
     height, width = pictures.content.shape[2:]
-    image = resize(job.on_device(start), (height, width))
+    image = resize(job.on_device(starting_picture(config, pictures)), (height, width))
     # The config's own loss mode comes first.
-    modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
+    modes = sorted(map(get_loss_mode, LOSS_MODES), key=lambda mode: mode is not job.mode)
     studies = [
         study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
         for mode in modes

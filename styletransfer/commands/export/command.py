@@ -21,9 +21,10 @@ from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.settings import ExportConfig, FeaturesConfig
+from styletransfer.settings import FeaturesConfig
+from styletransfer.settings.networks import ExportConfig
+from styletransfer.system import raise_waiting, signals_held
 from styletransfer.system.files import atomic, check_outputs
-from styletransfer.system.signals import raise_waiting, signals_held
 
 # The setting `target` -> packages that the export needs.
 TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}

@@ -23,8 +23,8 @@ from styletransfer.job.load import style_image
 from styletransfer.networks import encoder
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.pictures import convert, images
-from styletransfer.settings import ExportConfig
-from styletransfer.settings.groups import ASSETS
+from styletransfer.settings import ASSETS
+from styletransfer.settings.networks import ExportConfig
 from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"

@@ -15,8 +15,10 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
 from styletransfer.resources import templates
-from styletransfer.runs.folder import FREE_KEYS, RECORD, RunFolder, read_run, read_steps
-from styletransfer.settings import GalleryConfig, each
+from styletransfer.runs import FREE_KEYS, RECORD
+from styletransfer.runs.folder import RunFolder, read_run, read_steps
+from styletransfer.settings import each
+from styletransfer.settings.pictures import GalleryConfig
 from styletransfer.settings.values import command
 from styletransfer.system.files import atomic, check_outputs
 

@@ -21,15 +21,14 @@ from styletransfer.job.load import files_read
 from styletransfer.networks import file
 from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
-from styletransfer.runs.folder import CHECKPOINT, METRICS
-from styletransfer.settings import TrainNetworkConfig
+from styletransfer.runs import CHECKPOINT, METRICS
+from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.settings.schemas import flat
+from styletransfer.system import Stop, Stopped, place, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
-from styletransfer.system.process import place
 from styletransfer.system.processes import Processes, joined
-from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

@@ -14,9 +14,9 @@ from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.crops import Photos
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
-from styletransfer.objective.criterion import Criterion, smallest_tile
+from styletransfer.objective import Criterion, smallest_tile
 from styletransfer.pictures import images
-from styletransfer.settings import TrainNetworkConfig
+from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 

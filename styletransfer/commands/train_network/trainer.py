@@ -27,13 +27,13 @@ from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
 from styletransfer.networks.crops import Crops
 from styletransfer.networks.johnson import adopt
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.targets import StyleTargets
+from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective, style_targets_of
-from styletransfer.runs.recipe import check_settings
+from styletransfer.runs.resume import check_settings
+from styletransfer.system import signals_held
 from styletransfer.system.processes import Processes
-from styletransfer.system.signals import signals_held
 
 # Settings that may differ when a training is resumed; hashes are compared instead of `style` and
 # `start`.
@@ -52,7 +52,7 @@ class Style(NamedTuple):
     """A Style is one of the S styles that the network learns."""
 
     image: Tensor  # the style image (1, 3, h, w), sRGB in [0, 1], on the device
-    targets: StyleTargets  # targets of the style losses
+    targets: Targets  # targets of the style losses
     code: Tensor  # one-hot (1, S): the network's input for this style
 
 

@@ -1,6 +1,43 @@
-"""Checks of tensors; each message names the required and the given property."""
+"""Dtypes of sums, of gradients and of products, and checks of tensors.
 
+Each message of a check names the required and the given property.
+"""
+
+from contextlib import AbstractContextManager, nullcontext
+
+import torch
 from torch import Tensor
+
+LOW_PRECISION = (torch.bfloat16, torch.float16)
+
+
+def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return the dtype for sums over features of `dtype`: float32 or wider."""
+    return torch.float32 if dtype in LOW_PRECISION else dtype
+
+
+def gradient_dtype(dtype: torch.dtype) -> torch.dtype:
+    """Return a dtype that can hold a gradient's coefficients, as small as 1e-12.
+
+    bfloat16 has float32's range and is kept for its speed; float16's least number is 6e-8.
+    """
+    return torch.float32 if dtype == torch.float16 else dtype
+
+
+def to_float64(x: Tensor) -> Tensor:
+    """Return x in float64; from MPS, which has no float64, on the CPU."""
+    return (x.cpu() if x.device.type == "mps" else x).double()
+
+
+def without_autocast(x: Tensor) -> AbstractContextManager[object]:
+    """Return a context in which products keep the dtype of x.
+
+    Autocast casts only in `forward`; a hand-written `backward` would then receive mixed dtypes.
+    """
+    kind = x.device.type
+    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
+        return torch.autocast(kind, enabled=False)
+    return nullcontext()
 
 
 def check_floating(where: str, **tensors: Tensor | None) -> None:

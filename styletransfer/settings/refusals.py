@@ -1,0 +1,63 @@
+"""Explains errors of Hydra and OmegaConf in one line; imported when there is one."""
+
+import re
+
+from hydra.errors import HydraException, MissingConfigException, OverrideParseException
+from omegaconf.errors import (
+    ConfigAttributeError,
+    ConfigKeyError,
+    MissingMandatoryValue,
+    OmegaConfBaseException,
+)
+
+from styletransfer.errors import pip_install
+from styletransfer.settings.commands import schema_of
+from styletransfer.settings.schemas import keys, unknown_key
+
+# Hydra's launcher of sweeps -> the extra of this package that installs the launcher.
+LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
+
+
+def explain(error: Exception, config_name: str) -> str:
+    """Return one line that says what is wrong with a command line or a config."""
+    if isinstance(error, MissingConfigException) and error.options is not None:
+        group, _, name = str(error.missing_cfg_file).rpartition("/")
+        if group == "hydra/launcher" and name in LAUNCHERS:
+            advice = pip_install(LAUNCHERS[name])
+            return f"hydra/launcher={name} is not installed; run: {advice}"
+        return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
+    if isinstance(error, OverrideParseException):
+        return (
+            f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
+            "that holds special characters: 'KEY=\"a=b (1)\"'"
+        )
+    if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
+        return _of_a_key(error, config_name)
+    if isinstance(error, RecursionError):
+        return "a preset names itself in its defaults list"
+    if isinstance(error, UnicodeDecodeError):
+        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
+    # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
+    reason = " ".join(str(error).split()) or type(error).__name__
+    if reason.startswith("Config group override"):
+        return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
+    cause = f": {' '.join(str(error.__cause__).split())}" if error.__cause__ else ""
+    return f"{reason}{cause}"
+
+
+def _of_a_key(error: Exception, config_name: str) -> str:
+    cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
+    said = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
+    key = getattr(cause, "full_key", said and said[1])
+    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
+        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
+    if key and isinstance(cause, MissingMandatoryValue):
+        return f"{key} is missing; give {key}=VALUE"
+    reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]
+    if reason.endswith(":") and rest:  # the first line only introduces the next line
+        reason = f"{reason} {rest[0]}"
+    if "Key 'experiment' not in" in reason:
+        reason += "; the first line of a preset is # @package _global_"
+    if reason.startswith("Ambiguous value"):
+        reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
+    return f"{key}: {reason}" if key else reason
