@@ -12,7 +12,7 @@ from helpers import process
 
 from styletransfer.cli import script
 from styletransfer.commands.train_network.trainer import NetworkTraining
-from styletransfer.system import HERE
+from styletransfer.system import SIGNALS
 
 MADE = 3  # steps that a run makes before it is ended
 
@@ -33,7 +33,7 @@ def main(how, command, *words):
             os.kill(os.getpid(), signal.SIGKILL)
         elif self.step == MADE:
             os.kill(os.getppid(), signal.SIGTERM)
-            while HERE.asked is None:  # torchrun forwards the signal
+            while SIGNALS.asked is None:  # torchrun forwards the signal
                 time.sleep(0.01)
         return advance(self)
 

@@ -25,7 +25,7 @@ sys.path.insert(0, str(root))
 sys.argv = ["train.py"]
 from scripts import train
 
-train.main(["experiment=tiny", "hydra.run.dir=run"])
+train.main(["experiment=tiny", "precision=float32", "hydra.run.dir=run"])
 ours = {{name for name in seen if str(root) in name}}
 files = [Path(one.__file__) for name, one in sys.modules.items() if "styletransfer" in name]
 lines = sum(len(path.read_text().splitlines()) for path in files)
@@ -35,11 +35,14 @@ print("COUNTS", len(ours), len(files), lines)
 
 @pytest.mark.slow  # a new process imports torch
 def test_a_plain_run_passes_few_files_and_imports_few_modules(tmp_path):
-    """Check the counts; 2 is added for the losses' file and the script, both replaced here."""
+    """Check the counts; 2 is added for the losses' file and the script, both replaced here.
+
+    float32 takes Winograd's convolutions on every processor, a module more than bfloat16.
+    """
     done = process(sys.executable, "-c", COUNT.format(root=str(ROOT)), cwd=tmp_path)
     assert done.returncode == 0, done.stderr
     *_, counts = (line for line in done.stdout.splitlines() if line.startswith("COUNTS"))
     files, modules, lines = map(int, counts.split()[1:])
     assert files + 2 <= 8
-    assert modules <= 76
-    assert lines <= 9500
+    assert modules <= 50
+    assert lines <= 7800

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from styletransfer.cli import one_line_errors
 from styletransfer.errors import UserError
-from styletransfer.system import place
+from styletransfer.system import process_rank
 
 CONFIGS = Path(__file__).parent / "configs"
 
@@ -17,6 +17,6 @@ CONFIGS = Path(__file__).parent / "configs"
 def start(name: str) -> None:
     """Run `main` of tools/NAME/command.py; an error or Ctrl-C prints one line, also in imports."""
     with one_line_errors():
-        if place().count > 1:
+        if process_rank().world_size > 1:
             raise UserError(f"{name} works in one process; start it without torchrun")
         importlib.import_module(f"tools.{name}.command").main()

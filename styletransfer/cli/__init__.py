@@ -20,7 +20,7 @@ from typing import NoReturn, TextIO
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.settings.commands import COMMANDS, module
-from styletransfer.system import Stopped, interruptible, place, signals_held, stop_on_signals
+from styletransfer.system import Stopped, interruptible, process_rank, signals_held, stop_on_signals
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.
@@ -108,7 +108,7 @@ def tell(message: str, *, shared: bool = False) -> None:
     process on a machine prints it.
     """
     with suppress(UserError):  # the environment's torchrun variables are invalid
-        if shared and place().local_rank:
+        if shared and process_rank().local_rank:
             return
     with suppress(OSError):
         sys.stderr.write(f"{' '.join(message.split())}\n")  # one write keeps the line whole
@@ -173,7 +173,7 @@ def check_process(name: str) -> None:
         os.getcwd()
     except FileNotFoundError as error:
         raise UserError("the folder this was started in is gone; go to another") from error
-    if name in COMMANDS and place().count > 1 and not COMMANDS[name].shared:
+    if name in COMMANDS and process_rank().world_size > 1 and not COMMANDS[name].shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
 
 

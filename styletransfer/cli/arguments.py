@@ -7,6 +7,7 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
@@ -25,6 +26,10 @@ FLAGS = (
     *("-h", "--help", "-m", "--multirun", "-c", "--cfg"),
     *("--resolve", "-cd", "--config-dir"),
 )
+
+
+# What differs from job to job in a sweep, in the name of its folder.
+NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
 class Arguments(argparse.Namespace):
@@ -139,12 +144,23 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     typed = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
     if not arguments.multirun:
         return
-    swept = [override.get_key_element() for override in parsed if override.is_sweep_override()]
+    swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
     output = typed.get("output", "null")
-    if output != "null" and "output" not in swept:
+    if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
         raise UserError(
-            f"all jobs of a sweep would write {output}; leave output= out, and each has its own"
+            f"several jobs of a sweep would write {output}; leave output= out, and each has its own"
         )
-    folder = typed.get("hydra.sweep.subdir", "${hydra.job.num}")
-    if "${hydra." not in folder and not all(f"${{{key}}}" in folder for key in swept):
+    whole = typed.get("hydra.sweep", "")
+    folder = typed.get("hydra.sweep.subdir", whole if "subdir" in whole else NUMBERED[0])
+    if not any(name in folder for name in NUMBERED) and any(
+        f"${{{key}}}" not in folder or _repeats(one) for key, one in swept.items()
+    ):
         raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")
+
+
+def _repeats(override: Override) -> bool:
+    """Tell whether a key is swept over a value twice."""
+    if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
+        return False
+    values = [*override.sweep_string_iterator()]
+    return len(values) > len({*values})

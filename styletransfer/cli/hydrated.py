@@ -23,7 +23,7 @@ from styletransfer.settings.commands import schema_of
 from styletransfer.settings.compose import absent, compose, initialized, search_path, settings_of
 from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
-from styletransfer.system import interruptible, keep_freed_memory, place
+from styletransfer.system import interruptible, keep_freed_memory, process_rank
 
 Function = Callable[[Any, Path], int | None]
 # Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
@@ -42,9 +42,9 @@ def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[
         with one_line_errors():
             check_process(name)
             arguments = parse(sys.argv[1:] if argv is None else argv, schema_of(name))
-            if place().count > 1 and arguments.multirun:
+            if process_rank().world_size > 1 and arguments.multirun:
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
-            if place().rank:
+            if process_rank().rank:
                 _run_beside_the_first(name, function, arguments)
             elif arguments.help:
                 from styletransfer.settings.help import help_text

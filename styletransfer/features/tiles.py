@@ -38,7 +38,7 @@ class Tile:
     # Name of a pool -> what to keep of its output, because later layers need a smaller halo.
     trims: dict[str, Window]
     own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output
-    place: dict[str, Window]  # layer -> where these positions are in the whole picture's output
+    whole: dict[str, Window]  # layer -> where these positions are in the whole picture's output
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
         """Return the part of the output (1, C, h, w) of `layer` that later layers need."""
@@ -68,7 +68,7 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# The fields trims, own and place of a `Tile`, along one axis: layer -> slice.
+# The fields trims, own and whole of a `Tile`, along one axis: layer -> slice.
 Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
 
 
@@ -104,7 +104,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
     start, stop = next(spans)
     window, stride = slice(start, stop), 1
     parts: Parts = ({}, {}, {})
-    trims, own, place = parts
+    trims, own, whole = parts
     for (name, layer), (low, high) in zip(layers.items(), spans, strict=True):
         if is_pool(layer):
             stride *= 2
@@ -113,7 +113,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
             start = low
         first, last = owned[0] // stride, owned[1] // stride
         own[name] = slice(first - start, last - start)
-        place[name] = slice(first, last)
+        whole[name] = slice(first, last)
     return _Strip(window, parts)
 
 

@@ -113,12 +113,12 @@ def load(
             if key in state and state[key].shape != target.shape
         ],
     }
-    if said := [
+    if wrong := [
         f"{what} {', '.join(keys[:3])}{' and more' if len(keys) > 3 else ''}"
         for what, keys in problems.items()
         if keys
     ]:
-        raise UserError(f"{origin} holds weights of another network: {'; '.join(said)}")
+        raise UserError(f"{origin} holds weights of another network: {'; '.join(wrong)}")
     if broken := [key for key in expected if not state[key].isfinite().all()]:
         raise UserError(f"{origin} holds values that are not finite in {broken[0]}; get it again")
     if empty := [key for key in expected if key.endswith("weight") and not state[key].any()]:

@@ -4,6 +4,7 @@ import logging
 import os
 import re
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from operator import attrgetter
 from typing import Any
 
@@ -92,6 +93,7 @@ def load(
         check_side(picture, key)
     if enlarge:
         check_room(config, photo.size, len(styles))
+        photo = replace(photo, rgb=photo.rgb.contiguous())
     if max(photo.size) < config.size:
         height, width = photo.size
         logger.info("%s: enlarged from %d x %d pixels", photo.name, width, height)
@@ -119,12 +121,12 @@ def load(
 
 
 def _read_content(config: StyleTransferConfig, given: Mapping[str, Any]) -> Picture:
-    """Return the content image, or a grey one if `content` is a shape such as 4:3."""
+    """Return the content image; if `content` is a shape such as 4:3, a view of one grey pixel."""
     shape = SHAPE.fullmatch(config.content)
     if shape is None or "content" in given:
         return read_one("content", config.content, given)
     size = pastiche_size(config, (int(shape[2]), int(shape[1])), config.size)
-    return Picture(torch.full((1, 3, *size), 0.5), name=config.content)
+    return Picture(torch.full((1, 3, 1, 1), 0.5).expand(1, 3, *size), name=config.content)
 
 
 def check_side(picture: Picture, key: str | None = None) -> None:

@@ -3,6 +3,7 @@
 import logging
 import math
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -83,8 +84,13 @@ def _tell_vanished(job: Job) -> None:
     UserError: all regions are too small for all style layers, and there is no other loss.
     """
     layers = list(job.criterion.styles)
-    is_any_seen = False
-    for region in job.pictures_at(max(job.scales[0].size)).regions:
+    is_any_seen, scale = False, job.scales[0]
+    # The content itself, which may be large, is not needed.
+    pictures = replace(
+        job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
+    )
+    pictures = pictures.to(job.on_device(pictures.content))
+    for region in pictures.resized(scale.size, scale.style_sizes).regions:
         gone: set[str] = set()
         for weights in (region.weights, *(part.weights for part in region.sources)):
             if weights is not None:

@@ -91,8 +91,8 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     mean, covariance = statistic[0], statistic[1:]
     target_mean, target_covariance = target[0], target[1:]
     ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
-    eye = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
-    covariance, target_covariance = covariance + eye, target_covariance + eye
+    identity = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
+    covariance, target_covariance = covariance + identity, target_covariance + identity
     factor = _factor(target_covariance, ridge)
     eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
     traces = covariance.trace() + target_covariance.trace()

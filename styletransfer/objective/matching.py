@@ -10,7 +10,6 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
-from itertools import product
 
 import torch
 from torch import Tensor
@@ -18,10 +17,16 @@ from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective import SEARCHED, Criterion
-from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart, at_layers
-from styletransfer.objective.targets import Extract, Target, Targets, at_reference
-from styletransfer.pictures.images import resize
-from styletransfer.system.tensors import to_float64
+from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart
+from styletransfer.objective.targets import (
+    Extract,
+    Measured,
+    Target,
+    Targets,
+    at_reference,
+    style_targets,
+)
+from styletransfer.pictures.images import resize, scaled_size
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; maps of the other layers are resized to the size of GRID.
@@ -38,11 +43,14 @@ AXES = 128
 # A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
 # times their mean variation. NEIGHBOURS is the side of that surrounding square, in positions.
 CALM, NEIGHBOURS = 0.65, 5
-# Weight of the style losses of calm places alone, relative to those of their whole region. 0 leaves
-# a sky pale; 1 puts more objects of the style into it, such as windows.
+# Weight of the style losses of calm places alone, relative to those of their whole region. With 0 a
+# sky is pale; with 1 it also gets objects of the style, such as windows.
 CALM_SHARE = 0.25
 # Number of averages over NEIGHBOURS x NEIGHBOURS positions that make the edge of calm places soft.
 SOFTENED = 3
+# Calm places use the pixels of a style whose rank of lightness, in [0, 1], is within LIKE of their
+# own. Lightness is averaged over SMOOTHED^2 pixels of the image reduced to LIGHT_SIDE.
+LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
@@ -74,38 +82,22 @@ class Matching:
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
         )
+        at = y.long()[:, None], x.long()[None]
+        styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
+        within = y.frac()[:, None], x.frac()[None]
         maps = [features[layer] for features in self.features]
-        made = maps[0].new_zeros(maps[0].shape[1], *size)
-        for (i, down), (j, right) in product(*map(_nearest, (y, x), self.styles.shape)):
-            at = i[:, None], j[None]
-            styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
-            within = (y - i)[:, None], (x - j)[None]
-            share = (down[:, None] * right[None] * ~self.calm[at]).to(made)
-            for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
-                own = (styles == number) & (share > 0).cpu()
-                places = [
-                    ((cell + part) * length / count).long().clamp(0, length - 1)[own]
-                    for cell, part, count, length in zip(
-                        neighbours, within, cells, seen.shape[2:], strict=True
-                    )
-                ]
-                made[:, own] += share[own] * seen[0][:, places[0], places[1]]
-        made[:, self.calm[y.long()[:, None], x.long()[None]]] = 0
+        made = maps[0].new_empty(maps[0].shape[1], *styles.shape)
+        for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
+            own = styles == number
+            indices = [
+                ((cell + part) * length / count).long()[own]
+                for cell, part, count, length in zip(
+                    neighbours, within, cells, seen.shape[2:], strict=True
+                )
+            ]
+            made[:, own] = seen[0][:, indices[0], indices[1]]
+        made[:, self.calm[at]] = 0
         return made[None].contiguous(memory_format=torch.channels_last)
-
-
-def _nearest(centres: Tensor, count: int) -> list[tuple[Tensor, Tensor]]:
-    """Return the cells (n,) nearest to centres (n,) along an axis of `count` cells, and weights.
-
-    `centres` are in cells. At layers finer than the search these are the two nearest cells, with
-    the weights of linear interpolation: features of one cell alone would show its edges as a grid.
-    """
-    if len(centres) <= count:
-        return [(centres.long(), torch.ones_like(centres))]
-    first = (centres - 0.5).floor()
-    weight = centres - 0.5 - first
-    pairs = ((first, 1 - weight), (first + 1, weight))
-    return [(cell.long().clamp(0, count - 1), share) for cell, share in pairs]
 
 
 @torch.no_grad()
@@ -115,12 +107,13 @@ def match_targets(
     pictures: Inputs,
     styles: Targets,
     extract: Extract,
+    measured: Measured,
 ) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` with those of calm places added.
 
-    The target of a match loss is the features (1, C, h, w) of the matched positions; `extract`
-    returns the features of an image at some layers. A match loss is a mean of cosines, so its
-    weight, unlike other weights, is not divided by the loss of features that are all zero.
+    The target of a match loss is the features (1, C, h, w) of the matched positions. `extract`
+    and `measured` return the features of an image, and their moments. A match loss is a mean of
+    cosines, so its weight, unlike other weights, is not divided by the loss of zero features.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -134,35 +127,56 @@ def match_targets(
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
     for found in searches.values():  # all have the same calm places
-        return targets, _with_calm(extractor, pictures, styles, found.calm)
+        calm = style_targets(criterion, extractor, _calm_regions(pictures, found.calm), measured)
+        for layer, added in calm.items():
+            weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
+            styles = {**styles, layer: [*styles.get(layer, []), *weaker]}
+        break
     return targets, styles
 
 
-def _with_calm(
-    extractor: FeatureExtractor, pictures: Inputs, styles: Targets, calm: Tensor
-) -> Targets:
-    """Return style targets with one more for the calm places of each region.
+def _calm_regions(pictures: Inputs, calm: Tensor) -> Inputs:
+    """Return pictures whose regions are the calm places of each region, for losses of their own.
 
-    Calm places have no match target, and would otherwise only make up for what the matched places
-    lack of the style. `calm` is (h, w), bool; its edge is made soft.
+    Calm places have no match target; with the losses of the whole region alone they would make up
+    for what its matched places lack of the style. The statistics of each style image are those of
+    the part that is about as light as they are, so that no dark shape covers a bright sky.
+
+    `calm` is (h, w), bool; its edge is made soft.
     """
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
         soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
-    size = (pictures.content.shape[2], pictures.content.shape[3])
-    seen = at_layers(extractor, resize(soft, size, "bilinear"), styles)
-    made = {layer: [*targets] for layer, targets in styles.items()}
-    for layer, positions in seen.items():
-        if positions is None:
+    soft = resize(soft, (pictures.content.shape[2], pictures.content.shape[3]), "bilinear")
+    light, of_styles = _light(pictures.content), [_light(style) for style in pictures.styles]
+    regions = []
+    for region in pictures.regions:
+        own = soft if region.weights is None else soft * region.weights
+        if own.sum() < FEWEST:
             continue
-        for target in styles[layer]:
-            own = torch.ones_like(positions) if target.positions is None else target.positions
-            share = float(to_float64(own * positions).sum() / to_float64(own).sum())
-            if share * own.sum() >= FEWEST:
-                name = f"{target.name.removesuffix(layer)}calm/{layer}"
-                weight = CALM_SHARE * share * target.weight
-                made[layer].append(Target(name, target.value, weight, own * positions))
-    return made
+        rank = (own * light).sum() / own.sum()
+        sources = []
+        for part in region.sources:
+            weights = (1 - (of_styles[part.style] - rank).abs() / LIKE).clamp_min(0)
+            if part.weights is not None:
+                weights = weights * part.weights
+            sources.append(
+                replace(part, weights=weights if weights.sum() >= FEWEST else part.weights)
+            )
+        name = f"{region.name}/calm".removeprefix("/")
+        regions.append(Region(name, own, tuple(sources)))
+    return replace(pictures, regions=tuple(regions))
+
+
+def _light(image: Tensor) -> Tensor:
+    """Return (1, 1, H, W), the rank in [0, 1] of the lightness around each pixel of an image."""
+    size = (image.shape[2], image.shape[3])
+    grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
+    grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
+    order = grey.flatten().argsort(stable=True)
+    rank = torch.empty_like(grey)
+    rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)
+    return resize(rank, size, "bilinear")
 
 
 def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:

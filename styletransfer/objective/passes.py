@@ -33,10 +33,10 @@ class TiledStage:
             if self.stage.is_last:
                 continue
             if not whole.numel():
-                _, rows, columns = self.tiles[-1].place[name]
+                _, rows, columns = self.tiles[-1].whole[name]
                 shape = (1, features.shape[1], rows.stop, columns.stop)
                 whole = features.new_empty(shape).to(memory_format=torch.channels_last)
-            whole[tile.place[name]] = features[tile.own[name]]
+            whole[tile.whole[name]] = features[tile.own[name]]
         return whole
 
     def backward(
@@ -53,7 +53,7 @@ class TiledStage:
             end = self.stage.run(tile, start, visit)
             upper = torch.zeros_like(end)
             if gradient is not None:
-                upper[tile.own[last]] = gradient[tile.place[last]]
+                upper[tile.own[last]] = gradient[tile.whole[last]]
             (share,) = torch.autograd.grad(end, start, upper)
             total[tile.window] += share
 

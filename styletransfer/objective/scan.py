@@ -16,7 +16,7 @@ from styletransfer.losses.moments import Moments, moments
 from styletransfer.losses.moments_tap import add_moments_gradient
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
-from styletransfer.objective.targets import Place, Target, Targets
+from styletransfer.objective.targets import Target, Targets, WeightedLayer
 from styletransfer.system.tensors import accumulate_dtype, gradient_dtype
 
 # Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
@@ -48,21 +48,21 @@ class Scan:
                     shape = (1, features.shape[1], height, width)
                     empty = features.new_empty(shape)
                     wholes[layer] = empty.to(memory_format=torch.channels_last)
-                wholes[layer][tile.place[layer]] = features[tile.own[layer]]
+                wholes[layer][tile.whole[layer]] = features[tile.own[layer]]
             return features
 
         if layers:
             self.passes(image, layers).show(image, keep)
         return wholes
 
-    def measured(self, image: Tensor, places: Sequence[Place]) -> list[Moments]:
-        """Return the moments of the image's features at each place: a layer and weights."""
-        sums, layers = [self.blank(layer, image) for layer, _ in places], dict(places).keys()
+    def measured(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
+        """Return the moments of the image's features at each weighted layer."""
+        sums, layers = [self.blank(layer, image) for layer, _ in weighted], dict(weighted).keys()
 
         def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
-            for index, place in enumerate(places):
-                if place[0] == layer:
-                    sums[index] = self.add_moments(sums[index], place, tile, features, image)
+            for index, one in enumerate(weighted):
+                if one[0] == layer:
+                    sums[index] = self.add_moments(sums[index], one, tile, features, image)
             return features
 
         if layers:
@@ -79,15 +79,15 @@ class Scan:
         return Moments(mean, image.new_zeros(channels, channels, dtype=dtype))
 
     def add_moments(
-        self, sums: Moments, place: Place, tile: Tile, features: Tensor, image: Tensor
+        self, sums: Moments, weighted: WeightedLayer, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
         """Return `sums` plus the contribution, to the image's moments, of positions a tile owns.
 
         `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
-        the place must be above 0 at a position of the image.
+        the layer must be above 0 at a position of the image.
         """
-        owned = features[tile.own[place[0]]]
-        weights, total = self.weights(place, tile, image)
+        owned = features[tile.own[weighted[0]]]
+        weights, total = self.weights(weighted, tile, image)
         if not owned.numel() or (weights is not None and not weights.any()):  # no weight here
             return sums
         part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
@@ -95,14 +95,14 @@ class Scan:
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
 
     def weights(
-        self, place: Place, tile: Tile, image: Tensor
+        self, weighted: WeightedLayer, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
         """Return the weights of a tile's own positions, None for 1, and the whole image's sum."""
-        layer, positions = place
+        layer, positions = weighted
         stride = self.extractor.stride(layer)
         if positions is None:
             return None, math.prod((image.shape[2] // stride, image.shape[3] // stride))
-        _, rows, columns = tile.place[layer]
+        _, rows, columns = tile.whole[layer]
         return positions[rows, columns], positions.sum()
 
 
@@ -122,9 +122,9 @@ class TileLosses:
         for target in self.targets.get(layer, []):
             if target.kind != "style":
                 continue
-            place, before = (layer, target.positions), self.sums[target.name]
+            weighted, before = (layer, target.positions), self.sums[target.name]
             seen = (tile, features.detach(), self.image)
-            self.sums[target.name] = self.scan.add_moments(before, place, *seen)
+            self.sums[target.name] = self.scan.add_moments(before, weighted, *seen)
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -168,7 +168,7 @@ class TileLosses:
     ) -> Tensor:
         """Return `share` plus dL/dF of a content or match loss; add this part to the loss."""
         stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(seen.dtype)
-        value = target.value[tile.place[layer]]
+        value = target.value[tile.whole[layer]]
         count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the layer
         part = target.weight * seen[0, 0].numel() / count
         if target.kind == "match":

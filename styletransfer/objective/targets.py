@@ -21,11 +21,11 @@ REFERENCE_SIDE = 512
 REFERENCE_LEAST = 64
 
 # A layer and the weights (h, w) of its positions, or None for equal weights.
-Place = tuple[str, Tensor | None]
+WeightedLayer = tuple[str, Tensor | None]
 # (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
 Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
-# (image, places) -> the moments of the image's features at each place.
-Measured = Callable[[Tensor, Sequence[Place]], list[Moments]]
+# (image, weighted) -> the moments of the image's features at each weighted layer.
+Measured = Callable[[Tensor, Sequence[WeightedLayer]], list[Moments]]
 
 
 @dataclass(frozen=True)
@@ -132,15 +132,15 @@ def _style_moments(
     parts: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
     for number, image in enumerate(pictures.styles):
         owners: list[tuple[tuple[int, str], float]] = []
-        places: list[Place] = []
+        weighted: list[WeightedLayer] = []
         for index, region in enumerate(pictures.regions):
             for part in (part for part in region.sources if part.style == number):
                 acting = criterion.styles if part.layers is None else part.layers
                 layers = [layer for layer in criterion.styles if layer in acting]
-                for place in _positions(extractor, part.weights, layers).items():
-                    owners.append(((index, place[0]), part.share))
-                    places.append(place)
-        for (key, share), moments in zip(owners, measured(image, places), strict=True):
+                for layer, weights in _positions(extractor, part.weights, layers).items():
+                    owners.append(((index, layer), part.share))
+                    weighted.append((layer, weights))
+        for (key, share), moments in zip(owners, measured(image, weighted), strict=True):
             parts[key].append((share, moments))
     return parts
 

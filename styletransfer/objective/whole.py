@@ -19,9 +19,9 @@ from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (
     Extract,
     Measured,
-    Place,
     Target,
     Targets,
+    WeightedLayer,
     content_targets,
     style_targets,
 )
@@ -120,7 +120,7 @@ def all_targets(
     if styles is None:
         styles = style_targets(criterion, extractor, pictures, measured)
     contents = content_targets(criterion, extractor, pictures.content, extract)
-    matches, styles = match_targets(criterion, extractor, pictures, styles, extract)
+    matches, styles = match_targets(criterion, extractor, pictures, styles, extract, measured)
     targets: Targets = {}
     for layer in extractor.layers:
         positional = [kind[layer] for kind in (contents, matches) if layer in kind]
@@ -136,14 +136,17 @@ def _features(
 
 
 def _measured(
-    extractor: FeatureExtractor, criterion: Criterion, image: Tensor, places: Sequence[Place]
+    extractor: FeatureExtractor,
+    criterion: Criterion,
+    image: Tensor,
+    weighted: Sequence[WeightedLayer],
 ) -> list[Moments]:
-    """Return the moments of the image's features at each place."""
-    seen = _features(extractor, image, {layer for layer, _ in places})
+    """Return the moments of the image's features at each weighted layer."""
+    seen = _features(extractor, image, {layer for layer, _ in weighted})
     measured: dict[int, Moments] = {}
     for name in list(seen):  # frees a large map once its moments are known
         features = seen.pop(name)
-        for index, (layer, weights) in enumerate(places):
+        for index, (layer, weights) in enumerate(weighted):
             if layer == name:
                 measured[index] = moments(features, criterion.measure.with_mean, weights)
-    return [measured[index] for index in range(len(places))]
+    return [measured[index] for index in range(len(weighted))]

@@ -1,6 +1,8 @@
 """TIFF files, read and written by tifffile: Pillow would drop the lower byte of 16-bit samples."""
 
+import logging
 import math
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -13,6 +15,8 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.pictures.decode import ORIENTATION, Stored, check_size, srgb_profile
 from styletransfer.pictures.images import ROWS, strips
+
+logger = logging.getLogger(__name__)
 
 # TIFF colour model -> samples per pixel.
 _CHANNELS = {
@@ -30,7 +34,11 @@ _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
     """Return the samples of the first page of an open file (UserError: a layout not read)."""
     with tifffile.TiffFile(file, name=path.name) as tiff:
-        return _load_page(path, tiff.pages[0])
+        stored = _load_page(path, tiff.pages[0])
+        with suppress(Exception):  # there is no second page, or it is damaged
+            if not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
+                logger.warning("%s has several pages; only the first is read", path)
+        return stored
 
 
 def _check_page(path: Path, page: Any) -> None:

@@ -47,8 +47,8 @@ def explain(error: Exception, config_name: str) -> str:
 
 def _of_a_key(error: Exception, config_name: str) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    said = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
-    key = getattr(cause, "full_key", said and said[1])
+    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
+    key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
     if key and isinstance(cause, MissingMandatoryValue):

@@ -56,7 +56,9 @@ def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str
         return override
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
-    return f"{key}=" + ",".join(_quoted_list(one) if is_list else _quoted(one) for one in values)
+    return f"{key}=" + ",".join(
+        _quoted_list(entry) if is_list else _quoted(entry) for entry in values
+    )
 
 
 def split(value: str) -> list[str]:
@@ -74,15 +76,6 @@ def quoted(value: str) -> str:
 def literal(value: str) -> str:
     """Return a text in which every ${ is escaped, so that OmegaConf reads no interpolation."""
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
-
-
-def unescaped(value: Any) -> Any:
-    """Return a value in whose texts, also those of a list, `literal` is undone."""
-    if isinstance(value, list):
-        return [unescaped(one) for one in value]
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"(\\*)\\\$\{", lambda found: found[1][::2] + "${", value)
 
 
 def override(key: str, value: Any) -> str:
@@ -117,7 +110,7 @@ def _word(value: Any) -> str:
     if isinstance(value, list):
         return f"[{','.join(map(_word, value))}]"
     if isinstance(value, Mapping):
-        return "{" + ",".join(f"{key}:{_word(one)}" for key, one in value.items()) + "}"
+        return "{" + ",".join(f"{key}:{_word(entry)}" for key, entry in value.items()) + "}"
     return json.dumps(value)
 
 
@@ -158,9 +151,9 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 def plain(key: str, value: Any) -> Any:
     """Return a value of Python or NumPy as OmegaConf takes it (UserError: a path is needed)."""
     if isinstance(value, Mapping):
-        return {name: plain(key, one) for name, one in value.items()}
+        return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
-        return [plain(key, one) for one in value]
+        return [plain(key, entry) for entry in value]
     if isinstance(value, str | os.PathLike):
         return literal(os.fspath(value))
     if value is not None and key in path_keys(StyleTransferConfig):

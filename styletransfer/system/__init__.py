@@ -25,7 +25,7 @@ from types import FrameType
 
 from styletransfer.errors import UserError
 
-# Environment variables, set by torchrun, for the fields of Place.
+# Environment variables, set by torchrun, for the fields of ProcessRank.
 VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 # Parameters of mallopt, from glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
@@ -37,25 +37,26 @@ KEPT_AT_MOST = 2**31 - 1
 
 
 @dataclass(frozen=True)
-class Place:
-    """A place is the rank of a process in a job, in which only rank 0 writes files.
+class ProcessRank:
+    """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files.
 
-    Ranks count from 0: among all `count` processes, and the `local_count` ones on this machine.
+    Ranks count from 0: among all `world_size` processes, and the `local_world_size` ones on this
+    machine.
     """
 
     rank: int = 0
-    count: int = 1
+    world_size: int = 1
     local_rank: int = 0
-    local_count: int = 1
+    local_world_size: int = 1
 
 
-def place() -> Place:
+def process_rank() -> ProcessRank:
     """Return this process's rank; rank 0 of 1 without torchrun (UserError: bad variables)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
-        return Place()
+        return ProcessRank()
     with suppress(KeyError, ValueError):
-        here = Place(*(int(os.environ[name]) for name in VARIABLES))
-        if 0 <= here.local_rank < here.local_count <= here.count > here.rank >= 0:
+        here = ProcessRank(*(int(os.environ[name]) for name in VARIABLES))
+        if 0 <= here.local_rank < here.local_world_size <= here.world_size > here.rank >= 0:
             return here
     raise UserError(
         f"{', '.join(VARIABLES)} in the environment are not all numbers, or contradict each other; "
@@ -103,7 +104,7 @@ class Stop(threading.local):
     is_held = False  # whether `signals_held` is active
 
 
-HERE = Stop()
+SIGNALS = Stop()
 
 
 @contextmanager
@@ -113,21 +114,21 @@ def stop_on_signals() -> Iterator[Stop]:
     A signal that is already ignored, as under `nohup` or in a background job, stays ignored.
     Within another `stop_on_signals` the call changes nothing.
     """
-    if HERE.is_watched:
-        yield HERE
+    if SIGNALS.is_watched:
+        yield SIGNALS
         return
     before = {}
     is_main = threading.current_thread() is threading.main_thread()
     try:
-        HERE.is_watched = True
+        SIGNALS.is_watched = True
         for number in STOPPING if is_main else ():
             if signal.getsignal(number) not in (signal.SIG_IGN, None):
                 before[number] = signal.signal(number, _receive)
-        yield HERE
+        yield SIGNALS
     finally:
         for number, handler in before.items():
             signal.signal(number, handler)
-        HERE.asked, HERE.is_watched = None, False
+        SIGNALS.asked, SIGNALS.is_watched = None, False
 
 
 def signals_held() -> AbstractContextManager[None]:
@@ -142,21 +143,21 @@ def interruptible() -> AbstractContextManager[None]:
 
 @contextmanager
 def _standing(**changes: bool) -> Iterator[None]:
-    before = {name: getattr(HERE, name) for name in changes}
+    before = {name: getattr(SIGNALS, name) for name in changes}
     try:
-        vars(HERE).update(changes)
+        vars(SIGNALS).update(changes)
         raise_waiting()
         yield
     finally:
-        vars(HERE).update(before)
+        vars(SIGNALS).update(before)
 
 
 def raise_waiting() -> None:
     """Raise a signal that waits, unless signals are held."""
-    if HERE.asked is not None and not HERE.is_held:
-        raise HERE.asked
+    if SIGNALS.asked is not None and not SIGNALS.is_held:
+        raise SIGNALS.asked
 
 
 def _receive(number: int, frame: FrameType | None) -> None:
-    HERE.asked = HERE.asked or Stopped(number)
+    SIGNALS.asked = SIGNALS.asked or Stopped(number)
     raise_waiting()

@@ -10,7 +10,7 @@ import psutil
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.system import place, return_freed_memory
+from styletransfer.system import process_rank, return_freed_memory
 
 # Values of ONEDNN_MAX_CPU_ISA under which oneDNN does not use the CPU's bfloat16 units.
 WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")
@@ -44,7 +44,7 @@ def choose_device(name: str) -> torch.device:
         )
     if device.index is None:
         return _own(device.type)
-    if (processes := place().local_count) > 1:
+    if (processes := process_rank().local_world_size) > 1:
         advice = f"choose device={device.type}"
         raise UserError(f"device={name} is one device for {processes} processes; {advice}")
     return device
@@ -52,13 +52,13 @@ def choose_device(name: str) -> torch.device:
 
 def _own(kind: str) -> torch.device:
     """Return this process's accelerator: the only one, or the one numbered `local_rank`."""
-    here, count = place(), torch.accelerator.device_count()
-    if here.local_count == 1:
+    here, count = process_rank(), torch.accelerator.device_count()
+    if here.local_world_size == 1:
         return torch.device(kind)
-    if here.local_count > count:
+    if here.local_world_size > count:
         raise UserError(
-            f"{here.local_count} processes on this machine, and {count} {kind.upper()} devices; "
-            f"start torchrun with --nproc-per-node={count}, or choose device=cpu"
+            f"{here.local_world_size} processes on this machine, and {count} {kind.upper()} "
+            f"devices; start torchrun with --nproc-per-node={count}, or choose device=cpu"
         )
     return torch.device(kind, here.local_rank)
 
@@ -136,7 +136,7 @@ def free_bytes(device: torch.device) -> float:
             reserved = torch.accelerator.memory_reserved(device)
             return float(free + reserved - torch.accelerator.memory_allocated(device))
     return_freed_memory()  # freed memory in the heap would count as used
-    return available_memory() / place().local_count
+    return available_memory() / process_rank().local_world_size
 
 
 def available_memory(root: Path = Path("/")) -> float:

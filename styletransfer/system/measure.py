@@ -90,10 +90,10 @@ def peak_memory(work: Work, device: torch.device) -> int:
 
 
 @contextmanager
-def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
+def counted(*functions: tuple[Any, str]) -> Iterator[list[str]]:
     """Yield a list that receives a function's name at each call while the body runs.
 
-    A place is (module or class, name of its function), such as (torch.autograd, "backward").
+    A function is (module or class, name of its function), such as (torch.autograd, "backward").
     """
     calls: list[str] = []
 
@@ -106,7 +106,7 @@ def counted(*places: tuple[Any, str]) -> Iterator[list[str]]:
         return call
 
     with ExitStack() as patches:
-        for owner, name in places:
+        for owner, name in functions:
             original = getattr(owner, name)
             patches.callback(setattr, owner, name, original)
             setattr(owner, name, counting(original))

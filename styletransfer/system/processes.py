@@ -16,7 +16,7 @@ import torch
 from torch import Tensor, distributed
 
 from styletransfer.errors import UserError
-from styletransfer.system import Stop, Stopped, place, signals_held
+from styletransfer.system import Stop, Stopped, process_rank, signals_held
 from styletransfer.system.devices import is_out_of_memory
 
 # Timeout of the connection to the other processes, and of one exchange, in which the others wait
@@ -31,11 +31,11 @@ class Processes:
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
 
-    def share(self, total: int) -> slice:
+    def shard(self, total: int) -> slice:
         """Return this process's slice of `total` items; lengths differ by one at most."""
         return slice(self.rank * total // self.count, (self.rank + 1) * total // self.count)
 
-    def add(self, tensors: Sequence[Tensor]) -> None:
+    def all_reduce(self, tensors: Sequence[Tensor]) -> None:
         """Replace each tensor by its sum over all processes, bit for bit the same in all.
 
         Shapes and dtypes are the same in all processes; all tensors are on the job's device.
@@ -51,7 +51,7 @@ class Processes:
         for tensor, part in zip(tensors, parts, strict=True):
             tensor.detach().copy_(part.view(tensor.shape))
 
-    def first(self, make: Callable[[], T]) -> T:
+    def broadcast(self, make: Callable[[], T]) -> T:
         """Return in all processes the result of `make`, which only the first process calls.
 
         The result holds plain values and CPU tensors. All processes raise a UserError of `make`.
@@ -85,7 +85,7 @@ class Processes:
                         f"process 0 and {other.get(key)} in process {rank}"
                     )
 
-    def largest(self, numbers: list[int]) -> list[int]:
+    def all_reduce_max(self, numbers: list[int]) -> list[int]:
         """Return the element-wise maximum over all processes."""
         if self.count == 1:
             return numbers
@@ -95,15 +95,15 @@ class Processes:
 
     def stopped(self, stop: Stop) -> Stopped | None:
         """Return a signal that a process has received, the same one in all, or None."""
-        (status,) = self.largest([0 if stop.asked is None else stop.asked.status])
+        (status,) = self.all_reduce_max([0 if stop.asked is None else stop.asked.status])
         return Stopped(status - 128) if status else None
 
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
     """Connect the processes of this job and yield them (UserError: one cannot be reached)."""
-    here = place()
-    if here.count == 1:
+    here = process_rank()
+    if here.world_size == 1:
         yield Processes()
         return
     # This module's functions store the process group that exists when it is imported. If torch's
@@ -118,11 +118,11 @@ def joined(device: torch.device) -> Iterator[Processes]:
         distributed.init_process_group(backend, timeout=TIMEOUT)
     except (RuntimeError, ValueError) as error:
         raise UserError(
-            f"process {here.rank} of {here.count} cannot reach the others ({_reason(error)}); "
+            f"process {here.rank} of {here.world_size} cannot reach the others ({_reason(error)}); "
             "check torchrun's --nnodes, --node-rank, --master-addr, --master-port, and the firewall"
         ) from error
     try:
-        yield Processes(here.rank, here.count)
+        yield Processes(here.rank, here.world_size)
     finally:
         with signals_held():  # torchrun may send a signal now, if another process has ended
             distributed.destroy_process_group()
@@ -136,10 +136,10 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
         clear_frames(error.__traceback__)  # torch's frames would keep the group and its threads
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
-        here = place()
+        here = process_rank()
         raise UserError(
-            f"process {here.rank} of {here.count} has lost another one ({_reason(error)}); the "
-            "last checkpoint stands, and the same command goes on from there"
+            f"process {here.rank} of {here.world_size} has lost another one ({_reason(error)}); "
+            "the last checkpoint stands, and the same command goes on from there"
         ) from error
 
 

@@ -16,6 +16,7 @@ from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
+from styletransfer.runs.plan import plan
 from styletransfer.settings import FeaturesConfig
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)
@@ -269,6 +270,14 @@ def test_a_size_that_cannot_fit_is_refused(monkeypatch):
     for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
         check_error(message, memory.check_room, config, (24, 32), styles)
+
+
+def test_what_cannot_fit_is_planned_or_refused_at_once(tiny_vgg):
+    """No picture of 750 000 million pixels is made."""
+    for content in ("content.png", "4:3"):
+        config = texture(f"content='{content}'", "size=1000000")
+        assert "\n1000000 x 750000: " in plan(prepare(config, enlarge=False))
+        check_error("size=1000000 makes a picture of 1000000 x 750000 pixels", prepare, config)
 
 
 def test_tiles_that_cannot_be_are_refused():

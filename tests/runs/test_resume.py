@@ -46,7 +46,7 @@ def first_desk(tmp_path_factory):
 
 
 @pytest.fixture
-def begun(first_desk, monkeypatch):
+def started(first_desk, monkeypatch):
     """Restore the folder of `first_desk` for each test, and return the folder."""
     shutil.rmtree(first_desk)
     shutil.copytree(first_desk.with_name("copy"), first_desk)
@@ -74,18 +74,18 @@ def assert_finished(folder="run", like="whole"):
     assert record_of(folder)["status"] == "finished"
 
 
-def test_resume_takes_the_runs_settings_from_another_folder(begun, monkeypatch):
+def test_resume_takes_the_runs_settings_from_another_folder(started, monkeypatch):
     config = Path("run", ".hydra", "config.yaml").read_bytes()
     Path("elsewhere").mkdir()
-    monkeypatch.chdir(begun / "elsewhere")
+    monkeypatch.chdir(started / "elsewhere")
     assert call("resume=../run") == 0
     assert not Path("outputs").exists()
-    monkeypatch.chdir(begun)
+    monkeypatch.chdir(started)
     assert_finished()
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
-def test_auto_goes_on_and_ends(begun, capsys):
+def test_auto_goes_on_and_ends(started, capsys):
     write_pictures("content/new.png", height=8, width=8)  # not what init=content means
     words = arguments("resume=auto", "hydra.run.dir=run")
     assert call(*words) == 0
@@ -97,10 +97,10 @@ def test_auto_goes_on_and_ends(begun, capsys):
     assert Path("run", "run.json").stat().st_mtime_ns == before
 
 
-def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
+def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(started, capsys):
     """Check that the pictures are equal, and that resuming gives the uninterrupted picture."""
     assert call(*arguments("hydra.run.dir=asked", "stop_after=8")) == 0
-    assert f"go on with resume={begun / 'asked'}" in capsys.readouterr().out
+    assert f"go on with resume={started / 'asked'}" in capsys.readouterr().out
     asked, stopped, whole = (Path(name) / "pastiche.png" for name in ("asked", "run", "whole"))
     assert asked.read_bytes() == stopped.read_bytes() != whole.read_bytes()
     assert record_of(asked.parent)["steps"] == 8
@@ -108,7 +108,7 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(begun, capsys):
     assert asked.read_bytes() == whole.read_bytes()
 
 
-def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
+def test_a_run_without_checkpoint_or_resume_begins_afresh(started):
     assert call(*arguments("hydra.run.dir=run", "checkpoint_every=0", "stop_after=1")) == 0
     assert not list(Path("run").glob("checkpoint*"))  # the earlier run's checkpoint is removed
     assert call(*arguments("hydra.run.dir=run")) == 0
@@ -118,7 +118,7 @@ def test_a_run_without_checkpoint_or_resume_begins_afresh(begun):
     assert_finished()
 
 
-def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
+def test_what_is_no_runs_checkpoint_or_anothers(started, capsys):
     """Check a foreign checkpoint, an edited one, a damaged one, and a run in use."""
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
     whole = checkpoint.load()
@@ -136,9 +136,9 @@ def test_what_is_no_runs_checkpoint_or_anothers(begun, capsys):
         assert "another run is at work in run" in refusal(capsys, "train", "resume=run")
 
 
-def test_what_differs_is_named(begun, capsys):
+def test_what_differs_is_named(started, capsys):
     """A refused command changes no file of the run, not even Hydra's, but for its log."""
-    before = sorted(begun.rglob("*")), files_in("run/.hydra")
+    before = sorted(started.rglob("*")), files_in("run/.hydra")
     for words, message in (
         (["resume=nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
         (["resume=run", "optimizer=adam"], "goes on with the run's own settings; leave optimizer="),
@@ -146,14 +146,14 @@ def test_what_differs_is_named(begun, capsys):
         (["resume=auto", *arguments("hydra.run.dir=run", steps=13)], "steps=13 differs from the"),
     ):
         assert message in refusal(capsys, "train", *words)
-    assert (sorted(begun.rglob("*")), files_in("run/.hydra")) == before
+    assert (sorted(started.rglob("*")), files_in("run/.hydra")) == before
 
 
-def test_what_changes_no_pixel_may_differ(begun, capsys, monkeypatch):
-    before = sorted(begun.rglob("*"))
+def test_what_changes_no_pixel_may_differ(started, capsys, monkeypatch):
+    before = sorted(started.rglob("*"))
     assert call("resume=run", "dry_run=true") == 0
     assert "32 x 24: 6 steps" in capsys.readouterr().out
-    assert sorted(begun.rglob("*")) == before
+    assert sorted(started.rglob("*")) == before
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))
     checkpoint.save(checkpoint.load() | {"seconds": 1000.0})
     monkeypatch.setattr(torch, "get_num_threads", lambda: 99)

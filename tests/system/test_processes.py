@@ -5,7 +5,7 @@ import math
 import torch
 from helpers import call, check_error
 
-from styletransfer.system import VARIABLES, Place, place, stop_on_signals
+from styletransfer.system import VARIABLES, ProcessRank, process_rank, stop_on_signals
 from styletransfer.system.devices import choose_device
 from styletransfer.system.processes import Processes, joined
 
@@ -20,23 +20,23 @@ def put(monkeypatch, *values):
 def test_without_torchrun_a_process_is_alone(monkeypatch):
     put(monkeypatch)
     monkeypatch.setenv("WORLD_SIZE", "8")  # some schedulers set this variable
-    assert place() == Place(0, 1, 0, 1)
+    assert process_rank() == ProcessRank(0, 1, 0, 1)
     with joined(torch.device("cpu")) as job, stop_on_signals() as stop:
         tensor = torch.tensor([1.0, 2.0])
-        job.add([tensor])
+        job.all_reduce([tensor])
         job.check_equal({"seed": 1})
         assert tensor.tolist() == [1.0, 2.0]
-        assert job.first(lambda: "mine") == "mine"
+        assert job.broadcast(lambda: "made") == "made"
         assert job.stopped(stop) is None
-        assert job.share(5) == slice(0, 5)
+        assert job.shard(5) == slice(0, 5)
 
 
 def test_torchrun_tells_a_process_its_place(monkeypatch):
     put(monkeypatch, 5, 8, 1, 4)
-    assert place() == Place(rank=5, count=8, local_rank=1, local_count=4)
+    assert process_rank() == ProcessRank(rank=5, world_size=8, local_rank=1, local_world_size=4)
     for told in ((0, 2), ("one", 2, 0, 1), (2, 2, 0, 1), (0, 2, 2, 2), (0, 1, 0, 2)):
         put(monkeypatch, *told)
-        check_error("start with torchrun, or unset them", place)
+        check_error("start with torchrun, or unset them", process_rank)
 
 
 def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
@@ -58,7 +58,7 @@ def test_each_process_of_a_machine_takes_its_own_device(monkeypatch):
 
 def test_shares_are_all_of_it_and_as_even_as_can_be():
     for total, count in ((4, 2), (7, 3), (2, 5), (0, 2)):
-        shares = [[*range(total)][Processes(rank, count).share(total)] for rank in range(count)]
+        shares = [[*range(total)][Processes(rank, count).shard(total)] for rank in range(count)]
         assert [number for share in shares for number in share] == [*range(total)]
         assert {len(share) for share in shares} <= {total // count, math.ceil(total / count)}
 

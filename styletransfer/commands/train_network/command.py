@@ -24,7 +24,7 @@ from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.settings.schemas import flat
-from styletransfer.system import Stop, Stopped, place, signals_held, stop_on_signals
+from styletransfer.system import Stop, Stopped, process_rank, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
@@ -39,7 +39,7 @@ METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 def main(config: TrainNetworkConfig, folder: Path) -> None:
     """Train a network, and print the path of its file."""
     made = train_network(config, folder)
-    if place().rank == 0:
+    if process_rank().rank == 0:
         print(made)
 
 
@@ -56,7 +56,7 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
         if processes.rank == 0:
             lead(task, folder, processes, stop)
         else:
-            run = NetworkTraining(task, processes.first(lambda: None), processes)
+            run = NetworkTraining(task, processes.broadcast(lambda: None), processes)
             with signals_held():
                 while run.step < config.steps and processes.stopped(stop) is None:
                     run.advance()
@@ -86,7 +86,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
                 raise UserError(f"{path} is no checkpoint of a style network; move it away")
             return state
 
-        run = NetworkTraining(task, processes.first(begin), processes)
+        run = NetworkTraining(task, processes.broadcast(begin), processes)
         if run.step:
             logger.info("going on from step %d of %s", run.step, checkpoint.path)
         with signals_held():

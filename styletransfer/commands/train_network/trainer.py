@@ -97,14 +97,14 @@ class NetworkTraining:
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)
         drawn = torch.randint(len(self.styles), (len(images),), generator=generator)
-        part = self.processes.share(len(images))
+        part = self.processes.shard(len(images))
         share = (part.stop - part.start) / len(images)
         self.optimizer.zero_grad()
         contents = images[part].to(self.task.preview)
         losses = self.differentiate(contents, drawn[part], share)
         losses = {name: share * value for name, value in losses.items()}
         slopes = [weight.grad for weight in self.network.parameters() if weight.grad is not None]
-        self.processes.add([*slopes, *losses.values()])
+        self.processes.all_reduce([*slopes, *losses.values()])
         norm = clip_grad_norm_(self.network.parameters(), LONGEST_GRADIENT)
         if not (losses["total"].isfinite() and norm.isfinite()):
             raise UserError(
