@@ -1,6 +1,6 @@
 """A style transfer that is ready to run: its scales, their steps and sizes, and its start."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 
 import torch
@@ -12,6 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import Targets
+from styletransfer.pictures.color import in_palette, palette, with_chroma_of
 from styletransfer.pictures.images import is_grey, resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -91,7 +92,29 @@ class Job:
         """Return the pictures on the device, at the scale of `side` pixels (longer side)."""
         scale = make_scale(self.config, self.pictures, side, steps=0)
         moved = self.pictures.to(self.on_device(self.pictures.content))
-        return moved.resized(scale.size, scale.style_sizes)
+        return self.in_style_palette(moved.resized(scale.size, scale.style_sizes))
+
+    def in_style_palette(self, pictures: Inputs) -> Inputs:
+        """Return pictures with the content in the colours of its styles, for color=style_palette.
+
+        In each region the content's colours get the mean and covariance of those of the styles that
+        paint it; its lightness, and so its own light, stays.
+        """
+        if self.config.color != "style_palette":
+            return pictures
+        content = result = pictures.content
+        for region in pictures.regions:
+            if region.share == 0.0:
+                continue
+            start = palette([(1.0, content, region.weights)])
+            end = palette(
+                (part.share, pictures.styles[part.style], part.weights) for part in region.sources
+            )
+            moved = in_palette(content, start, end, 1.0)
+            moved = with_chroma_of(content, moved, self.config.color_strength)
+            weights = 1.0 if region.weights is None else region.weights
+            result = result + weights * (moved - content)
+        return replace(pictures, content=result.clamp(0, 1))
 
     def on_device(self, image: Tensor) -> Tensor:
         """Return `image` on the device, in float64 if the network is, else in float32."""

@@ -17,9 +17,16 @@ from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective import SEARCHED, Criterion
-from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.targets import Extract, Target, at_reference
-from styletransfer.pictures.images import resize
+from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart
+from styletransfer.objective.targets import (
+    Extract,
+    Measured,
+    Target,
+    Targets,
+    at_reference,
+    style_targets,
+)
+from styletransfer.pictures.images import resize, scaled_size
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; maps of the other layers are resized to the size of GRID.
@@ -36,6 +43,14 @@ AXES = 128
 # A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
 # times their mean variation. NEIGHBOURS is the side of that surrounding square, in positions.
 CALM, NEIGHBOURS = 0.65, 5
+# Weight of the style losses of calm places alone, relative to those of their whole region. With 0 a
+# sky is pale; with 1 it also gets objects of the style, such as windows.
+CALM_SHARE = 0.25
+# Number of averages over NEIGHBOURS x NEIGHBOURS positions that make the edge of calm places soft.
+SOFTENED = 3
+# Calm places use the pixels of a style whose rank of lightness, in [0, 1], is within LIKE of their
+# own. Lightness is averaged over SMOOTHED^2 pixels of the image reduced to LIGHT_SIDE.
+LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
@@ -87,12 +102,18 @@ class Matching:
 
 @torch.no_grad()
 def match_targets(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, extract: Extract
-) -> dict[str, Target]:
-    """Return layer -> target of its match loss: features (1, C, h, w) of the matched positions.
+    criterion: Criterion,
+    extractor: FeatureExtractor,
+    pictures: Inputs,
+    styles: Targets,
+    extract: Extract,
+    measured: Measured,
+) -> tuple[dict[str, Target], Targets]:
+    """Return layer -> target of its match loss, and `styles` with those of calm places added.
 
-    `extract` returns the features of an image at some layers. A match loss is a mean of cosines, so
-    its weight, unlike other weights, is not divided by the loss of features that are all zero.
+    The target of a match loss is the features (1, C, h, w) of the matched positions. `extract`
+    and `measured` return the features of an image, and their moments. A match loss is a mean of
+    cosines, so its weight, unlike other weights, is not divided by the loss of zero features.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -105,7 +126,57 @@ def match_targets(
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
-    return targets
+    for found in searches.values():  # all have the same calm places
+        calm = style_targets(criterion, extractor, _calm_regions(pictures, found.calm), measured)
+        for layer, added in calm.items():
+            weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
+            styles = {**styles, layer: [*styles.get(layer, []), *weaker]}
+        break
+    return targets, styles
+
+
+def _calm_regions(pictures: Inputs, calm: Tensor) -> Inputs:
+    """Return pictures whose regions are the calm places of each region, for losses of their own.
+
+    Calm places have no match target; with the losses of the whole region alone they would make up
+    for what its matched places lack of the style. The statistics of each style image are those of
+    the part that is about as light as they are, so that no dark shape covers a bright sky.
+
+    `calm` is (h, w), bool; its edge is made soft.
+    """
+    soft = calm[None, None].to(pictures.content)
+    for _ in range(SOFTENED):
+        soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
+    soft = resize(soft, (pictures.content.shape[2], pictures.content.shape[3]), "bilinear")
+    light, of_styles = _light(pictures.content), [_light(style) for style in pictures.styles]
+    regions = []
+    for region in pictures.regions:
+        own = soft if region.weights is None else soft * region.weights
+        if own.sum() < FEWEST:
+            continue
+        rank = (own * light).sum() / own.sum()
+        sources = []
+        for part in region.sources:
+            weights = (1 - (of_styles[part.style] - rank).abs() / LIKE).clamp_min(0)
+            if part.weights is not None:
+                weights = weights * part.weights
+            sources.append(
+                replace(part, weights=weights if weights.sum() >= FEWEST else part.weights)
+            )
+        name = f"{region.name}/calm".removeprefix("/")
+        regions.append(Region(name, own, tuple(sources)))
+    return replace(pictures, regions=tuple(regions))
+
+
+def _light(image: Tensor) -> Tensor:
+    """Return (1, 1, H, W), the rank in [0, 1] of the lightness around each pixel of an image."""
+    size = (image.shape[2], image.shape[3])
+    grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
+    grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
+    order = grey.flatten().argsort(stable=True)
+    rank = torch.empty_like(grey)
+    rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)
+    return resize(rank, size, "bilinear")
 
 
 def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:
@@ -140,26 +211,26 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
-    styles, indices = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
+    styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
         own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = offered[part.style].flatten(1).mT[within]
             for block in torch.split(own, BLOCK):
-                nearest, index = (queries[block] @ keys.mT).max(1)
+                nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]
                 score[block] = torch.maximum(score[block], nearest)
                 styles[better] = part.style
-                indices[better] = within[index[torch.isin(block, better)]]
-    styles, indices = styles.cpu(), indices.cpu()
+                places[better] = within[place[torch.isin(block, better)]]
+    styles, places = styles.cpu(), places.cpu()
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
         calm=calm.cpu(),
         styles=styles.view(grid),
-        rows=(indices // wide).view(grid),
-        columns=(indices % wide).view(grid),
+        rows=(places // wide).view(grid),
+        columns=(places % wide).view(grid),
         cells=cells,
         features=[features for _, features in extracted],
     )

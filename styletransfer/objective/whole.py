@@ -120,7 +120,7 @@ def all_targets(
     if styles is None:
         styles = style_targets(criterion, extractor, pictures, measured)
     contents = content_targets(criterion, extractor, pictures.content, extract)
-    matches = match_targets(criterion, extractor, pictures, extract)
+    matches, styles = match_targets(criterion, extractor, pictures, styles, extract, measured)
     targets: Targets = {}
     for layer in extractor.layers:
         positional = [kind[layer] for kind in (contents, matches) if layer in kind]

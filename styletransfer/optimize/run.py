@@ -191,7 +191,8 @@ class Run:
         """Set the job, its scales, pictures and start."""
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        self.start = job.on_device(starting_picture(job.config, self.pictures))
+        self._recolored = job.in_style_palette(self.pictures)
+        self.start = job.on_device(starting_picture(job.config, self._recolored))
 
     def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
         if self._level is None:
@@ -220,12 +221,12 @@ class Run:
         """Return the descent of a scale; make it and its objective if missing."""
         job = self.job
         if level.objective is None:
-            pictures = self.pictures.resized(scale.size, scale.style_sizes)
+            pictures = self._recolored.resized(scale.size, scale.style_sizes)
             if self._index or pictures.start is not None:
                 pictures = replace(pictures, start=level.start)
             level.objective = make_objective(job, pictures, level.tile)
             if level.descent is None:
-                protection = pictures.protection
+                protection = self.pictures.resized(scale.size, scale.style_sizes).protection
                 level.descent = Descent(
                     level.objective, level.start, job.config.optimizer, protection
                 )

@@ -5,7 +5,7 @@ Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
 """
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
 import torch
@@ -37,6 +37,10 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 _LEAST_VARIANCE = 1e-5
+
+
+# Mean (3, 1) and covariance (3, 3) of the colours of a picture in OKLab, float64, on the CPU.
+Palette = tuple[Tensor, Tensor]
 
 
 def to_linear(srgb: Tensor) -> Tensor:
@@ -115,30 +119,38 @@ def in_colors(
 
 
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
-    """Return the style in the content's palette, by the Monge map between normal distributions.
+    """Return the style in the content's palette, see `in_palette`; its alpha is kept.
 
-    This is the smallest change that matches mean and covariance. With means m and covariances C of
-    the visible colours in OKLab, weighted by alpha, it is
-
-        x' = A (x - m_style) + m_content
-        A = C_s^(-1/2) (C_s^(1/2) C_c C_s^(1/2))^(1/2) C_s^(-1/2)
-
-    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982). The style's alpha is kept.
     `strength` is from 0 (the style itself) to 1. (UserError: a picture is fully transparent.)
     """
     if strength == 0.0:
         return style
-    style_mean, style_covariance = _moments(style)
-    content_mean, content_covariance = _moments(content)
-    full = monge(style_covariance, content_covariance)
-    change = torch.lerp(torch.eye(3, dtype=torch.float64), full, strength)
-    mean = torch.lerp(style_mean, content_mean, strength)
+    for picture in (style, content):
+        if picture.alpha is not None and not picture.alpha.any():
+            raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
+    start, end = (palette([(1.0, each.rgb, each.alpha)]) for each in (style, content))
+    return replace(style, rgb=in_palette(style.rgb, start, end, strength))
+
+
+def in_palette(image: Tensor, start: Palette, end: Palette, strength: float) -> Tensor:
+    """Return `image` (1, 3, H, W) moved from palette `start` towards `end`, 0 (not) to 1 (fully).
+
+    The Monge map between normal distributions is the smallest change that matches mean and
+    covariance. With means m and covariances C of colours in OKLab it is
+
+        x' = A (x - m_start) + m_end
+        A = C_s^(-1/2) (C_s^(1/2) C_e C_s^(1/2))^(1/2) C_s^(-1/2)
+
+    (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982).
+    """
+    change = torch.lerp(torch.eye(3, dtype=torch.float64), monge(start[1], end[1]), strength)
+    mean = torch.lerp(start[0], end[0], strength)
 
     def move(srgb: Tensor) -> Tensor:
-        lab = change @ (to_oklab(srgb).double() - style_mean) + mean
+        lab = change @ (to_oklab(srgb).cpu().double() - start[0]) + mean
         return from_oklab(lab.to(srgb))
 
-    return replace(style, rgb=_by_strips(move, style.rgb))
+    return _by_strips(move, image)
 
 
 def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
@@ -183,22 +195,23 @@ def _times(matrix: Tensor, colors: Tensor) -> Tensor:
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 
-def _moments(picture: Picture) -> tuple[Tensor, Tensor]:
-    """Return mean (3, 1) and covariance (3, 3) of a picture's colours in OKLab, float64.
+def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
+    """Return mean (3, 1) and covariance (3, 3) of the colours of pictures, in OKLab, float64.
 
-    Pixels are weighted by alpha.
+    A part is its share, above 0, a picture (1, 3, H, W), and weights (1, 1, H, W) of its pixels
+    with a sum above 0, or None for equal weights.
     """
-    opacity = torch.ones_like(picture.rgb[:, :1]) if picture.alpha is None else picture.alpha
-    total = first = second = torch.zeros((), dtype=torch.float64)
-    for srgb, seen in zip(_strips(picture.rgb), _strips(opacity), strict=True):
-        lab, weight = to_oklab(srgb.double()), seen.double()
-        total = total + weight.sum()
-        first = first + (weight * lab).sum(dim=1, keepdim=True)
-        second = second + (weight * lab) @ lab.T
-    if total == 0:
-        raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
-    mean = first / total
-    return mean, second / total - mean @ mean.T
+    shares = first = second = torch.zeros((), dtype=torch.float64)
+    for share, image, weights in parts:
+        weights = torch.ones_like(image[:, :1]) if weights is None else weights
+        part = share / weights.sum(dtype=torch.float64).cpu()
+        for srgb, seen in zip(_strips(image), _strips(weights), strict=True):
+            lab, weight = to_oklab(srgb.cpu().double()), part * seen.cpu().double()
+            first = first + (weight * lab).sum(dim=1, keepdim=True)
+            second = second + (weight * lab) @ lab.T
+        shares = shares + share
+    mean = first / shares
+    return mean, second / shares - mean @ mean.T
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:

@@ -200,13 +200,14 @@ class StyleTransferConfig:
     first style."""
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
-    color: str = choice("style", "content_palette", "content_luminance")
-    """Source of the colours: style; content_palette (the style is first recoloured to the mean and
-    covariance of the content's colours); or content_luminance (the content's colours with the
-    pastiche's lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style
-    Transfer", but in OKLab."""
+    color: str = choice("style", "style_palette", "content_palette", "content_luminance")
+    """Source of the colours: style; style_palette (a and b of the content in OKLab, its colours
+    without lightness, also first get the mean and covariance of the style's); content_palette (the
+    style is first recoloured to the mean and covariance of the content's colours); or
+    content_luminance (the content's colours with the pastiche's lightness). Follows Gatys et al.
+    2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
-    """Strength of color=content_palette or content_luminance, from 0 (none) to 1."""
+    """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)
     """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
     size: int = number(512, "[1, 1048576]")

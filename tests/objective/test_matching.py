@@ -8,6 +8,7 @@ from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_networ
 from torch.nn.functional import cosine_similarity, interpolate, normalize, pad
 
 from styletransfer.losses import get_loss_mode
+from styletransfer.losses.moments import gram_matrix, moments
 from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective import matching as module
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
@@ -26,6 +27,15 @@ REGIONS = (
 LAYERS = ["relu1_1", "relu3_1", "relu4_1"]
 STYLES = picture(2, 40, 33), picture(3, 35, 48)
 DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, start=picture(5, 37, 52))
+
+
+def measured_by(network):
+    """Return the function that returns an image's moments at some layers, with weights."""
+
+    def measured(image, weighted):
+        return [moments(network(image, [name])[name], False, weights) for name, weights in weighted]
+
+    return measured
 
 
 def columns_of(network, image):
@@ -103,7 +113,7 @@ def test_a_style_of_details_is_matched_at_its_layers_alone():
 
     def targets(*sources):
         pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-        return match_targets(criterion, network, pictures, network)
+        return match_targets(criterion, network, pictures, {}, network, measured_by(network))[0]
 
     both = targets(StylePart(0, layers=LAYERS[1:]), StylePart(1, layers=LAYERS[:1]))
     for layer, style in zip(LAYERS, (1, 0, 0), strict=True):
@@ -127,7 +137,14 @@ def test_a_style_without_weight_changes_no_target(monkeypatch):
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
     network, one = tiny_network(VGG19), replace(DIVIDED, regions=(Region(),))
     alone, beside = (
-        match_targets(Criterion.of(MATCHED), network, replace(one, styles=styles), network)
+        match_targets(
+            Criterion.of(MATCHED),
+            network,
+            replace(one, styles=styles),
+            {},
+            network,
+            measured_by(network),
+        )[0]
         for styles in (DIVIDED.styles[:1], DIVIDED.styles)
     )
     assert all(torch.equal(alone[layer].value, beside[layer].value) for layer in alone)
@@ -145,11 +162,18 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     assert [losses[name] for name in names] == pytest.approx([0, 0, 0], abs=1e-12)
 
 
-def test_calm_places_of_the_content_have_no_target():
+def half_plain(light=0.5):
+    """Return an image (1, 3, 64, 96) whose left half is of one grey, and calm."""
     content = picture(1, 64, 96)
-    content[..., :48] = 0.5
-    pictures, network = pair(content, picture(2, 64, 64)), tiny_network(VGG19)
-    targets = match_targets(Criterion.of(MATCHED), network, pictures, network)
+    content[..., :48] = light
+    return content
+
+
+def test_calm_places_of_the_content_have_no_target():
+    pictures, network = pair(half_plain(), picture(2, 64, 64)), tiny_network(VGG19)
+    targets, _ = match_targets(
+        Criterion.of(MATCHED), network, pictures, {}, network, measured_by(network)
+    )
     for target in targets.values():
         half = target.value.shape[3] // 2
         is_empty = target.value.abs().sum((0, 1, 2)) == 0
@@ -157,11 +181,45 @@ def test_calm_places_of_the_content_have_no_target():
         assert not is_empty[half:].any()
 
 
-def test_all_modes_agree():
+def test_calm_places_have_style_losses_of_their_own():
+    network, criterion = tiny_network(VGG19), Criterion.of(MATCHED)
+    right = (torch.arange(96)[None, None, None] >= 24).expand(1, 1, 64, 96).double()
+    divided = (Region("sea", 1 - right), Region("land", right))
+    pictures = replace(pair(half_plain(), picture(2, 64, 64)), regions=divided)
+    _, found = match_targets(criterion, network, pictures, {}, network, measured_by(network))
+    for layer, (sea, land) in found.items():
+        assert [sea.name, land.name] == [f"style/sea/calm/{layer}", f"style/land/calm/{layer}"]
+        for target in (sea, land):
+            share = target.positions.mean() / target.value.square().mean()
+            weight = 0.25 * criterion.styles[layer] * float(share)
+            assert target.weight == pytest.approx(weight, rel=0.05)
+        soft = (sea.positions + land.positions).mean(0)
+        assert float(soft[0]) > 0.99
+        assert 0 < soft[len(soft) // 2] < 1
+        assert soft[-1] < 0.1
+
+
+@pytest.mark.parametrize("light", [0.0, 1.0])
+def test_calm_places_paint_with_the_part_that_is_as_light(light):
+    network, style = tiny_network(VGG19), 0.5 * picture(2, 64, 96)
+    style[..., 48:] += 0.5
+    pictures = pair(half_plain(light), style)
+    args = Criterion.of(MATCHED), network, pictures, {}, network, measured_by(network)
+    value = match_targets(*args)[1]["relu1_1"][0].value
+    seen = network(style, ["relu1_1"])["relu1_1"]
+    dark, bright = (
+        gram_matrix(half) - value for half in (seen[..., :46].clone(), seen[..., 50:].clone())
+    )
+    assert (bright.norm() < dark.norm()) == (light == 1.0)
+
+
+@pytest.mark.parametrize("pictures", [DIVIDED, pair(half_plain(), picture(2, 64, 64))])
+def test_all_modes_agree(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    made = (Objective(network, get_loss_mode(mode), criterion, DIVIDED) for mode in MODES)
-    slopes = [gradient(objective, picture(6, 37, 52)) for objective in made]
+    made = (Objective(network, get_loss_mode(mode), criterion, pictures) for mode in MODES)
+    start = picture(6, *pictures.content.shape[2:])
+    slopes = [gradient(objective, start) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
 
 

@@ -21,9 +21,9 @@ from styletransfer.job import Job, enlarge, pyramid
 from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import get_loss_mode
-from styletransfer.objective.inputs import pair
+from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run, complete_run
-from styletransfer.pictures.color import recolored, with_chroma_of
+from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs import plan
 from styletransfer.settings import FeaturesConfig, TrainConfig
@@ -196,6 +196,48 @@ def test_styles_are_recolored_where_they_are_loaded():
         for before, after in zip(plain.styles, found.styles, strict=True):
             recoloured = recolored(Picture(before), files["content"], 0.5).rgb
             assert torch.equal(after, recoloured if color == "content_palette" else before)
+
+
+def test_each_region_gets_the_colors_of_its_styles_and_keeps_light():
+    left = (torch.arange(20)[None, None, None] < 8).expand(1, 1, 16, 20).double()
+    soft = [0.35 + 0.3 * picture(seed, 18, 14) for seed in (2, 3)]
+    part = picture(4, 18, 14)[:, :1]
+    regions = (
+        Region("left", left, (StylePart(0, weights=part), StylePart(1, 3.0))),
+        Region("right", 1 - left, (StylePart(1),)),
+    )
+    pictures = Inputs(CONTENT, tuple(soft), regions)
+
+    def moments(lab, weights):
+        colors, weights = lab[1:], weights.flatten() / weights.sum()
+        return (colors * weights).sum(1), (colors * weights) @ colors.T
+
+    lab = [to_oklab(image[0].flatten(1)) for image in soft]
+    both = zip(moments(lab[0], part), moments(lab[1], torch.ones_like(part)), strict=True)
+    expected = [(one + 3 * two) / 4 for one, two in both], moments(lab[1], torch.ones_like(part))
+    config = run_settings(color="style_palette")
+    changed = Job(config, tiny_network(), MODE, pictures).in_style_palette(pictures)
+    found = to_oklab(changed.content[0].flatten(1))
+    for region, wanted in zip(regions, expected, strict=True):
+        for one, other in zip(moments(found, region.weights), wanted, strict=True):
+            assert (one - other).abs().max() < 1e-4
+    assert (found[0] - to_oklab(CONTENT[0].flatten(1))[0]).abs().max() < 1e-6
+    plain = Job(run_settings(), tiny_network(), MODE, pictures)
+    assert plain.in_style_palette(pictures) is pictures
+
+
+def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
+    protected = torch.ones(1, 1, 16, 20, dtype=torch.float64)
+    protected[..., 10:] = 0
+    settings = {"size": 20, "steps": 4, "scales": 1, "color": "style_palette"}
+    pictures = replace(pair(content, style), protected=protected)
+    job = Job(run_settings(**settings), tiny_network(), MODE, pictures)
+    recoloured = job.in_style_palette(pictures).content
+    first = next(iter(Run(job))).image
+    assert torch.equal(first[..., :10], content[..., :10])
+    assert torch.equal(first[..., 10:], recoloured[..., 10:])
+    assert not torch.equal(recoloured, content)
+    assert torch.equal(complete_run(job).picture[..., :10], content[..., :10].float())
 
 
 def job(photos, **settings):

@@ -41,10 +41,10 @@ def test_every_file_composes_by_the_command_it_gives():
 
 def test_the_default_look_is_what_configs_train_yaml_shows():
     objective = ObjectiveConfig(0.12, 1.0, match_weight=0.5, style_loss="gram")
-    look = TrainConfig(steps=60, objective=objective)
+    look = TrainConfig(steps=60, color="style_palette", objective=objective)
     assert composed("train") == composed("train", "experiment=painted") == look
     shown = OmegaConf.load(ROOT / "configs/train.yaml")
-    assert {"size", "steps", "objective"} < {*shown}
+    assert {"size", "steps", "color", "objective"} < {*shown}
     of_look = "content_weight match_weight style_weight content_layers match_layers style_layers"
     assert {*of_look.split()} < {*shown.objective}
     assert composed("train", "experiment=classic") == TrainConfig()

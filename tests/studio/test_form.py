@@ -60,7 +60,9 @@ def test_no_key_of_the_page_takes_a_path(client):
                 assert check(client, **{key: path})[0] in (400, 404)
             for other in ("", ".", 3, ["/etc"], {}, True):
                 assert check(client, **{key: other})[0] in (400, 404)
-    error = "color=/etc/passwd must be one of style, content_palette, content_luminance"
+    error = (
+        "color=/etc/passwd must be one of style, style_palette, content_palette, content_luminance"
+    )
     assert check(client, color="/etc/passwd") == (400, {"error": error, "key": "color"})
 
 
@@ -155,6 +157,7 @@ def test_looks_are_settings_of_the_page(client):
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]
     assert presets["painted"]["values"] == {
         "steps": 60,
+        "color": "style_palette",
         "objective.match_weight": 0.5,
         "objective.content_weight": 0.12,
         "objective.style_weight": 1.0,
