@@ -3,18 +3,27 @@
 The loop works in float32 and NCHW, at one scale, from the content image. Autograd differentiates
 all losses, torch's L-BFGS has its defaults, and pixels are clamped in place before each evaluation.
 `scripts/benchmark.py` divides by the loop's time and memory. The loop also checks the package's
-losses and gradients, because it uses no code of the package.
+losses and gradients, because it uses no code of the package. On its own it paints one pair:
+`python -m benchmarks.plain CONTENT STYLE OUTPUT.png VGG19.safetensors [EVALUATIONS]`.
 """
 
-from collections.abc import Mapping
+import sys
+from collections.abc import Mapping, Sequence
 
+import numpy as np
 import torch
+from PIL import Image
+from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 # Mean and standard deviation of ImageNet's RGB values, which torchvision's weights expect.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
+# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. They suit the first
+# published VGG-19; the features of torchvision's are about a fiftieth as large.
+CONTENT_WEIGHTS = {"relu4_2": 5.0}
+STYLE_WEIGHTS = {f"relu{block}_1": 100.0 for block in range(1, 6)}
 
 
 def build_network(state: Mapping[str, Tensor], padding: str = "zeros") -> nn.Sequential:
@@ -144,3 +153,34 @@ class PlainLoop:
             optimizer.step(closure)
         self.picture = picture.detach().clamp(0, 1)
         return [loss.item() for loss in losses]
+
+
+def read_picture(path: str) -> Tensor:
+    """Return a picture file as (1, 3, H, W) in [0, 1], float32."""
+    with Image.open(path) as file:
+        pixels = np.array(file.convert("RGB"))
+    return torch.from_numpy(pixels).permute(2, 0, 1)[None] / 255
+
+
+def loop_on(state: Mapping[str, Tensor], content: str, style: str) -> PlainLoop:
+    """Return the loop for two picture files, with CONTENT_WEIGHTS and STYLE_WEIGHTS."""
+    pictures = read_picture(content), read_picture(style)
+    return PlainLoop(state, *pictures, CONTENT_WEIGHTS, STYLE_WEIGHTS)
+
+
+def read_state(path: str) -> dict[str, Tensor]:
+    """Return the float32 tensors of a .safetensors file by name."""
+    return {name: tensor.float() for name, tensor in load_file(path).items()}
+
+
+def main(words: Sequence[str]) -> None:
+    """Paint as the words CONTENT STYLE OUTPUT WEIGHTS [EVALUATIONS] say; 300 by default."""
+    content, style, output, weights, *evaluations = words
+    loop = loop_on(read_state(weights), content, style)
+    loop.run(int(evaluations[0]) if evaluations else 300)
+    pixels = (loop.picture[0].permute(1, 2, 0) * 255).round().to(torch.uint8)
+    Image.fromarray(pixels.numpy()).save(output)
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -139,7 +139,11 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        config = replace(self._job.config, **_file_names(self._given))
+        files: dict[str, Any] = {
+            key: list(map(_file, one)) if isinstance(one, list | tuple) else _file(one)
+            for key, one in self._given.items()
+        }
+        config = replace(self._job.config, **files)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
         xmp = metadata("train", recipe(config) | self._steered, *stopped)
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
@@ -234,19 +238,11 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     return sources, values
 
 
-def _file_names(given: Mapping[str, Any]) -> dict[str, Any]:
-    """Return key -> the file, or the list of files, from which its pictures were read."""
-    files = {}
-    for key, source in given.items():
-        several = source if isinstance(source, list | tuple) else [source]
-        names = [one.name if isinstance(one, images.Picture) else one for one in several]
-        named = [isinstance(one, str | os.PathLike) and "." in str(one) for one in names]
-        paths = [
-            expanded(one) if is_one else "in memory"
-            for one, is_one in zip(names, named, strict=True)
-        ]
-        files[key] = paths if paths[1:] else paths[0]
-    return files
+def _file(source: Any) -> str:
+    """Return the file from which a picture was read, or "in memory"."""
+    name = source.name if isinstance(source, images.Picture) else source
+    is_file = isinstance(name, str | os.PathLike) and "." in str(name)
+    return expanded(name) if is_file else "in memory"
 
 
 def _check_devices(sources: Mapping[str, object]) -> None:

@@ -1,7 +1,7 @@
 """Maintainers' tools, which the wheel leaves out: `python -m tools.NAME KEY=VALUE ...`.
 
 `benchmark` compares time and memory with the plain loop, `judge` compares networks with VGG-19,
-and `painters` draws style pictures.
+`leaderboard` compares programs by VGG-19, and `painters` draws style pictures.
 """
 
 import importlib

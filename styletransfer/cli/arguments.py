@@ -107,10 +107,10 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Write a word without KEY= as a value of the schema's positional key, such as `input`.
 
-    A word with "=" that names an existing folder counts as such a word, too. Several words become
-    a list in brackets if the key accepts a list.
+    A word with "=" that names an existing file or folder counts as such a word, too. Several words
+    become a list in brackets if the key accepts a list.
     """
-    bare = [word for word in arguments if word and ("=" not in word or os.path.isdir(word))]
+    bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
     if not positional or not bare:
         return list(arguments)

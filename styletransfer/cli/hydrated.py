@@ -5,8 +5,8 @@ import os
 import shutil
 import sys
 import traceback
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from functools import partial
 from pathlib import Path
 from typing import Any
@@ -63,6 +63,8 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
     named = [Path(value.strip("'")) for value in values]
     made = [folder for path in named for folder in absent(path)]
+    files = (path for one in named for path in (one / RECORD, *one.glob(".hydra/*")))
+    earlier = {path: path.read_bytes() for path in files if path.is_file()}
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
@@ -75,31 +77,14 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
                     batches: list[list[JobReturn]] = hydra.multirun(name, job, words)
                 _report([job for batch in batches for job in batch])
             else:
-                with _earlier_kept(named):
-                    hydra.run(name, job, words)
+                hydra.run(name, job, words)
     except BaseException as error:
         remove_unused(made)
+        for path, content in earlier.items():  # Hydra has overwritten its files of an earlier run
+            record = path.parents[1] / RECORD
+            if record in earlier and record.read_bytes() == earlier[record]:  # that still stands
+                path.write_bytes(content)
         raise _in_one_line(error, name) from error
-
-
-@contextmanager
-def _earlier_kept(folders: Iterable[Path]) -> Iterator[None]:
-    """Restore Hydra's files of earlier runs in `folders` if the body fails before it begins a run.
-
-    Hydra writes its files before it calls the command, which may refuse the settings.
-    """
-    runs = [folder / RECORD for folder in folders if (folder / RECORD).is_file()]
-    files = {
-        path: path.read_bytes() for run in runs for path in (run, *run.parent.glob(".hydra/*"))
-    }
-    try:
-        yield
-    except BaseException:
-        for run in runs:
-            if run.read_bytes() == files[run]:
-                for path in files.keys() & {*run.parent.glob(".hydra/*")}:
-                    path.write_bytes(files[path])
-        raise
 
 
 def _in_one_line(error: BaseException, name: str) -> BaseException:

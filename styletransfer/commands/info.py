@@ -21,7 +21,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.read import Film
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
-from styletransfer.runs.metadata import carried, default_config, lines_of, parsed, settings_in
+from styletransfer.runs.metadata import carried, default_config, lines_of, settings_in
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.pictures import InfoConfig
@@ -31,64 +31,62 @@ from styletransfer.system.files import sha256
 
 
 def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe that a picture carries, a line for each key (UserError: it has none)."""
-    path = Path(config.picture)
-    is_film = path.suffix.lower() in FILM_EXTENSIONS
-    recipe = parsed(_comment(path), path) if is_film else carried(path)
+    """Print the recipe of a picture or film, a line for each key (UserError: it has none)."""
+    path, comment = Path(config.picture), None
+    if path.suffix.lower() in FILM_EXTENSIONS:
+        with Film(path) as film:
+            comment = film.comment
+    recipe = carried(path, comment)
     print(*lines_of(recipe), sep="\n", flush=True)
     if config.verify:
         try:
-            print(f"verify: {_verified(path, recipe, each(config.inputs))}")
+            print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
         except UserError as error:  # it may quote the stranger
             raise UserError("".join(filter(str.isprintable, str(error)))) from error
 
 
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
-    """Paint a picture again from its recipe; return a few words about the difference.
+    """Paint a picture again from its recipe, and return a few words about the difference.
 
     UserError: a setting is not a picture's, an input is missing, or the settings do not work.
     """
-    if "steered" in recipe:
-        raise UserError("the settings were changed during the run: no command repeats it")
     name, values = settings_in(recipe)
     default, schema = default_config(name), schema_of(name)
     for key in path_keys(schema):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
-        names = named_files(
-            schema, key, values.get(key, attrgetter(key)(default) if hashes else None)
-        )
-        if names:
+        value = values.get(key, attrgetter(key)(default) if hashes else None)
+        if names := named_files(schema, key, value):
             values[key] = _found(key, names, hashes, path, given)
-    config = with_values(default, values)
     with TemporaryDirectory() as folder:
         again = Path(folder, f"again{path.suffix}")
+        config = replace(with_values(default, values), output=str(again))
         with redirect_stdout(io.StringIO()):
-            # As the console does; a command imports no other.
-            importlib.import_module(module(name)).main(
-                replace(config, output=str(again)), Path(folder, "run")
-            )
+            # As the console does, because a command imports no other.
+            importlib.import_module(module(name)).main(config, Path(folder, "run"))
         return _difference(path, again)
 
 
 def _found(
     key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
-    """Return the files with these hashes; they are looked for as InfoConfig.inputs says.
+    """Return the files with these hashes, looked for as InfoConfig.inputs says (UserError: none).
 
-    A style's name or a shape, such as 4:3, has no hash and is returned. (UserError: none is found.)
+    A shape, such as 4:3, and the name of a network's style have no hash and are returned.
     """
-    is_word = not hashes and (key == "style" or SHAPE.fullmatch(names[0]) is not None)
-    if is_word and len(names) == 1 and not os.path.lexists(names[0]):
+    is_style = key == "style" and not os.path.lexists(names[0])
+    if not hashes and (is_style or SHAPE.fullmatch(names[0])):
         return names[0]
-    places = [path.parent, Path()] if key in (*PICTURE_KEYS, "input", "run") else []
-    near = [place / Path(name).name for place in places for name in names]
-    near += [ASSETS / name for name in names] + [path.parent] * (key == "run")
-    files = [file for one in (*given, *map(str, near)) for file in files_at(one)]
+    last = {Path(name).name for name in names}
+    near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
+        key == "run"
+    )
+    if key in (*PICTURE_KEYS, "input", "run"):
+        near += [place / name for place in (path.parent, Path()) for name in last]
+    files = [file for place in (*given, *map(str, near)) for file in files_at(place)]
     known = {sha256(file): file for file in files if os.path.isfile(file)}
-    missing = [digest for digest in hashes if digest not in known]
-    if missing or len(hashes) < len(names):
-        which = f" with SHA-256 {missing[0][:12]}..." if missing else ", which has no hash"
-        raise UserError(f"cannot find {key}={names[0][:80]!r}{which}; name it with inputs=")
+    if len(hashes) < len(names) or not known.keys() >= {*hashes}:
+        what = "with the recipe's hash" if hashes else "because the recipe has no hash of it"
+        raise UserError(f"cannot find {key}={names[0][:80]!r} {what}; name it with inputs=")
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # the folder of frames, or of a run
         return os.path.dirname(found[0])
@@ -98,17 +96,15 @@ def _found(
 def _difference(path: Path, again: Path) -> str:
     """Return how far the pixels of two pictures or films are apart, in a few words."""
     if path.read_bytes() == again.read_bytes():
-        return "painted again, it has the same bytes"
-    most = mean = 0.0
-    count = 0
+        return "the same bytes"
+    apart = []
     for ours, theirs in zip_longest(_layers(path), _layers(again)):
         if ours is None or theirs is None or ours.shape != theirs.shape:
-            return "painted again, it has another size or number of frames"
+            return "another size or number of frames"
         levels = 255 * (ours - theirs).abs()
-        count += 1
-        most, mean = max(most, float(levels.max())), mean + float(levels.mean())
-    mean /= count
-    return f"painted again, it differs by at most {most:.3g} levels of 255, on average {mean:.2g}"
+        apart.append((float(levels.max()), float(levels.mean())))
+    most, mean = max(most for most, _ in apart), sum(mean for _, mean in apart) / len(apart)
+    return f"pixels that differ by at most {most:.3g} levels of 255, on average by {mean:.2g}"
 
 
 def _layers(path: Path) -> Iterator[Tensor]:
@@ -119,8 +115,3 @@ def _layers(path: Path) -> Iterator[Tensor]:
     else:
         picture = images.read(path)
         yield from (one for one in (picture.rgb, picture.alpha) if one is not None)
-
-
-def _comment(path: Path) -> str:
-    with Film(path) as film:
-        return film.comment

@@ -23,7 +23,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import to_image
 from styletransfer.pictures.images import xmp_of
 from styletransfer.system import raise_waiting, signals_held
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import atomic, check_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -80,15 +80,13 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         raise UserError(
             f"cannot write {path}: unknown extension {extension!r}; use {known}, or %05d.png"
         )
-    av = pyav()
-    if extension in CODECS:
-        encoder = CODECS[extension][1].encoder
-        try:
-            av.codec.Codec(encoder, "w")
-        except ValueError as error:
-            raise UserError(
-                f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
-            ) from error
+    av, encoder = pyav(), CODECS[extension][1].encoder if extension in CODECS else "png"
+    try:
+        av.codec.Codec(encoder, "w")
+    except ValueError as error:
+        raise UserError(
+            f"cannot write {path}: this PyAV has no {encoder}; install PyAV from its wheel"
+        ) from error
 
 
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
@@ -104,6 +102,12 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 
+def film_writer(path: str | os.PathLike[str], like: Film, recipe: str = "") -> Any:
+    """Return a FilmWriter or a PictureWriter, as the name of `path` says."""
+    is_film = Path(path).suffix.lower() in CODECS
+    return (FilmWriter if is_film else PictureWriter)(path, like, recipe)
+
+
 class FilmWriter:
     """A FilmWriter writes a film, whose file gets its name at the end of the `with` block.
 
@@ -111,26 +115,23 @@ class FilmWriter:
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
-    The sound of `like` is copied. `recipe` is a text that the film carries.
-
-    An animated GIF, WebP or APNG is in memory until the end of the block, and has no sound. A path
-    such as out/%05d.png means a picture for each frame, from number 0, without the text.
-
-    (UserError: the reasons of `check_writable`; the output would overwrite `like` or cannot be
-    written.)
+    The sound of `like` is copied. The film carries the text `recipe` as its comment. (UserError:
+    the reasons of `check_writable`; the output would overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
         check_writable(path)
-        self._path = path
+        self._path, self._recipe = path, recipe
         check_outputs(files_of(path), [("input", like.path)])
-        self._target = self._partial = Path(os.path.realpath(path))
-        self._file: _Frames | _Animation | _Stream = _Frames(self._target)
-        if not is_frames(path):
-            self._partial = files_of(path)[1]
-            kind = _Animation if self._target.suffix.lower() in ANIMATIONS else _Stream
-            self._file = kind(self._partial, like, recipe, str(path))
-        self._has_begun = False
+        self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
+        self._like = like
+        self._format, self._codec = CODECS[self._target.suffix.lower()]
+        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
+        # because its size is the size of the film.
+        self._container: Any = None
+        self._stream: Any = None
+        self._sound: Any = None
+        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
 
     def __enter__(self) -> Self:
         with self._one_line():
@@ -146,133 +147,37 @@ class FilmWriter:
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
+        frame = from_tensor(image, even=self._codec.even)
         with signals_held(), self._one_line():
-            self._has_begun = True
-            self._file.add(image, time, duration)
+            if self._container is None:
+                self._open(frame)
+            self._sound.copy(time)
+            frame.time_base = self._like.time_base
+            frame.pts = round(time / frame.time_base)
+            self._last = frame.pts, round((duration or 0) / frame.time_base)
+            self._encode(frame)
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
         with signals_held():
-            if kind is not None or not self._has_begun:
+            if kind is not None or self._container is None:
                 self._keep()
                 return
             try:
                 with self._one_line():
-                    self._file.close(is_whole=True)
-                    if self._partial != self._target:
-                        with self._partial.open("rb+") as file:
-                            os.fsync(file.fileno())  # some report a full disk only here
-                        self._partial.replace(self._target)
+                    self._sound.copy()
+                    self._encode(None)
+                    self._container.close()
+                    with self._partial.open("rb+") as file:
+                        os.fsync(file.fileno())  # some file systems report a full disk only here
+                    self._partial.replace(self._target)
             except UserError:
                 self._keep()
                 raise
         raise_waiting()
 
-    def _keep(self) -> None:
-        """Complete the partial film so that it plays, and log its path."""
-        if not self._has_begun:
-            return
-        with suppress(OSError, pyav().FFmpegError):
-            self._file.close(is_whole=False)
-        logger.warning("the film up to here is in %s", self._partial)
-
-    @contextmanager
-    def _one_line(self) -> Iterator[None]:
-        """Turn errors of the system and of FFmpeg into a UserError of one line."""
-        try:
-            yield
-        except (OSError, pyav().FFmpegError) as error:
-            advice = "choose a writable folder with space left"
-            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
-
-
-class _Frames:
-    """_Frames are numbered pictures, `path` with its number replaced."""
-
-    def __init__(self, path: Path) -> None:
-        self._path, self._count = path, 0
-
-    def add(self, image: Tensor, *when: Fraction | None) -> None:
-        images.write(_numbered(self._path, self._count), image)
-        self._count += 1
-
-    def close(self, *, is_whole: bool) -> None:
-        """Do nothing: every picture is complete."""
-
-
-class _Animation:
-    """An _Animation is an animated picture, which Pillow writes as a whole when it is closed."""
-
-    def __init__(self, path: Path, like: Film, recipe: str, name: str) -> None:
-        self._path, self._xmp = path, xmp_of(recipe)
-        self._frames: list[Image.Image] = []
-        self._times: list[Fraction] = []  # in seconds
-        self._last = self._mean = 1 / like.rate  # durations of the last, and of a mean frame
-
-    def add(self, image: Tensor, time: Fraction, duration: Fraction | None) -> None:
-        self._frames.append(to_image(image.detach().clamp(0.0, 1.0)))
-        self._times.append(time)
-        self._last = duration or self._mean
-
-    def close(self, *, is_whole: bool) -> None:
-        kind, unit = ANIMATIONS[self._path.suffix.lower()]
-        times = [*self._times, self._times[-1] + self._last]
-        ticks = [round(time * 1000 / unit) for time in times]  # so that rounding does not add up
-        lengths = [max(1, after - before) * unit for before, after in pairwise(ticks)]
-        text = PngInfo()
-        text.add_itxt("XML:com.adobe.xmp", self._xmp.decode())
-        carried: dict[str, dict[str, Any]] = {
-            "GIF": {"comment": self._xmp},
-            "PNG": {"pnginfo": text if self._xmp else None},
-            "WEBP": {"xmp": self._xmp, "lossless": True},
-        }
-        first, *others = self._frames
-        first.save(
-            *(self._path, kind),
-            save_all=True,
-            append_images=others,
-            duration=lengths if others else lengths[0],
-            loop=0,
-            **carried[kind],
-        )
-
-
-class _Stream:
-    """A _Stream is a film in a container of FFmpeg, with the sound of `like`."""
-
-    def __init__(self, path: Path, like: Film, recipe: str, name: str) -> None:
-        self._path, self._like, self._recipe, self._name = path, like, recipe, name
-        self._format, self._codec = CODECS[path.suffix.lower()]
-        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
-        # because its size is the size of the film.
-        self._container: Any = None
-        self._stream: Any = None
-        self._sound: Any = None
-        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
-
-    def add(self, image: Tensor, time: Fraction, duration: Fraction | None) -> None:
-        frame = from_tensor(image, even=self._codec.even)
-        if self._container is None:
-            self._open(frame)
-        self._sound.copy(time)
-        frame.time_base = self._like.time_base
-        frame.pts = round(time / frame.time_base)
-        self._last = frame.pts, round((duration or 0) / frame.time_base)
-        self._encode(frame)
-
-    def close(self, *, is_whole: bool) -> None:
-        """Write what the encoder holds, and if `is_whole` the remaining sound."""
-        if is_whole:
-            self._sound.copy()
-            self._encode(None)
-            self._container.close()
-        elif self._container is not None:
-            with self._container:
-                if self._sound is not None:
-                    self._encode(None)
-
     def _open(self, frame: Any) -> None:
-        self._container = pyav().open(f"file:{self._path}", "w", format=self._format)
+        self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
         if self._recipe:
             self._container.metadata["comment"] = self._recipe
         stream = self._container.add_stream(
@@ -285,7 +190,7 @@ class _Stream:
         context.colorspace = context.color_primaries = context.color_trc = BT709
         context.color_range = LIMITED
         self._stream = stream
-        self._sound = Sound(self._like, self._container, self._name)
+        self._sound = Sound(self._like, self._container, str(self._path))
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds.
@@ -297,6 +202,75 @@ class _Stream:
             if duration and packet.pts == time:
                 packet.duration = duration
             self._container.mux(packet)
+
+    def _keep(self) -> None:
+        """Complete the partial film so that it plays, and log its path."""
+        if self._container is None:
+            return
+        with suppress(OSError, pyav().FFmpegError), self._container:
+            if self._sound is not None:
+                self._encode(None)
+        logger.warning("the film up to here is in %s", self._partial)
+
+    @contextmanager
+    def _one_line(self) -> Iterator[None]:
+        """Turn errors of the system and of FFmpeg into a UserError of one line."""
+        try:
+            yield
+        except (OSError, pyav().FFmpegError) as error:
+            advice = "choose a writable folder with space left"
+            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
+
+
+class PictureWriter:
+    """A PictureWriter writes a film as an animated GIF, WebP or APNG, or its frames as pictures.
+
+    An animated picture is in memory until the end of the `with` block, where the file is written.
+    The frames of a path such as out/%05d.png are numbered from 0, and carry no recipe.
+    """
+
+    def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
+        check_writable(path)
+        check_outputs(files_of(path), [("input", like.path)])
+        self._path, self._xmp, self._mean = Path(path), xmp_of(recipe), 1 / like.rate
+        self._frames: list[Image.Image] = []
+        self._times = [Fraction(0)]  # of each frame in seconds, and the end of the last one
+
+    def __enter__(self) -> Self:
+        return self
+
+    def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
+        """Add a frame; see `FilmWriter.write`."""
+        if is_frames(self._path):
+            images.write(_numbered(self._path, len(self._times) - 1), image)
+        else:
+            self._frames.append(to_image(image.detach().clamp(0.0, 1.0)))
+        self._times[-1:] = [time, time + (duration or self._mean)]
+        raise_waiting()
+
+    def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
+        if not self._frames:
+            return
+        path = self._path if error is None else files_of(self._path)[1]
+        kind, unit = ANIMATIONS[path.suffix.lower()]
+        ticks = [round(time * 1000 / unit) for time in self._times]  # no rounding adds up
+        lengths = [max(1, after - before) * unit for before, after in pairwise(ticks)]
+        text, xmp = PngInfo(), self._xmp
+        if xmp:
+            text.add_itxt("XML:com.adobe.xmp", xmp.decode())
+        first, *others = self._frames
+        # Each format takes what it knows: GIF `comment`, APNG `pnginfo`, WebP `xmp`.
+        carried: dict[str, Any] = {"comment": xmp, "pnginfo": text, "xmp": xmp, "lossless": True}
+        timed = {"save_all": True, "append_images": others, "duration": lengths, "loop": 0}
+        with atomic(path) as temporary:
+            first.save(temporary, kind, **timed, **carried)
+        if error is not None:
+            logger.warning("the film up to here is in %s", path)
+
+
+def _numbered(path: Path, number: int) -> Path:
+    """Return a path such as out/%05d.png with its number."""
+    return path.with_name(_NUMBER.sub(lambda found: found[0] % number, path.name, count=1))
 
 
 class Sound:
@@ -359,8 +333,3 @@ def _holds(container: str, film: Film, index: int) -> bool:
     except (ValueError, OSError, av.FFmpegError):
         return False
     return True
-
-
-def _numbered(path: Path, number: int) -> Path:
-    """Return a path such as out/%05d.png with its number."""
-    return path.with_name(_NUMBER.sub(lambda found: found[0] % number, path.name, count=1))

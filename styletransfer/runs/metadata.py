@@ -27,7 +27,7 @@ from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.schemas import path_keys
-from styletransfer.settings.values import command, override, unescaped, with_values
+from styletransfer.settings.values import command, override, with_values
 
 logger = logging.getLogger(__name__)
 
@@ -68,19 +68,16 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     return xmp_of(text_of(name, recipe, *more))
 
 
-def carried(path: Path) -> dict[str, str]:
-    """Return the recipe in a picture file, see `parsed` (UserError: `path` is no picture)."""
-    found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
-    return parsed(html.unescape(found[1] or found[2]) if found else "", path)
+def carried(path: Path, comment: str | None = None) -> dict[str, str]:
+    """Return the recipe in a picture file, or in the comment of a film: key -> text.
 
-
-def parsed(text: str, path: Path) -> dict[str, str]:
-    """Return the recipe that the file `path` carries, key -> text; "command" is shell-quoted.
-
-    (UserError: `text` is none of `text_of`.)
+    Its "command" is quoted for a shell. (UserError: no recipe, or none that can be read.)
     """
+    if comment is None:
+        found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
+        comment = html.unescape(found[1] or found[2]) if found else ""
     try:
-        recipe = json.loads(text)
+        recipe = json.loads(comment)
         _, name, *words = shlex.split(str(recipe["command"]))
         return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
@@ -100,13 +97,13 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     that can change the picture, and a value without functions or ${...}. (UserError: others.)
     """
     _, name, *words = shlex.split(recipe["command"])
-    if name not in REPEATED:
-        raise UserError(f"the recipe is of the command {name!r}, which cannot be repeated")
+    if name not in REPEATED or "steered" in recipe:
+        raise UserError(f"{name!r} cannot be repeated, or was steered: no command makes the same")
     known, values = {*_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
     for word in words:
         try:
             parsed = OverridesParser.create().parse_override(word)
-            key, value = parsed.key_or_group, unescaped(parsed.value())
+            key, value = parsed.key_or_group, parsed.value()
             is_ours = key in known and override(key, value) == word
         except (HydraException, ValueError, TypeError, LookupError, RecursionError):
             is_ours = False
@@ -133,6 +130,7 @@ def _defaults(name: str) -> dict[str, Any]:
 def _without_folder(value: Any) -> Any:
     """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
     if isinstance(value, list):
-        return [_without_folder(path) for path in value]
+        names = [_without_folder(path) for path in value]
+        return names[0] if len(names) == 1 else names
     bundled = f"{os.path.realpath(ASSETS)}{os.sep}"
     return str(value).removeprefix(bundled) if str(value).startswith(bundled) else Path(value).name

@@ -126,13 +126,18 @@ def register_resolvers(claimed: list[Path] | None = None) -> None:
     register("resumed", resumed)
     register("nowhere", lambda: os.devnull)
     register("names", names)
-    register("file_name", os.path.basename)
+    register("file_name", file_name)
 
 
 def names(paths: Any) -> str:
     """Return the names of one or several files, without folder and extension, joined by "+"."""
     listed = [paths] if isinstance(paths, str) else paths or []
-    return "+".join(Path(str(path)).stem for path in listed) or "none"
+    return "+".join(Path(file_name(path)).stem for path in listed) or "none"
+
+
+def file_name(path: str) -> str:
+    """Return a path's last part; Hydra cannot have ${ in the name of a run's folder."""
+    return Path(str(path)).name.replace("${", "{")
 
 
 def resumed(resume: str | None) -> str:

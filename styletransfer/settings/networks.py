@@ -91,6 +91,13 @@ class ApplyConfig:
     """Longer side of style images in pixels: strokes are as large in the pastiches."""
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
+    random: bool = False
+    """For a folder: paint each file in one style image, with a strength between least_strength and
+    strength, both drawn by seed and the file's name; manifest.csv in the output names them."""
+    least_strength: float = number(0.5, "[0, 1]")
+    """For random, the smallest strength."""
+    seed: int = number(0, "[0, inf)")
+    """For random, the seed of the draws."""
     size: int = number(0, "[0, inf)")
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = choice("style", "content_luminance")

@@ -167,11 +167,13 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 
     The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
     file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
-    (UserError: `path` is no text or an address, or no file can have this name.)
+    (UserError: `path` is no text, empty or an address, or no file can have this name.)
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):
         raise UserError(f"{path!r} is no file name; give a str or a pathlib.Path")
+    if not name:
+        raise UserError("a file name is empty; write KEY=FILE, or leave the key out")
     try:
         possible = b"\0" not in os.fsencode(name)
     except UnicodeEncodeError:

@@ -78,15 +78,6 @@ def literal(value: str) -> str:
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
 
 
-def unescaped(value: Any) -> Any:
-    """Return a value in whose texts, also those of a list, `literal` is undone."""
-    if isinstance(value, list):
-        return [unescaped(entry) for entry in value]
-    if not isinstance(value, str):
-        return value
-    return re.sub(r"(\\*)\\\$\{", lambda found: found[1][::2] + "${", value)
-
-
 def override(key: str, value: Any) -> str:
     """Return the word KEY=VALUE in Hydra's grammar.
 

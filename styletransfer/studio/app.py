@@ -21,7 +21,7 @@ from styletransfer.runs import CHECKPOINT
 from styletransfer.studio import painter, pictures, reader
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.form import RunRequest, command_of, form, read_request
+from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
@@ -31,6 +31,8 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
+# Headers of a picture that the browser may cache: another picture has another address.
+KEPT = {"cache-control": "private, max-age=31536000, immutable"}
 # Largest number of styles of a preview; each costs time and memory.
 MOST_STYLES = 16
 # Seconds that the server waits at its end until the current run has stopped and is saved.
@@ -50,7 +52,6 @@ class Studio:
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
-        self.checked: tuple[Any, dict[str, Any]] = None, {}  # (overrides, cost) of the last check
 
     def named(self, error: Any) -> Any:
         """Return `error` with the names of pictures in place of their paths and ids."""
@@ -118,12 +119,15 @@ async def list_pictures(request: Request) -> Response:
 
 
 async def take_picture(request: Request) -> Response:
-    """Store an uploaded picture and return its description."""
+    """Store an uploaded picture; return its description, and the recipe that it carries, if any."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
-    taken = await _studio(request).pictures.take(name, purpose, request.stream())
-    return JSONResponse(taken.shown)
+    studio = _studio(request)
+    taken = await studio.pictures.take(name, purpose, request.stream())
+    recipe = await studio.reader.ask(reader.recipe, taken.path)
+    carried = await asyncio.to_thread(recalled, recipe, studio.pictures) if recipe else None
+    return JSONResponse(taken.shown | ({"recipe": carried} if carried else {}))
 
 
 async def get_picture(request: Request) -> Response:
@@ -153,7 +157,8 @@ async def get_look(request: Request) -> Response:
     if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
         raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, and shares that fit them")
     content = studio.pictures.find(asked.get("content", "")).path
-    return _jpeg(await studio.reader.ask(reader.look, content, styles, shares))
+    made = await studio.reader.ask(reader.look, content, styles, shares, _side(request))
+    return Response(made, media_type="image/jpeg", headers=KEPT)
 
 
 async def check(request: Request) -> Response:
@@ -201,7 +206,7 @@ async def get_run(request: Request) -> Response:
     if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
         if entry.picture is None:
             raise RefusedError("the run has no picture yet", 404)
-        return _jpeg(entry.picture)
+        return Response(entry.picture, media_type="image/jpeg")
     run = await _run(request)
     match part:
         case "picture":
@@ -272,10 +277,7 @@ async def _run_request(request: Request) -> RunRequest:
 async def _checked(request: Request) -> RunRequest:
     """Return the run that a request describes, after the reader has checked its settings."""
     studio, asked = _studio(request), await _run_request(request)
-    if studio.checked[0] != asked.overrides:
-        cost = await studio.reader.ask(reader.check, asked.shown or asked.config)
-        studio.checked = asked.overrides, cost
-    return replace(asked, cost=studio.checked[1])
+    return replace(asked, cost=await studio.reader.ask(reader.check, asked.shown or asked.config))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -296,16 +298,16 @@ async def _body(request: Request) -> dict[str, Any]:
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
     """Return a JPEG of a picture file, of the longer side in the query; if `ready`, the file."""
+    side = _side(request)
+    if ready:
+        return FileResponse(file, headers=KEPT)
+    copy = await _studio(request).reader.ask(reader.small, str(file), side)
+    return Response(copy, media_type="image/jpeg", headers=KEPT)
+
+
+def _side(request: Request) -> int:
+    """Return the longer side of a picture, in pixels, that a request asks for."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")
-    # The browser may cache the picture: another picture has another address.
-    kept = {"cache-control": "private, max-age=31536000, immutable"}
-    if ready:
-        return FileResponse(file, headers=kept)
-    copy = await _studio(request).reader.ask(reader.small, str(file), int(side))
-    return Response(copy, media_type="image/jpeg", headers=kept)
-
-
-def _jpeg(picture: bytes) -> Response:
-    return Response(picture, media_type="image/jpeg")
+    return int(side)

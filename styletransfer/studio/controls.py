@@ -78,10 +78,7 @@ GROUPS = {
         Control("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
         Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
     ),
-    "Steps": (
-        Control("steps", "Steps", 1, 1000),
-        Control("scales", "Scales", 0, 8),
-    ),
+    "Steps": (Control("steps", "Steps", 1, 1000), Control("scales", "Scales", 0, 8)),
 }
 # Controls that the page does not show; their keys are set by presets such as experiment=bold.
 HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)

@@ -3,6 +3,7 @@
 import re
 import sys
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, is_dataclass
 from functools import cache
 from operator import attrgetter
@@ -10,6 +11,7 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.errors import UserError
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
@@ -184,6 +186,27 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
         if key not in CONTROLS:
             raise RefusedError(unknown_key(str(key), CONTROLS, "the page offers none of that name"))
     return {key: _read(CONTROLS[key], value, shelf) for key, value in settings.items()}
+
+
+def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
+    """Return the page's "settings" of a pastiche, and the keys of its recipe that are "lost".
+
+    The recipe, of `reader.recipe`, is a stranger's text: a value returns only if its control can
+    have it, and an input only if the shelf has a picture with its SHA-256.
+    """
+    values, hashes = recipe
+    found = {key: [*map(shelf.with_hash, hashes[key])] for key in CONTROLS.keys() & hashes}
+    settings: dict[str, Any] = {}
+    for key, value in (dict(values) | found).items():
+        with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):
+            one = value if key in found else _shown(CONTROLS[key], value)
+            one = one[0] if key in found and CONTROLS[key].kind in ONE_PICTURE else one
+            read_values({key: one}, shelf)
+            if one not in (None, []):
+                settings[key] = one
+    if "content_regions" not in settings:
+        settings.pop("region_styles", None)
+    return {"settings": settings, "lost": sorted({*values, *found} - settings.keys())}
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:

@@ -1,7 +1,4 @@
-"""The painter: a process that receives orders through a pipe and paints one run after the other.
-
-It sends `queue.py` messages: dicts with a "type" and the "id" of the run.
-"""
+"""The painter: a process that receives orders through a pipe and paints one run after the other."""
 
 import gc
 import logging

@@ -87,6 +87,13 @@ class PictureShelf:
         """Return the id of the picture at a path, or None if the path is unknown."""
         return self._ids.get(os.path.realpath(path))
 
+    def with_hash(self, digest: str) -> str | None:
+        """Return the id of the picture whose file has this SHA-256, or None."""
+        for one in self.all:  # the id of an upload begins with half of its hash
+            if digest[:32] == (one.id[:32] if one.kind == "upload" else sha256(one.path)[:32]):
+                return one.id
+        return None
+
     async def take(self, name: str, purpose: str, body: AsyncIterator[bytes]) -> ShelfPicture:
         """Store an upload in a file that is named by the hash of its bytes.
 

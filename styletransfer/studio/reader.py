@@ -129,13 +129,26 @@ def small(path: str, side: int) -> bytes:
     return jpeg(image, QUALITY)
 
 
-def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
+def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
+    """Return key -> value and key -> SHA-256 of inputs of a pastiche that `train` made, or None."""
+    from styletransfer.runs.metadata import carried, settings_in
+
+    with suppress(UserError):
+        told = carried(Path(path))
+        name, values = settings_in({"command": told["command"]})  # also of a run that was steered
+        hashes = {key.removeprefix("sha256 of "): each.split() for key, each in told.items()}
+        return (values, hashes) if name == "train" else None
+    return None
+
+
+def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int = LOOK) -> bytes:
     """Return a quick preview: a photograph painted by the network for any style, as a JPEG.
 
     Args:
         content: path of the photograph.
         styles: paths of the style images.
         shares: the weight of each style; equal weights if empty.
+        side: longer side in pixels, at most LOOK.
 
     Raises:
         UserError: a style image cannot be read, or the photograph is too narrow.
@@ -145,7 +158,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float]) -> bytes:
     from styletransfer.pictures.convert import as_picture, jpeg, to_image
 
     small = _opened(content)[1].copy()
-    small.thumbnail((LOOK, LOOK), Image.Resampling.LANCZOS)
+    small.thumbnail((min(side, LOOK),) * 2, Image.Resampling.LANCZOS)
     if min(small.size) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a first look")
     painter = _painter()

@@ -1,4 +1,9 @@
-"""The pipe between the server (Worker) and the painter's process (Orders)."""
+"""The pipe between the server (Worker) and the painter's process (Orders).
+
+A message is a dict with its "type" and, except in "ready", the "id" of its run:
+to the painter: paint, pause, resume, stop, steer (config, number)
+from it: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
+"""
 
 import asyncio
 import logging
@@ -82,9 +87,7 @@ class Worker:
         self.kill()
         await self._gone.wait()
 
-    def _listen(
-        self, pipe: Connection, far_end: Connection, loop: asyncio.AbstractEventLoop
-    ) -> None:
+    def _listen(self, pipe: Connection, far_end: Connection, loop: Any) -> None:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
         self._process.start()  # the first one waits until torch is imported
         far_end.close()

@@ -9,6 +9,7 @@ import torch
 from helpers import (
     check_error,
     check_refused,
+    files_in,
     picture,
     style_encoder,
     style_network,
@@ -230,7 +231,33 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     assert not close(made[0], made[1])
 
 
+def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
+    any_network()
+    monkeypatch.setattr(painter, "OWN_STYLE_SIDE", 32)
+    write_pictures("styles/a.png", "styles/b.png", "styles/c.png", height=24, width=40)
+    write_pictures("tree/1.png", "tree/2.png", "tree/in/1.png", "tree/in/2.png")
+    work = {"network": "any.safetensors", "style": "styles", "style_size": 48, "input": "tree"}
+    made = partial(apply, **work, output="set", random=True, seed=1, least_strength=0.25)
+    made()
+    whole = files_in("set")
+    table = whole["manifest.csv"].decode().splitlines()
+    rows = [row.split(",") for row in table[1:]]
+    assert {name for name, *_ in rows} == files_in("tree").keys()
+    assert len({style for _, style, _ in rows}) > 1
+    for name, style, strength in rows[:2]:
+        assert 0.25 <= float(strength) <= 1
+        one = {"input": f"tree/{name}", "style": f"styles/{style}", "strength": float(strength)}
+        apply(**work | one | {"output": "one.png"})
+        assert files_in("set")[name] == Path("one.png").read_bytes()
+    Path("set/in/1.png").unlink()
+    made()
+    assert files_in("set") == whole
+    check_error("was painted with other draws", partial(made, seed=2))
+    check_error("random=true is for a folder", partial(made, input="photo.png"))
+
+
 BAD = [
+    ({"input": "album", "output": "x", "style": "oil", "random": True}, "that knows any style"),
     ({"input": "none.png"}, "none.png does not exist"),
     ({"input": "a.m4a", "output": None}, "input=a.m4a has the name of no picture and no film"),
     ({"input": "album", "output": "album/done"}, "lie in one another"),

@@ -54,6 +54,7 @@ LINES = [
     (["tv_weight=1"], r"unknown key tv_weight; did you mean objective\.tv_weight\?"),
     (["style=https://a.b/c.png"], r"https://a\.b/c\.png is an address, not a file; download"),
     (["objective={content_weight:{}}"], r"objective=\{content_weight:\{\}\}: \{\} is no value"),
+    (["content="], r"a file name is empty; write KEY=FILE, or leave the key out"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),
     (["device=a,b"], r"Ambiguous value for argument 'device=a,b'"),

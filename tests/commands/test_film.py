@@ -19,7 +19,8 @@ from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.settings.compose import compose
-from styletransfer.settings.pictures import InfoConfig
+from styletransfer.settings.pictures import FilmConfig, InfoConfig
+from styletransfer.settings.values import quote_names
 from styletransfer.system import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
@@ -121,9 +122,11 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
 
 
 def test_films_of_one_stem_have_their_own_folders():
-    for name in ("a.mp4", "a.mov"):
-        made = compose("film", [f"content=x/{name}", "style=b.jpg"], with_hydra=True).hydra.run.dir
-        assert made == f"outputs/films/{name}+b"
+    """Hydra cannot have ${ in such a name."""
+    for name in ("a.mp4", "a.mov", "${c}.mov"):
+        words = [quote_names(f"content=x/{name}", FilmConfig), "style=b.jpg"]
+        made = compose("film", words, with_hydra=True).hydra.run.dir
+        assert made == f"outputs/films/{name.replace('$', '')}+b"
 
 
 def test_the_colours_of_the_input_and_frames_by_themselves(

@@ -121,6 +121,11 @@ def test_broken_weights_files(tmp_path, network):
         if content is not None:
             (tmp_path / name).write_bytes(content)
         check_error(message, weights.read, tmp_path / name)
+    for held, message in (
+        ([torch.zeros(1)], "does not hold a plain mapping of names to tensors"),
+        ({"odd": torch.eye(3).to_sparse()}, "holds odd in another form than plain numbers"),
+    ):
+        check_error(message, weights.read, saved(tmp_path / "weights.pth", held))
 
 
 def test_int8_kernels_are_multiplied_by_their_scales(tmp_path):
@@ -134,14 +139,6 @@ def test_int8_kernels_are_multiplied_by_their_scales(tmp_path):
     assert all(torch.equal(read[name], state[name]) for name in state if name != key)
     weights.write(path, {**state, key: kernel, f"{key}_scale": torch.ones(3)})
     check_error(r"unexpected features\.2\.weight_scale", built, weights=str(path))
-
-
-def test_what_is_no_mapping_of_names_to_plain_numbers(tmp_path):
-    for held, message in (
-        ([torch.zeros(1)], "does not hold a plain mapping of names to tensors"),
-        ({"odd": torch.eye(3).to_sparse()}, "holds odd in another form than plain numbers"),
-    ):
-        check_error(message, weights.read, saved(tmp_path / "weights.pth", held))
 
 
 def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):

@@ -14,7 +14,7 @@ from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.films.read import Film
-from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, check_writable
+from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, check_writable, film_writer
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 
@@ -89,7 +89,7 @@ def test_an_animation_keeps_the_duration_of_each_frame(extension, tmp_path):
     lengths, path = [100, 50, 200, 1500], tmp_path / f"b{extension}"
     first, *others = (Image.new("RGB", (9, 7), (50 * n, 0, 99)) for n in range(4))
     first.save(tmp_path / "a.gif", save_all=True, append_images=others, duration=lengths)
-    with Film(tmp_path / "a.gif") as film, FilmWriter(path, film, "how") as writer:
+    with Film(tmp_path / "a.gif") as film, film_writer(path, film, "how") as writer:
         for frame in film.frames():
             writer.write(*frame)
     with Image.open(path) as made:
@@ -106,7 +106,10 @@ def test_frames_become_a_film_and_a_film_becomes_frames(tmp_path):
     folder = tmp_path / "in [1]"
     for number, image in enumerate(noise(3)):
         images.write(folder / f"{number}.png", image)
-    with Film(folder, fps=12.5) as film, FilmWriter(tmp_path / "out" / "a%03d.png", film) as writer:
+    with (
+        Film(folder, fps=12.5) as film,
+        film_writer(tmp_path / "out" / "a%03d.png", film) as writer,
+    ):
         for number, frame in enumerate(film.frames()):
             assert frame[1:] == (number / film.rate, 1 / Fraction(25, 2))
             writer.write(*frame)

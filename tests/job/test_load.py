@@ -263,21 +263,18 @@ def test_a_texture_has_a_shape_for_a_content(tiny_vgg):
         prepare(replace(config, tile="64"))
 
 
-def test_a_size_that_cannot_fit_is_refused(monkeypatch):
+def test_a_size_that_cannot_fit_is_refused(tiny_vgg, monkeypatch):
+    """A dry run plans it. No picture of 750 000 million pixels is made for that."""
+    for content in ("content.png", "4:3"):
+        config = texture(f"content='{content}'", "size=1000000")
+        assert "\n1000000 x 750000: " in plan(prepare(config, enlarge=False))
+        check_error("size=1000000 makes a picture of 1000000 x 750000 pixels", prepare, config)
     monkeypatch.setattr(memory, "free_bytes", lambda device: 0)
     config = composed("train", "size=3200", "device=cpu", "optimizer.history=20")
     # The sum is 55 tensors of the image's size and two of each style's.
     for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
         check_error(message, memory.check_room, config, (24, 32), styles)
-
-
-def test_what_cannot_fit_is_planned_or_refused_at_once(tiny_vgg):
-    """No picture of 750 000 million pixels is made."""
-    for content in ("content.png", "4:3"):
-        config = texture(f"content='{content}'", "size=1000000")
-        assert "\n1000000 x 750000: " in plan(prepare(config, enlarge=False))
-        check_error("size=1000000 makes a picture of 1000000 x 750000 pixels", prepare, config)
 
 
 def test_tiles_that_cannot_be_are_refused():

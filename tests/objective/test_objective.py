@@ -3,7 +3,16 @@
 from dataclasses import replace
 
 import pytest
-from helpers import MODES, gradient, layers, make_objective, picture, relative_error, tiny_network
+from helpers import (
+    MODES,
+    ROOT,
+    gradient,
+    layers,
+    make_objective,
+    picture,
+    relative_error,
+    tiny_network,
+)
 
 from styletransfer.errors import UserError
 from styletransfer.losses import get_loss_mode, temporal_loss
@@ -11,6 +20,7 @@ from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
 from styletransfer.objective.whole import Objective
+from styletransfer.pictures import images
 from styletransfer.pictures.images import resize
 
 MODE = "autograd_function"
@@ -138,3 +148,23 @@ def test_an_anchor_adds_its_loss_and_gradient_in_every_mode(mode, network, conte
     expected = 30.0 * temporal_loss(image, anchor.target, anchor.weights).item()
     assert losses["temporal"] == pytest.approx(expected)
     assert "temporal" not in losses_at(free, image)
+
+
+def test_any_differentiable_picture_can_be_painted(here, network):
+    """Run the example of the page, and measure the gradient that it hands on by differences."""
+    images.write("painting.jpg", picture(2, 64, 64))
+    names = {}
+    page = (ROOT / "docs" / "api" / "objective.md").read_text(encoding="utf-8")
+    exec(page.split("```python\n")[1].split("```")[0], names)
+    assert names["totals"][-1] < 0.7 * names["totals"][0]
+    objective = make_objective(MODE, network, picture(3), picture(2))
+    texture, way = picture(1).requires_grad_(), picture(5) - 0.5
+    seen = names["view"](texture, 0.3)
+    seen.backward(gradient(objective, seen.detach()))
+
+    def total(step):
+        moved = names["view"](texture.detach() + step * way, 0.3)
+        return losses_at(objective, moved)["total"]
+
+    slope = (total(1e-6) - total(-1e-6)) / 2e-6
+    assert float((texture.grad * way).sum()) == pytest.approx(slope, rel=1e-5)

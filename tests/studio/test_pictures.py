@@ -2,6 +2,8 @@
 
 import asyncio
 import io
+import json
+import shlex
 
 import pytest
 import torch
@@ -9,10 +11,12 @@ from PIL import Image
 from studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
 from styletransfer.commands.apply.painter import Painter, Paintings
-from styletransfer.pictures import decode
+from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
+from styletransfer.settings import ASSETS
 from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio import access, pictures, reader
+from styletransfer.system.files import sha256
 
 
 def photo(seed=0, height=24, width=32):
@@ -187,6 +191,32 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         assert refused.status_code == 400
         assert "a look needs styles" in refused.json()["error"]
     assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+
+
+def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
+    """Check settings, and inputs by their hashes; a stranger's text is checked, never resolved."""
+    mine = upload(client, photo(5, 40, 40)).json()["id"]
+    hashes = {"content": [sha256(ASSETS / "content" / "rocket.jpg")], "protect": ["1" * 64]}
+    hashes |= {"style": [sha256(folder / "pictures" / mine)], "features.weights": ["2" * 64]}
+
+    def carried(*words):
+        recipe = {"command": shlex.join(["styletransfer", *words])}
+        recipe |= {f"sha256 of {key}": " ".join(each) for key, each in hashes.items()}
+        xmp = images.xmp_of(json.dumps(recipe))
+        images.write(tmp_path / "a.png", torch.zeros(1, 3, 40, 40), xmp=xmp)
+        return upload(client, (tmp_path / "a.png").read_bytes()).json().get("recipe")
+
+    words = ["content=rocket.jpg", "size=300", "++region_styles={red:1}", "style_scale=[1,2]"]
+    told = carried("train", *words, "objective.content_layers=[relu3_2]", "optimizer.name=adam")
+    inputs = {"content": "content-rocket", "style": [mine]}
+    layers = {"objective.content_layers": "relu3_2"}
+    assert told["settings"] == inputs | layers | {"size": 300, "style_scale": [1, 2]}
+    assert told["lost"] == ["optimizer.name", "protect", "region_styles"]
+    told = carried("train", "size=many", "color=blue", "steps=[1]", "protect=/etc/passwd")
+    assert told == {"settings": inputs, "lost": ["color", "protect", "size", "steps"]}
+    for word in ("size=${oc.env:HOME}", "output=/etc/passwd", f"scales={'[' * 900}", "~size"):
+        assert carried("train", word) is None
+    assert carried("apply", "style=oil.jpg") is None
 
 
 def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):

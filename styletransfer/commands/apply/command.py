@@ -1,19 +1,26 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure; a second call paints only the files that are missing in `output`.
+structure; a second call paints only the files that are missing in `output`. With `random=true`,
+each file gets a style and a strength by chance, as a data set for training needs.
 """
 
+import csv
+import io
 import logging
 import os
 import sys
+from dataclasses import replace
 from pathlib import Path
+from random import Random
 
 from tqdm.auto import tqdm
 
 from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
 from styletransfer.errors import UserError
-from styletransfer.films.write import ANIMATIONS, CODECS, check_writable, files_of
+from styletransfer.films.write import ANIMATIONS, CODECS, check_writable
+from styletransfer.films.write import files_of as film_files
+from styletransfer.job.load import files_of
 from styletransfer.pictures import (
     FILM_EXTENSIONS,
     files_at,
@@ -24,9 +31,11 @@ from styletransfer.pictures import (
 from styletransfer.settings import each
 from styletransfer.settings.networks import ApplyConfig
 from styletransfer.system import stop_on_signals
-from styletransfer.system.files import check_folder, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_folder, check_outputs, locked, remove_stale
 
 logger = logging.getLogger(__name__)
+
+MANIFEST = "manifest.csv"  # table of what `random=true` has drawn
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
@@ -38,6 +47,8 @@ def main(config: ApplyConfig, folder: Path) -> None:
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
     with stop_on_signals():
+        if config.random and not source.is_dir():
+            raise UserError(f"random=true is for a folder, and input={source} is none")
         if source.is_dir():
             paint_folder(config, source, target, network)
         else:
@@ -79,12 +90,17 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     written = [name for file, path in files for name in _written(file, path)]
     inputs = (("input", path) for path, _ in files)
     check_outputs(written, [*_read_beside(config, network), *inputs])
-    painter = Painter(config)
+    one = replace(config, style=files_of("style", config.style)[0]) if config.random else config
+    painter = Painter(one)
+    if config.random and painter.paintings is None:
+        raise UserError("random=true needs a network that knows any style")
     target.mkdir(parents=True, exist_ok=True)
     with locked(target, "choose another output"):
+        draws = draw(config, source, target, files) if config.random else {}
         for folder in {path.parent for _, path in files}:
             remove_stale(folder)
         left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
+        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # a style is encoded once
         if done := len(files) - len(left):
             logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
         failed = 0
@@ -92,6 +108,8 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         for path, pastiche in bar:
             bar.set_postfix_str(path.name)
             try:
+                if draws:
+                    painter.take(*draws[path])
                 paint(painter, path, pastiche)
             except UserError as error:
                 failed += 1
@@ -100,6 +118,33 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         raise UserError(
             f"{failed} of {len(files)} files could not be painted, see above; the others are done"
         )
+
+
+def draw(
+    config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
+) -> dict[Path, tuple[str, float]]:
+    """Return file -> its style image and strength; each depends on seed, styles and its name.
+
+    They are written to MANIFEST. (UserError: what is painted there already was drawn otherwise.)
+    """
+    styles, draws = files_of("style", config.style), {}
+    table, text = target / MANIFEST, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("path", "style", "strength"))
+    for path, pastiche in files:
+        dice = Random(f"{config.seed} {path.relative_to(source).as_posix()}")
+        strength = dice.uniform(min(config.least_strength, config.strength), config.strength)
+        style, strength = draws[path] = dice.choice(styles), round(strength, 3)
+        name = pastiche.relative_to(target).as_posix()
+        writer.writerow((name, Path(style).name, strength))
+    is_begun = table.exists() or any(os.path.lexists(pastiche) for _, pastiche in files)
+    old = table.read_text("utf-8", "replace").splitlines() if table.exists() else ["nothing"]
+    if is_begun and not {*old} <= {*text.getvalue().splitlines()}:
+        advice = "choose another output, or the same files, styles, strengths and seed"
+        raise UserError(f"{target} was painted with other draws, or without random=true; {advice}")
+    with atomic(table) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
+    return draws
 
 
 def as_written(name: str) -> str:
@@ -151,4 +196,4 @@ def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Pa
 
 def _written(source: Path, target: Path) -> tuple[Path, ...]:
     """Return the files that painting `target` writes: itself and, for a film, its partial file."""
-    return files_of(target) if is_film(source, target) else (target,)
+    return film_files(target) if is_film(source, target) else (target,)

@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
-from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, is_frames
+from styletransfer.films.write import ANIMATIONS, CODECS, film_writer, is_frames
 from styletransfer.job.load import files_of, style_image
 from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
@@ -67,6 +67,16 @@ class Painter:
         styles = self.paintings.files if self.paintings else file.styles
         self.blend = blend(config, styles, named=not encoder).to(self.device)
         self.network = deployed(file.network, dtype).to(self.device)
+
+    def take(self, style: str, strength: float) -> None:
+        """Paint in one style image from now on (UserError: it is no picture)."""
+        assert self.paintings is not None, "a network with styles of its own"
+        self.paintings.strength = strength
+        if style != self.config.style:
+            self.paintings.choose([self.paintings.look_at(style)])
+        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # the defaults
+        self.config = replace(single, style=style, strength=strength)
+        vars(self).pop("_shared_recipe", None)
 
     @cached_property
     def _shared_recipe(self) -> Recipe:
@@ -237,7 +247,7 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
     Against flicker, each painted frame is mixed with the previous one, as `config.steady` says.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
-    with Film(source) as film, FilmWriter(target, film, text) as writer:
+    with Film(source) as film, film_writer(target, film, text) as writer:
         size = painter.size(film.size, source)
         steady = Steady(painter.config.steady)
         if steady.strength:

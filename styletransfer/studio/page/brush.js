@@ -162,7 +162,6 @@ function buildBar() {
   const range = { min: 1, max: 50, step: 1 };
   bar.size = slider("Size of the brush", range, (percent) => resize(percent / 100));
   bar.undo = button("Undo", undo);
-  bar.note = el("p.muted");
   find("brushes").append(
     segments("What is drawn", bar.targets),
     bar.regions,
@@ -171,7 +170,6 @@ function buildBar() {
     bar.undo,
     button("Fill", () => whole((made) => made.fill(covering()))),
     button("Clear", () => whole((made) => made.fill(0))),
-    bar.note,
   );
 }
 
@@ -201,10 +199,6 @@ function region(number) {
   return el("div.region", pick, styleOf(number, text));
 }
 
-function drawRegions() {
-  refill(bar.regions, REGIONS.map((_, number) => region(number)));
-}
-
 function drawBar() {
   const protect = hand.key === "protect";
   bar.targets.forEach((target, at) => press(target, protect === (at === 1)));
@@ -212,9 +206,7 @@ function drawBar() {
   bar.size.value = 100 * hand.size;
   bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
   bar.regions.hidden = protect;
-  if (!protect) drawRegions();
-  const regions = "Each region takes the style by itself; with Mix several each gets its own.";
-  bar.note.textContent = protect ? "What is covered stays the photograph." : regions;
+  if (!protect) refill(bar.regions, REGIONS.map((_, number) => region(number)));
 }
 
 export function startBrush() {

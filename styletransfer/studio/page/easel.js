@@ -1,7 +1,7 @@
 // What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
 // the photograph before.
 import { alone, busy, clicked, el, find, listen, press, unlessSame, within } from "./dom.js";
-import { place, setSize } from "./stage.js";
+import { setSize } from "./stage.js";
 import { active, list, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
 import { runUrl, scaled, settings, show, state, titleOf, value } from "./store.js";
 
@@ -12,7 +12,6 @@ let drawn = null; // what was asked for last; an answer to anything else comes t
 let loading = null; // the promise of the picture that was asked for last
 let seen = null; // the address of the photograph before what the canvas shows
 let newest = null; // the latest live picture: { id, blob }
-let share = 0.5; // of the stage's width that shows the photograph
 
 function put(image, width, height) {
   canvas.width = width;
@@ -21,9 +20,7 @@ function put(image, width, height) {
 }
 
 /** Compare with a photograph. */
-function putBefore(url) {
-  if (find("original").getAttribute("src") !== url) find("original").src = url;
-}
+const putBefore = unlessSame((url) => (find("original").src = url));
 
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {
@@ -113,12 +110,9 @@ function draw() {
   else showContent(settings());
 }
 
-function moveDivider(to) {
-  share = within(0, to, 1);
-  before.style.clipPath = `inset(0 ${100 * (1 - share)}% 0 0)`;
-  divider.style.left = `${100 * share}%`;
-  divider.setAttribute("aria-valuenow", Math.round(100 * share));
-  divider.setAttribute("aria-valuetext", `${Math.round(100 * share)} % photograph`);
+/** Show the photograph left of the divider. */
+function divide() {
+  before.style.clipPath = `inset(0 ${100 - divider.value}% 0 0)`;
 }
 
 function compare() {
@@ -126,23 +120,10 @@ function compare() {
   press(find("compare"), !before.hidden);
 }
 
-const comparing = {
-  pointerdown: ({ pointerId }) => divider.setPointerCapture(pointerId),
-  pointermove(event) {
-    if (divider.hasPointerCapture(event.pointerId)) moveDivider(place(event).x / stage.clientWidth);
-  },
-  keydown(event) {
-    const way = { ArrowLeft: -0.05, ArrowRight: 0.05, Home: -1, End: 1 }[event.key];
-    if (!way) return;
-    event.preventDefault();
-    moveDivider(share + way);
-  },
-};
-
 export function startEasel() {
   clicked({ compare });
-  listen(divider, comparing);
-  moveDivider(share);
+  listen(divider, { input: divide });
+  divide();
   on("view running pictures runs", draw);
   on("settings", ({ keys, by }) => {
     const isNew = keys.some((key) => ["content", "style"].includes(key));

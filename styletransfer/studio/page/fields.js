@@ -1,7 +1,7 @@
-// Controls for numbers, choices and texts. Each is { element, refresh(value) } and names what a
+// Controls for numbers, choices and shares. Each is { element, refresh(value) } and names what a
 // person enters by change(). `id` belongs to the element that the label stands for.
 import { el, slider } from "./dom.js";
-import { change, fallback, list, on, pictureName, value } from "./store.js";
+import { change, list, on, pictureName, value } from "./store.js";
 
 // Plain words for what the config calls otherwise.
 const WORDS = {
@@ -78,12 +78,6 @@ function choice({ key, choices }, id) {
   return { element: select, refresh: (word) => (select.value = word) };
 }
 
-function text({ key }, id) {
-  const enter = () => change({ [key]: field.value.trim() || fallback(key) });
-  const field = el("input", { id, spellcheck: "false", onchange: enter });
-  return { element: field, refresh: (words) => (field.value = words ?? "") };
-}
-
 /** One slider for the share of each chosen style. */
 function shares({ key }, id) {
   const element = el("div.shares", { id, role: "group" });
@@ -110,7 +104,7 @@ function shares({ key }, id) {
   return { element, refresh: () => element.contains(document.activeElement) || draw() };
 }
 
-const MAKERS = { number, integer: number, numbers: number, choice, text };
+const MAKERS = { number, integer: number, numbers: number, choice };
 
 export const makeField = (control, id) =>
   control.key === "style_weights" ? shares(control, id) : MAKERS[control.kind](control, id);

@@ -68,9 +68,8 @@ function refresh(keys) {
     field.refresh(value(key));
     reset.hidden = same(value(key), fallback(key));
   }
-  const [now, back] = [values(settings()), values({})];
-  find("reset-all").hidden = same(now, back);
-  rows.get("style_weights").element.hidden = list(now.style).length < 2;
+  find("reset-all").hidden = same(values(settings()), values({}));
+  rows.get("style_weights").element.hidden = list(value("style")).length < 2;
 }
 
 /** Show each refusal beside its control, unfolding the group that it is in. */
@@ -93,12 +92,9 @@ function drawErrors() {
 }
 
 function group({ title, controls }) {
-  return el(
-    "details.group",
-    { "data-group": title.toLowerCase().split(" ")[0] },
-    el("summary", title),
-    controls.filter(({ key }) => key !== "region_styles").map(row),
-  );
+  const made = controls.filter(({ key }) => key !== "region_styles").map(row);
+  const place = { "data-group": title.toLowerCase().split(" ")[0] };
+  return el("details.group", place, el("summary", title), made);
 }
 
 /** Draw the looks: named sets of settings, each of which puts back what another look sets. */

@@ -161,7 +161,7 @@ export async function save(key) {
   let id = null;
   try {
     if (layer.raster.bytes.some(Boolean))
-      id = await upload(`brushed ${key}.png`, await layer.raster.png(), key);
+      ({ id } = await upload(`drawn ${key}.png`, await layer.raster.png(), key));
   } catch (refusal) {
     return fail(refusal, key);
   }

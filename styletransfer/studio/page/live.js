@@ -2,7 +2,7 @@
 // which goes to the painter at once. The socket connects again by itself.
 import { debounced } from "./dom.js";
 import { active, emit, fail, forgive, get, on, post, prepare } from "./store.js";
-import { same, settings, show, state, subject, tell, value } from "./store.js";
+import { settings, show, state, subject, tell } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
@@ -51,17 +51,11 @@ function follow(run) {
   settle();
 }
 
-/** Show a run that begins, and what was changed since this page has asked for it. */
+/** Show a run that begins, and its settings unless a person prepares the next one. */
 function begin(before, shown) {
-  const { running, next } = state;
+  const { running } = state;
   const follows = state.asked || shown || !active(before);
   const target = follows ? "this" : "next";
-  if (state.asked && !running.is_film) {
-    const steerable = [...state.controls.values()].filter((one) => one.steerable);
-    const pairs = steerable.map(({ key }) => [key, value(key, next)]);
-    const edits = pairs.filter(([key, one]) => !same(one, value(key, running.settings)));
-    if (edits.length) steer(Object.fromEntries(edits));
-  }
   const isOpening = !before && !state.asked; // then the address may name a result
   if (!isOpening) show(running.id, { target });
   else if (!location.hash) show(running.id, { how: "replaceState" });

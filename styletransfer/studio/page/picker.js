@@ -1,7 +1,10 @@
 // A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { button, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
+import { busy, button, debounced, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
 import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, state, upload, value } from "./store.js";
+import { pictureUrl, prepare, show, state, upload, value } from "./store.js";
+
+const looks = new Map(); // id of a style -> the photograph in this style, on the style's tile
+let asked = 0; // how often such pictures were asked for
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -13,32 +16,44 @@ function offered(key) {
   return [...all.filter(isAdded).reverse(), ...all.filter((one) => !isAdded(one))];
 }
 
-/** Upload files one by one and return their ids; add to `refused` why others are no pictures. */
+/** Upload files one by one and return them; add to `refused` why others are no pictures. */
 async function send(files, key, refused) {
-  const ids = new Set();
+  const added = new Map();
   for (const file of files) {
     say(`Reading ${file.name}`);
-    emit("reading", { key, name: file.name });
     try {
-      ids.add(await upload(file.name, file, key));
+      const one = await busy(find(`control-${key}`), upload(file.name, file, key));
+      added.set(one.id, one);
     } catch (refusal) {
       refused.push(refusal);
     }
-    emit("reading", { key, name: null });
   }
   emit("pictures");
-  return [...ids];
+  return added;
 }
 
-/** Add files for a key and choose them: one replaces, several styles are mixed. */
-async function addFiles(files, key) {
+/** Take over the settings that a pastiche carries, for the next run. */
+function recall({ name, recipe: { settings, lost } }) {
+  prepare({ content: value("content"), style: value("style"), ...settings });
+  show(null);
+  const labels = lost.map((key) => state.controls.get(key)?.label ?? key).join(", ");
+  say(`The settings of ${name} are back.`);
+  if (labels) fail({ message: `The settings of ${name} are back, except: ${labels}.` });
+}
+
+/** Add files for a key and choose them: one replaces, several styles are mixed. A pastiche that is
+ * dropped as a photograph brings its settings back instead; it can be chosen afterwards. */
+async function addFiles(files, key, isDropped = false) {
   if (key === "content" && files.length > 1) {
-    await addFiles([files[0]], "content");
+    await addFiles([files[0]], "content", isDropped);
     return addFiles([...files].slice(1), "style");
   }
   const several = state.controls.get(key).kind === "pictures";
   const refused = [];
-  const ids = await send(several ? files : [files[0]], key, refused);
+  const added = await send(several ? files : [files[0]], key, refused);
+  const [first] = added.values();
+  if (isDropped && key === "content" && first?.recipe) return recall(first);
+  const ids = [...added.keys()];
   const before = list(value(key));
   const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
   if (ids.length) change({ [key]: several ? mixed : ids[0] });
@@ -47,15 +62,28 @@ async function addFiles(files, key) {
 
 /** A tile: a thumbnail that can be chosen. */
 function tile({ id, name }, { type, key, chosen, choose }) {
-  const checked = chosen.includes(id);
   const properties = { type, name: key, value: id, "data-focus": id, onchange: () => choose(id) };
   const input = el("input.away", properties);
-  input.checked = checked;
-  const image = thumbnail(pictureUrl(id, 160));
+  input.checked = chosen.includes(id);
+  const lazily = { alt: "", loading: "lazy", "data-style": id };
+  if (key === "style" && !looks.has(id)) looks.set(id, el("img.look", lazily));
+  const look = key === "style" ? looks.get(id) : null;
   const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
   const badge = place ? el("b.badge", String(place)) : null;
-  return el("label.tile", { title: name }, input, image, badge, el("span.away", name));
+  const images = [thumbnail(pictureUrl(id, 160)), look];
+  return el("label.tile", { title: name }, input, images, badge, el("span.away", name));
 }
+
+/** Show the photograph in each style whose tile is in sight, one after the other. */
+const paintLooks = debounced(async (tiles) => {
+  const [content, mine] = [value("content"), ++asked];
+  for (const look of tiles.querySelectorAll(".look")) {
+    const query = new URLSearchParams({ content, style: look.dataset.style, side: 256 });
+    if (mine !== asked || look.getAttribute("src") === `/api/look?${query}`) continue;
+    look.src = `/api/look?${query}`;
+    await look.decode().catch(() => {}); // then the tile shows the style
+  }
+}, 300);
 
 export function makePicker(control, id) {
   const { key, label } = control;
@@ -99,39 +127,37 @@ export function makePicker(control, id) {
     const how = { type, key, chosen, choose };
     refill(tiles, [add, ...pictures.map((one) => tile(one, how))]);
     note.title = note.textContent = chosen.map(pictureName).join(" + ");
+    if (key === "style") paintLooks(tiles);
     remove.hidden = chosen.length !== 1 || picture(chosen[0])?.kind !== "upload";
   }
 
-  on("pictures", draw);
-  on("reading", (reading) => {
-    if (reading.key !== key) return;
-    note.textContent = reading.name ? `Reading ${reading.name}` : "";
-    tiles.scrollTop = 0; // where the new one will be
+  on("pictures", () => {
+    draw();
+    tiles.scrollTop = 0; // where a new one is
   });
+  if (key === "style") on("settings", ({ keys }) => keys.includes("content") && paintLooks(tiles));
   const mixing = several ? el("label.check", mix, "Mix several") : null;
   const remove = sure("Remove", () => discard(key));
   const under = el("div.under", note, remove, mixing);
   return { element: el("div.picker", { "data-picker": key }, tiles, file, under), refresh: draw };
 }
 
-const zone = find("drop");
-
 const holdsFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
+
+const dragged = (isOver) => document.body.classList.toggle("dragged", isOver);
 
 function over(event) {
   if (!holdsFiles(event)) return;
   event.preventDefault();
-  zone.hidden = false;
-  for (const half of zone.children) half.classList.toggle("over", half === event.target);
+  dragged(true);
 }
 
 function drop(event) {
   if (!holdsFiles(event)) return;
   event.preventDefault();
-  zone.hidden = true;
-  const place = event.target.closest?.("[data-picker], [data-key]")?.dataset;
-  const key = place?.picker ?? place?.key ?? "content";
-  if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key);
+  dragged(false);
+  const key = event.target.closest?.("[data-picker]")?.dataset.picker ?? "content";
+  if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key, true);
 }
 
 /** A pasted picture goes to the picker that has the focus, or else is the photograph. */
@@ -140,10 +166,10 @@ function paste(event) {
   if (!files.length) return;
   event.preventDefault();
   const picker = document.activeElement?.closest("[data-picker]");
-  addFiles(files, picker?.dataset.picker ?? "content");
+  addFiles(files, picker?.dataset.picker ?? "content", true);
 }
 
 export function startDrops() {
-  const leave = ({ relatedTarget }) => (zone.hidden ||= relatedTarget === null);
+  const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
 }

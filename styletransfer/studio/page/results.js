@@ -15,11 +15,6 @@ let formCommand = "";
 const dated = ({ written }, style) =>
   new Date(1000 * written).toLocaleString([], { dateStyle: "medium", timeStyle: style });
 
-function open(run) {
-  show(run.id);
-  find("strip").querySelector(`[data-focus="${run.id}"]`)?.focus();
-}
-
 /** The picture of a run; what is not finished has none to show yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
@@ -41,7 +36,7 @@ function card(run) {
   };
   const size = run.width ? `${run.width} × ${run.height}` : "";
   const under = el("span.number.muted", size, el("br"), dated(run));
-  return el("li", button(parts, () => open(run), properties), under);
+  return el("li", button(parts, () => show(run.id), properties), under);
 }
 
 const drawStrip = unlessSame((runs) => {
@@ -49,11 +44,9 @@ const drawStrip = unlessSame((runs) => {
   refill(find("strip"), runs.length ? runs.map(card) : [none]);
 });
 
-/** Size, status, loss and date of a result. */
 function facts(run) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  const loss = run.loss ? [`loss ${run.loss.toPrecision(3)}`] : [];
-  return el("p.facts", [...size, statusText(run), ...loss, dated(run, "short")].join(" · "));
+  return el("p.facts", [...size, statusText(run), dated(run, "short")].join(" · "));
 }
 
 function downloads(run) {

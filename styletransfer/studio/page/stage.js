@@ -145,15 +145,9 @@ function wheel(event) {
 }
 
 const KEYS = {
-  "+": zoomIn,
-  "=": zoomIn,
-  "-": zoomOut,
-  0: fit,
-  1: pixelByPixel,
-  ArrowLeft: () => moveBy(60, 0),
-  ArrowRight: () => moveBy(-60, 0),
-  ArrowUp: () => moveBy(0, 60),
-  ArrowDown: () => moveBy(0, -60),
+  ...{ "+": zoomIn, "=": zoomIn, "-": zoomOut, 0: fit, 1: pixelByPixel },
+  ...{ ArrowLeft: () => moveBy(60, 0), ArrowRight: () => moveBy(-60, 0) },
+  ...{ ArrowUp: () => moveBy(0, 60), ArrowDown: () => moveBy(0, -60) },
 };
 
 function key(event) {

@@ -48,12 +48,12 @@ const sent = (path, type, body) =>
 
 export const get = (path) => answer(path, { cache: "no-store" });
 export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-/** Add a picture to those that can be chosen for a key, and return its id. */
+/** Add a picture to those that can be chosen for a key, and return it. */
 export async function upload(name, blob, purpose) {
   const path = `/api/pictures?${new URLSearchParams({ name, purpose })}`;
   const added = await sent(path, "application/octet-stream", blob);
   if (!picture(added.id)) state.pictures.push(added);
-  return added.id;
+  return added;
 }
 
 /** Remove the picture that a key has, which was added; the key goes back to its default. */
@@ -96,13 +96,10 @@ export const subject = () => (state.aim === "this" ? runOf(state.view) : null);
 
 /** The settings of a run, or of the next one; those of the next replace pictures that are gone. */
 export function settings(run = subject()) {
-  const all = run ? { ...run.settings, ...run.edits } : { ...state.next };
-  for (const key of ["content", "style"]) {
-    const there = list(all[key] ?? null).filter(Boolean);
-    if (key in all && !there.length) all[key] = value(key, state.next);
-    else if (key === "style" && key in all) all.style = there;
-  }
-  return all;
+  const all = { ...(run?.settings ?? state.next), ...run?.edits };
+  const style = list(value("style", all)).filter(Boolean);
+  all.content = value("content", all) ?? value("content", state.next);
+  return { ...all, style: style.length ? style : value("style", state.next) };
 }
 
 /** Return the value of a key among settings. */

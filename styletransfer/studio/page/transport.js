@@ -3,17 +3,8 @@ import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
 import { active, attempt, forgive, on, prepare, runOf, settings, show } from "./store.js";
 import { state, stopped, subject, titleOf } from "./store.js";
 
-const WORDS = {
-  starting: "Starting",
-  painting: "Painting",
-  paused: "Paused",
-  stopping: "Stopping",
-  finished: "Finished",
-  stopped: "Stopped",
-  failed: "Failed",
-  "gave up": "Gave up",
-  running: "Being painted",
-};
+const inWords = (status) =>
+  status === "running" ? "Being painted" : status[0].toUpperCase() + status.slice(1);
 let spoken = "";
 
 export function clock(seconds) {
@@ -50,7 +41,7 @@ function go() {
 export function statusText(run) {
   if (!run) return "First look";
   const { step, steps, scale, scales, seconds, left, loss } = run;
-  const word = WORDS[run.status];
+  const word = inWords(run.status);
   if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
   const unit = run.is_film ? "frame" : "step";
   const units = step === 1 ? unit : `${unit}s`;
@@ -70,7 +61,7 @@ function drawProgress() {
   const share = steps ? step / steps : Number(run?.status === "finished");
   find("done").style.transform = `scaleX(${share})`;
   if (!running) return;
-  const words = WORDS[running.status]; // changes of state are spoken, and not every step
+  const words = inWords(running.status); // changes of state are spoken, and not every step
   if (spoken !== words) say((spoken = words));
 }
 
@@ -81,7 +72,7 @@ function drawButtons() {
   enable(find("go"), !active() || ["painting", "paused"].includes(status));
   enable(find("stop"), active() && status !== "stopping");
   find("enqueue").hidden = !active() || active(subject());
-  document.title = active() && steps ? `${WORDS[status]} · Studio` : "Studio";
+  document.title = active() && steps ? `${inWords(status)} · Studio` : "Studio";
 }
 
 /** A line about a run that is not on the stage, with what can be done. */
@@ -92,9 +83,8 @@ function lineOf(run, word, action, act) {
 }
 
 function drawQueue() {
-  const lines = state.queue.map((run) =>
-    lineOf(run, "Next", "Cancel", () => attempt(`/api/queue/${run.id}/cancel`)),
-  );
+  const cancel = ({ id }) => attempt(`/api/queue/${id}/cancel`);
+  const lines = state.queue.map((run) => lineOf(run, "Next", "Cancel", () => cancel(run)));
   const { running, view } = state;
   if (active() && view !== running.id)
     lines.unshift(lineOf(running, "Being painted", "Show", () => show(running.id)));
