@@ -28,8 +28,7 @@ from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
-from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import recipe
+from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key

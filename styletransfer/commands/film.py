@@ -21,8 +21,7 @@ from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.runs.metadata import text_of
-from styletransfer.runs.recipe import recipe
+from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings.pictures import FilmConfig
 from styletransfer.system import Stop, signals_held, stop_on_signals

@@ -21,7 +21,8 @@ from styletransfer.errors import UserError
 from styletransfer.films.read import Film
 from styletransfer.job.load import PICTURE_KEYS, SHAPE
 from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
-from styletransfer.runs.metadata import carried, default_config, lines_of, settings_in
+from styletransfer.runs.metadata import carried, lines_of, settings_in
+from styletransfer.runs.recipe import default_config
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.pictures import InfoConfig

@@ -11,8 +11,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
 from styletransfer.runs import CONTENT, PASTICHE
 from styletransfer.runs.folder import read_run
-from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import recipe
+from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings.pictures import MixConfig
 from styletransfer.system.files import check_outputs, sha256
 

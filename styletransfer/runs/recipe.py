@@ -2,26 +2,40 @@
 
 These are the settings, the hashes of input files, and versions. It is stored beside the result
 (`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
+
+A picture or film carries it as a text: the command, and hashes of the inputs, without folders. The
+text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the comment of
+a film. It depends on nothing but the recipe.
 """
 
+import json
 import logging
 import os
 from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass
+from functools import cache
 from operator import attrgetter
+from pathlib import Path
 from typing import Any
 
 import torch
+from omegaconf import OmegaConf
 
 from styletransfer import __version__
 from styletransfer.pictures import files_at
-from styletransfer.settings import each
+from styletransfer.pictures.images import SOURCE, xmp_of
+from styletransfer.runs import FREE_KEYS
+from styletransfer.settings import ASSETS, each
+from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.schemas import keys, named_files, path_keys
+from styletransfer.settings.values import command, override, with_values
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
+# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
+LONGEST = 60_000
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
@@ -79,3 +93,55 @@ def _hashes(
         if key not in free
     }
     return {key: value for key, value in hashes.items() if value}
+
+
+def text_of(name: str, recipe: Recipe, *more: str) -> str:
+    """Return the text that a picture or film carries, which the command `name` makes.
+
+    `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
+    file, as with hundreds of styles, is left out with a warning: the result is then empty.
+    """
+    paths, default = path_keys(schema_of(name)), command_defaults(name)
+    words = [
+        override(key, _without_folder(value) if key in paths else value)
+        for key, value in recipe["config"].items()
+        if key not in FREE_KEYS and value != default[key]
+    ]
+    carried = {"command": command([*words, *more], name), "version": recipe["version"]}
+    carried |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
+    if "steered" in recipe:
+        carried["steered"] = "settings changed during the run; the command has the last ones"
+    carried["digital source type"] = SOURCE
+    text = json.dumps(carried)
+    if len(xmp_of(text)) > LONGEST:
+        logger.warning("the recipe is too long for a picture file, which is written without it")
+        return ""
+    return text
+
+
+def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
+    """Return `text_of` the same arguments as an XMP packet."""
+    return xmp_of(text_of(name, recipe, *more))
+
+
+def default_config(name: str) -> Any:
+    """Return the settings of the command `name` when nothing is typed."""
+    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
+    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
+    schema = schema_of(name)()
+    return with_values(schema, values) if values else schema
+
+
+@cache
+def command_defaults(name: str) -> dict[str, Any]:
+    """Return key -> default value of the command `name`."""
+    return settings(default_config(name))
+
+
+def _without_folder(value: Any) -> Any:
+    """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
+    if isinstance(value, list):
+        names = [_without_folder(path) for path in value]
+        return names[0] if len(names) == 1 else names
+    bundled = f"{os.path.realpath(ASSETS)}{os.sep}"
+    return str(value).removeprefix(bundled) if str(value).startswith(bundled) else Path(value).name

@@ -16,8 +16,7 @@ from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE, write_record
-from styletransfer.runs.metadata import metadata
-from styletransfer.runs.recipe import Recipe, recipe
+from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import changed, override

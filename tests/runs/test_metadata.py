@@ -24,7 +24,7 @@ from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
-from styletransfer.runs.metadata import LONGEST
+from styletransfer.runs.recipe import LONGEST
 from styletransfer.settings.pictures import InfoConfig
 from styletransfer.system.files import sha256
 from styletransfer.train import paint

@@ -32,8 +32,7 @@ from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.pictures import FILM_EXTENSIONS, images
 from styletransfer.pictures.color import in_colors
 from styletransfer.runs import FREE_KEYS
-from styletransfer.runs.metadata import metadata, text_of
-from styletransfer.runs.recipe import Recipe, recipe
+from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.settings import each
 from styletransfer.settings.networks import ApplyConfig
 from styletransfer.system.devices import (
