@@ -94,7 +94,9 @@ class Stylization:
 
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
-        self._steered: dict[str, bool] = {}  # the recipe's note after `steer`
+        # {"steered": True} after `steer`. `result` adds it to the recipe, which then says that no
+        # command makes the same picture.
+        self._steered: dict[str, bool] = {}
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the evaluated picture of each step."""

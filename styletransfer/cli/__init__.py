@@ -85,7 +85,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
-    """Print `message` on standard error and exit; `shared`: once on a machine, see `tell`."""
+    """Print `message` on standard error, as `tell` does with `shared`, and exit."""
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)

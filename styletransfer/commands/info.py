@@ -49,7 +49,8 @@ def main(config: InfoConfig, folder: Path) -> None:
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture again from its recipe, and return a few words about the difference.
 
-    UserError: a setting is not a picture's, an input is missing, or the settings do not work.
+    UserError: the recipe sets a key that cannot change a picture, an input is missing, or the
+    settings do not work.
     """
     name, values = settings_in(recipe)
     default, schema = default_config(name), schema_of(name)

@@ -50,7 +50,9 @@ class Normalize(nn.Module):
 
 
 class MaxPoolFunction(Function):
-    """This Function takes the maximum of each 2 x 2 window; its first position gets the gradient.
+    """This Function takes the maximum of each 2 x 2 window.
+
+    The first position that holds the maximum gets the gradient, if several do.
 
     torch saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that VGG-19
     saves for backward. The ReLU before the pool saves x in any case, so backward computes the

@@ -84,8 +84,8 @@ class Frame(NamedTuple):
 class Film:
     """A Film reads the first video stream of a file. `with` closes the file at the end.
 
-    A folder is a film of `fps` frames per second: its pictures in the order of their names, with
-    the extension of the first. The first gives the size.
+    A folder is a film of `fps` frames per second: its pictures in the order of their names. Only
+    those with the extension of the first picture are read, and the first gives the size.
 
     Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
     YUV matrix and range are respected. 10 bits become 8, and transparency is dropped.

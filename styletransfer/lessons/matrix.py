@@ -151,7 +151,11 @@ ASKED: dict[str, Callable[[Scalar, Tensor], Any]] = {
 
 
 def cell(way: str, asked: str) -> str:
-    """Return "ours" if the derivative is 3 x, "forward's" if 2 x, "0" (wrong), or the error."""
+    """Return whose derivative of the sum of x² a way gets when asked so, or the error's first line.
+
+    "ours": 3 x, the derivative that the way carries, wrong on purpose. "forward's": 2 x, that of
+    the operations. "0": zeros, which are neither.
+    """
     x = torch.tensor([1.0, 2.0])
     torch.compiler.reset()
     try:

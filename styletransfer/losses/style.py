@@ -1,4 +1,4 @@
-"""Style losses: each is a statistic of the features' moments, and a distance between two of them.
+"""Style losses: each is a statistic of the features' moments and a distance of two statistics.
 
 The module defines three: `gram`, `moments` and `wasserstein`.
 """

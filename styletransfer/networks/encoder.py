@@ -127,7 +127,7 @@ def is_row(name: str) -> bool:
 
 
 def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
-    """Return the norms of a style network, deployed or not, in their order."""
+    """Return the norms of a style network, or of its `deployed` copy, in their order."""
     return [module for module in network.modules() if isinstance(module, ConditionalInstanceNorm)]
 
 

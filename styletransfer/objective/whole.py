@@ -63,7 +63,7 @@ class Objective:
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
-        # Names of layers hold no dots: "style_relu1_1" is the style loss after "relu1_1".
+        # The loss layer of the target "style/relu1_1" follows "relu1_1" as "style_relu1_1".
         ended = extractor.ended_at(targets)
         for name, layer in ended.layers.items():
             layers[name] = layer

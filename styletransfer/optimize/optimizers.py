@@ -153,7 +153,7 @@ class Adam(torch.optim.Adam):
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
         self.point = point
-        # torch would create equal moments at the first step.
+        # torch would make the same zeros at the first step; `moments` may be read before it.
         step, zeros = torch.zeros((), device=point.device), torch.zeros_like(point)
         self.moments = {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 

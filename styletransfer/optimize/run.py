@@ -268,9 +268,8 @@ class Run:
         if level is not None:
             level.tile, level.objective = smaller, None
             if level.descent is not None:
-                vars(level.descent).pop(
-                    "objective", None
-                )  # frees memory; a rebuild may have failed
+                # Frees its memory. There is none if memory ran out while a new one was made.
+                vars(level.descent).pop("objective", None)
 
 
 def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:

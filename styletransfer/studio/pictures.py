@@ -27,7 +27,7 @@ LONGEST_NAME = 120
 
 @dataclass(frozen=True)
 class ShelfPicture:
-    """A ShelfPicture is a picture or a film that the page can choose."""
+    """A ShelfPicture is a picture or a film that can be chosen on the page."""
 
     id: str  # made by the server
     name: str  # name on the page

@@ -32,7 +32,7 @@ QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
 # LOOK: longer side in pixels of a quick preview (see `look`). KNOWN: number of style images whose
-# numbers for the network, computed from the image, are kept in memory.
+# result of `_painting` is kept in memory: the scales and shifts that give the network this style.
 LOOK, KNOWN = 512, 256
 # GREY: longer side in pixels of the grey pictures with which `check` tries settings. _prepared
 # holds the last job that `check` prepared; the next one reuses its network.

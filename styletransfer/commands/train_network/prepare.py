@@ -20,7 +20,8 @@ from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# Largest longer side in pixels of a preview, a picture painted now and then to show the progress.
+# Upper limit of a preview's longer side, in pixels. A preview is a picture painted now and then to
+# show the progress.
 PREVIEW_SIZE = 512
 
 
