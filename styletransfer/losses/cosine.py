@@ -39,7 +39,7 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     """Return the terms of the cosine between features F and target T at each position p.
 
     They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|; whether
-    F_p has a value that is not 0; and whether T_p has. The third has the shape of F, the others
+    |F_p| is not 0; and whether |T_p| is not. The third has the shape of F, the others
     have the shape (1, 1, H, W).
     """
     dtype = accumulate_dtype(features.dtype)
@@ -49,8 +49,8 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     is_wanted = sizes > 0
     units = target / torch.where(is_wanted, sizes, 1).to(target.dtype)
     products = (features * units).sum(1, keepdim=True, dtype=dtype)
-    lengths = torch.where(lengths > 0, lengths, 1)
-    is_seen = (features != 0).any(1, keepdim=True)
+    is_seen = lengths > 0
+    lengths = torch.where(is_seen, lengths, 1)
     # `where` gives autograd a gradient of 0 at positions whose features are all 0.
     return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen, is_wanted
 

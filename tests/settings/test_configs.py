@@ -40,7 +40,7 @@ def test_every_file_composes_by_the_command_it_gives():
 
 
 def test_the_default_look_is_what_configs_train_yaml_shows():
-    objective = ObjectiveConfig(0.12, 1.0, match_weight=0.5, style_loss="gram")
+    objective = ObjectiveConfig(0.18, 1.0, match_weight=0.5, style_loss="gram")
     look = TrainConfig(steps=60, color="style_palette", objective=objective)
     assert composed("train") == composed("train", "experiment=painted") == look
     shown = OmegaConf.load(ROOT / "configs/train.yaml")

@@ -159,7 +159,7 @@ def test_looks_are_settings_of_the_page(client):
         "steps": 60,
         "color": "style_palette",
         "objective.match_weight": 0.5,
-        "objective.content_weight": 0.12,
+        "objective.content_weight": 0.18,
         "objective.style_weight": 1.0,
         "objective.style_loss": "gram",
     }
