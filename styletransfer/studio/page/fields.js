@@ -8,7 +8,6 @@ const WORDS = {
   content_luminance: "the photograph's",
   content_palette: "near the photograph's",
   gram: "by Gram matrices: the whole manner",
-  style_palette: "the painting's alone",
   moments: "by mean and spread: keeps shapes",
   wasserstein: "by colour clouds: boldest",
 };
