@@ -76,7 +76,7 @@ def style_loss_of(job: Job) -> StyleLoss | None:
     """Return the function from a frame to its style loss in `job`; None if the job has none."""
     if not job.criterion.styles:
         return None
-    criterion = replace(job.criterion, contents={}, tv_weight=0.0)
+    criterion = replace(job.criterion, contents={}, matches={}, tv_weight=0.0)
     pictures = job.pictures_at(max(job.scales[-1].size))
     targets = style_targets_of(job.extractor, criterion, pictures)
 

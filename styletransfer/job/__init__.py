@@ -12,7 +12,7 @@ from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import Targets
-from styletransfer.pictures.color import in_palette, palette, with_chroma_of
+from styletransfer.pictures.color import in_palette, palette
 from styletransfer.pictures.images import is_grey, resize, scaled_size
 from styletransfer.settings import StyleTransferConfig, each
 
@@ -98,20 +98,26 @@ class Job:
         """Return pictures with the content in the colours of its styles, for color=style_palette.
 
         In each region the content's colours get the mean and covariance of those of the styles that
-        paint it; its lightness, and so its own light, stays.
+        paint it at the first style layer; its lightness, and so its own light, stays. Transparent
+        pixels of the content do not count.
         """
         if self.config.color != "style_palette":
             return pictures
         content = result = pictures.content
+        first = next(iter(self.criterion.styles), "")
+        seen = torch.ones_like(content[:, :1])
+        if pictures.alpha is not None:
+            seen = resize(pictures.alpha.to(content), _size(content), "bilinear")
         for region in pictures.regions:
-            if region.share == 0.0:
+            own = seen if region.weights is None else seen * region.weights
+            if own.sum() == 0:
                 continue
-            start = palette([(1.0, content, region.weights)])
+            start = palette([(1.0, content, own)])
             end = palette(
-                (part.share, pictures.styles[part.style], part.weights) for part in region.sources
+                (part.share, pictures.styles[part.style], part.weights)
+                for part in region.sources_at(first)
             )
-            moved = in_palette(content, start, end, 1.0)
-            moved = with_chroma_of(content, moved, self.config.color_strength)
+            moved = in_palette(content, start, end, self.config.color_strength, keep_light=True)
             weights = 1.0 if region.weights is None else region.weights
             result = result + weights * (moved - content)
         return replace(pictures, content=result.clamp(0, 1))

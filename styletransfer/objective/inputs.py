@@ -49,6 +49,11 @@ class Region:
         """The fraction of the picture that the region covers, in [0, 1]."""
         return 1.0 if self.weights is None else float(to_float64(self.weights).mean())
 
+    def sources_at(self, layer: str) -> tuple[StylePart, ...]:
+        """Return the style images that are used at a layer, or all of them if none is."""
+        acting = (part for part in self.sources if part.layers is None or layer in part.layers)
+        return tuple(acting) or self.sources
+
 
 @dataclass(frozen=True)
 class Anchor:

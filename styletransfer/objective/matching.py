@@ -17,7 +17,7 @@ from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective import SEARCHED, Criterion
-from styletransfer.objective.inputs import FEWEST, Inputs, Region, StylePart
+from styletransfer.objective.inputs import FEWEST, Inputs, Region
 from styletransfer.objective.targets import (
     Extract,
     Measured,
@@ -118,7 +118,7 @@ def match_targets(
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
     for layer, weight in criterion.matches.items():
-        regions = tuple(replace(each, sources=_parts_at(each, layer)) for each in pictures.regions)
+        regions = tuple(replace(each, sources=each.sources_at(layer)) for each in pictures.regions)
         # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
@@ -177,12 +177,6 @@ def _light(image: Tensor) -> Tensor:
     rank = torch.empty_like(grey)
     rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)
     return resize(rank, size, "bilinear")
-
-
-def _parts_at(region: Region, layer: str) -> tuple[StylePart, ...]:
-    """Return a region's style images that are used at a layer, or all of them if none is."""
-    acting = [part for part in region.sources if part.layers is None or layer in part.layers]
-    return tuple(acting) or region.sources
 
 
 @torch.no_grad()

@@ -111,8 +111,8 @@ class Run:
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours of `config.color`.
 
-        Only content_luminance changes the picture here; content_palette has already recoloured the
-        styles. If all pictures of the job are grey, the result is grey.
+        Only content_luminance changes the picture here. content_palette has already recoloured the
+        styles, and style_palette the content. The result of grey pictures is grey.
         """
         config = self.job.config
         if config.color != "content_luminance" and not self.job.is_grey:

@@ -132,8 +132,12 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
     return replace(style, rgb=in_palette(style.rgb, start, end, strength))
 
 
-def in_palette(image: Tensor, start: Palette, end: Palette, strength: float) -> Tensor:
+def in_palette(
+    image: Tensor, start: Palette, end: Palette, strength: float, *, keep_light: bool = False
+) -> Tensor:
     """Return `image` (1, 3, H, W) moved from palette `start` towards `end`, 0 (not) to 1 (fully).
+
+    With `keep_light` each pixel keeps its lightness, and only a and b move.
 
     The Monge map between normal distributions is the smallest change that matches mean and
     covariance. With means m and covariances C of colours in OKLab it is
@@ -147,8 +151,11 @@ def in_palette(image: Tensor, start: Palette, end: Palette, strength: float) -> 
     mean = torch.lerp(start[0], end[0], strength)
 
     def move(srgb: Tensor) -> Tensor:
-        lab = change @ (to_oklab(srgb).cpu().double() - start[0]) + mean
-        return from_oklab(lab.to(srgb))
+        before = to_oklab(srgb)
+        lab = (change @ (before.cpu().double() - start[0]) + mean).to(srgb)
+        if keep_light:
+            lab[0] = before[0]
+        return from_oklab(lab)
 
     return _by_strips(move, image)
 
@@ -204,7 +211,7 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
     shares = first = second = torch.zeros((), dtype=torch.float64)
     for share, image, weights in parts:
         weights = torch.ones_like(image[:, :1]) if weights is None else weights
-        part = share / weights.sum(dtype=torch.float64).cpu()
+        part = share / weights.cpu().double().sum()
         for srgb, seen in zip(_strips(image), _strips(weights), strict=True):
             lab, weight = to_oklab(srgb.cpu().double()), part * seen.cpu().double()
             first = first + (weight * lab).sum(dim=1, keepdim=True)

@@ -226,6 +226,18 @@ def test_each_region_gets_the_colors_of_its_styles_and_keeps_light():
     assert plain.in_style_palette(pictures) is pictures
 
 
+def test_unseen_pixels_and_details_give_no_palette():
+    style, detail = (0.35 + 0.3 * picture(seed, 18, 14) for seed in (2, 3))
+    parts = StylePart(0, layers=("relu1_1",)), StylePart(1, layers=("relu2_1",))
+    cut = CONTENT[..., :8]
+    alpha = torch.zeros(1, 1, 16, 20, dtype=torch.float64)
+    alpha[..., :8] = 1
+    pictures = Inputs(CONTENT, (style, detail), (Region(sources=parts),), alpha=alpha)
+    job = Job(run_settings(color="style_palette"), tiny_network(), MODE, pictures)
+    alone = job.in_style_palette(pair(cut, style)).content
+    assert (job.in_style_palette(pictures).content[..., :8] - alone).abs().max() < 1e-9
+
+
 def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
     protected = torch.ones(1, 1, 16, 20, dtype=torch.float64)
     protected[..., 10:] = 0
