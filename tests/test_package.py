@@ -5,6 +5,7 @@ import re
 import shutil
 import subprocess
 import sys
+import tarfile
 import venv
 from pathlib import Path
 
@@ -25,7 +26,9 @@ def source(tmp_path_factory):
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
     subprocess.run([*build, "--directory", str(folder)], cwd=ROOT, check=True, env=environment())
     (archive,) = folder.glob("*.tar.gz")
-    shutil.unpack_archive(archive, folder, filter="data")
+    # Python below 3.11.4 has no filter, and Python from 3.12 on warns without one.
+    safe = {"filter": "data"} if hasattr(tarfile, "data_filter") else {}
+    shutil.unpack_archive(archive, folder, **safe)
     return folder / archive.name.removesuffix(".tar.gz")
 
 

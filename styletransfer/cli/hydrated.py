@@ -63,8 +63,12 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
     named = [Path(value.strip("'")) for value in values]
     made = [folder for path in named for folder in absent(path)]
-    files = (path for one in named for path in (one / RECORD, *one.glob(".hydra/*")))
-    earlier = {path: path.read_bytes() for path in files if path.is_file()}
+    # The record of an earlier run in a named folder -> its content, and the files of Hydra there.
+    earlier = {
+        one / RECORD: ((one / RECORD).read_bytes(), _files_in(one / ".hydra"))
+        for one in named
+        if (one / RECORD).is_file()
+    }
     try:
         with initialized(name, None if arguments.cfg else made) as hydra:
             if arguments.cfg:
@@ -80,11 +84,17 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
                 hydra.run(name, job, words)
     except BaseException as error:
         remove_unused(made)
-        for path, content in earlier.items():  # Hydra has overwritten its files of an earlier run
-            record = path.parents[1] / RECORD
-            if record in earlier and record.read_bytes() == earlier[record]:  # that still stands
-                path.write_bytes(content)
+        for record, (content, files) in earlier.items():
+            # Hydra has overwritten its files of an earlier run, which still stands.
+            if record.is_file() and record.read_bytes() == content:
+                for path, old in files.items():
+                    path.write_bytes(old)
         raise _in_one_line(error, name) from error
+
+
+def _files_in(folder: Path) -> dict[Path, bytes]:
+    """Return path -> content of the files in a folder; empty if there is no folder."""
+    return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
 
 
 def _in_one_line(error: BaseException, name: str) -> BaseException:

@@ -1,5 +1,6 @@
 """Resuming runs that were stopped, damaged, or are in use, without any loss."""
 
+import os
 import shutil
 import signal
 from pathlib import Path
@@ -147,6 +148,10 @@ def test_what_differs_is_named(started, capsys):
     ):
         assert message in refusal(capsys, "train", *words)
     assert (sorted(started.rglob("*")), files_in("run/.hydra")) == before
+    os.chdir("run")
+    assert "size=0" in refusal(capsys, "train", "size=0", "hydra.run.dir=.")
+    os.chdir("..")
+    assert files_in("run/.hydra") == before[1]
 
 
 def test_what_changes_no_pixel_may_differ(started, capsys, monkeypatch):
