@@ -58,7 +58,7 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
         if names := named_files(schema, key, value):
-            values[key] = _found(key, names, hashes, path, given)
+            values[key] = _found(name, key, names, hashes, path, given)
     with TemporaryDirectory() as folder:
         again = Path(folder, f"again{path.suffix}")
         config = replace(with_values(default, values), output=str(again))
@@ -69,13 +69,15 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
 
 
 def _found(
-    key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
+    command: str, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
     """Return the files with these hashes, looked for as InfoConfig.inputs says (UserError: none).
 
-    A shape, such as 4:3, and the name of a network's style have no hash and are returned.
+    A shape, such as 4:3, and the name of a network's style have no hash and are returned. No name
+    of a style may lead to a file, and `~` would be replaced by the home folder.
     """
-    is_style = key == "style" and not os.path.lexists(names[0])
+    is_style = (command, key) == ("apply", "style")
+    is_style = is_style and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
     if not hashes and (is_style or SHAPE.fullmatch(names[0])):
         return names[0]
     last = {Path(name).name for name in names}

@@ -1,6 +1,5 @@
 """Writes films in H.264 or VP9 with the input's sound, animated pictures, and single frames."""
 
-import glob
 import io
 import logging
 import math
@@ -97,8 +96,9 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
     if is_frames(path):
-        names = "*".join(map(glob.escape, _NUMBER.split(target.name, 1)))
-        return tuple(sorted({_numbered(target, 0), *target.parent.glob(names)}))
+        numbered = " *[0-9]+".join(map(re.escape, _NUMBER.split(target.name, maxsplit=1)))
+        found = (file for file in target.parent.glob("*") if re.fullmatch(numbered, file.name))
+        return tuple(sorted({_numbered(target, 0), *found}))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
 
 

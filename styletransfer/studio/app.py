@@ -4,7 +4,7 @@ import asyncio
 import json
 import shutil
 from collections.abc import AsyncIterator, Sequence
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -125,9 +125,11 @@ async def take_picture(request: Request) -> Response:
         raise RefusedError("purpose must be a key of the page")
     studio = _studio(request)
     taken = await studio.pictures.take(name, purpose, request.stream())
-    recipe = await studio.reader.ask(reader.recipe, taken.path)
-    carried = await asyncio.to_thread(recalled, recipe, studio.pictures) if recipe else None
-    return JSONResponse(taken.shown | ({"recipe": carried} if carried else {}))
+    shown = taken.shown
+    with suppress(UserError):  # the picture is stored, even if the reader fails
+        if recipe := await studio.reader.ask(reader.recipe, taken.path):
+            shown["recipe"] = await asyncio.to_thread(recalled, recipe, studio.pictures)
+    return JSONResponse(shown)
 
 
 async def get_picture(request: Request) -> Response:
@@ -231,9 +233,8 @@ async def _download(request: Request, run: StoredRun) -> Response:
         raise RefusedError("the run has no picture yet", 404)
     file = await _studio(request).reader.ask(reader.converted, str(run.record.pastiche), f".{kind}")
     # The header names no file, so the browser uses the name in the page's link.
-    return Response(
-        file, media_type=MEDIA_TYPES[kind], headers={"content-disposition": "attachment"}
-    )
+    headers = {"content-disposition": "attachment"}
+    return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
 async def change_run(request: Request) -> Response:

@@ -29,11 +29,8 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     for name, text in order["record"].items():
         (folder / ".hydra").mkdir(exist_ok=True)
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
-    keep = partial(
-        write_record,
-        *(folder, {"config": plain_values(order["shown"])}),
-        picture=Path(config.output),
-    )
+    settings = {"config": plain_values(order["shown"])}
+    keep = partial(write_record, folder, settings, picture=Path(config.output))
     with stop_on_signals(), locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         viewer.say("begun")

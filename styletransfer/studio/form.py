@@ -24,6 +24,7 @@ from styletransfer.studio.pictures import PictureShelf, is_film
 
 # Largest length of a text value in characters.
 LONGEST = 300
+MOST_HASHES = 64  # largest number of hashes of a recipe's input that are looked for
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 # A film is painted by `apply`, with a network. BOTH: keys of the page that `apply` has too. STEADY:
 # the value of its key `steady`, the share of the previous frame in each, against flicker.
@@ -195,7 +196,8 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
     have it, and an input only if the shelf has a picture with its SHA-256.
     """
     values, hashes = recipe
-    found = {key: [*map(shelf.with_hash, hashes[key])] for key in CONTROLS.keys() & hashes}
+    few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
+    found = {key: [*map(shelf.with_hash, hashes[key])] for key in few}
     settings: dict[str, Any] = {}
     for key, value in (dict(values) | found).items():
         with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):

@@ -3,10 +3,12 @@
 import asyncio
 import json
 import os
+import re
 import secrets
 from collections.abc import AsyncIterator
 from contextlib import suppress
 from dataclasses import asdict, dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +25,7 @@ from styletransfer.system.files import atomic, sha256
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
+bundled_sha256 = cache(sha256)  # bundled pictures do not change
 
 
 @dataclass(frozen=True)
@@ -64,8 +67,7 @@ class PictureShelf:
                 if (path := self._folder / note.stem).is_file():
                     size = int(said["width"]), int(said["height"])
                     name, purpose = str(said["name"]), str(said.get("purpose", ""))
-                    kept = ShelfPicture(note.stem, name, *size, "upload", str(path), purpose)
-                    self._add(kept)
+                    self._add(ShelfPicture(note.stem, name, *size, "upload", str(path), purpose))
 
     def _add(self, picture: ShelfPicture) -> ShelfPicture:
         self._pictures[picture.id] = picture
@@ -75,7 +77,7 @@ class PictureShelf:
     @property
     def all(self) -> list[ShelfPicture]:
         """Every picture whose file exists, the bundled ones first."""
-        return [kept for kept in self._pictures.values() if os.path.isfile(kept.path)]
+        return [kept for kept in list(self._pictures.values()) if os.path.isfile(kept.path)]
 
     def find(self, id: str) -> ShelfPicture:
         """Return the picture with this id (RefusedError: there is none)."""
@@ -89,8 +91,9 @@ class PictureShelf:
 
     def with_hash(self, digest: str) -> str | None:
         """Return the id of the picture whose file has this SHA-256, or None."""
-        for one in self.all:  # the id of an upload begins with half of its hash
-            if digest[:32] == (one.id[:32] if one.kind == "upload" else sha256(one.path)[:32]):
+        is_hash = re.fullmatch("[0-9a-f]{64}", digest)
+        for one in self.all if is_hash else []:  # an upload's id begins with half of its hash
+            if digest[:32] == (one.id if one.kind == "upload" else bundled_sha256(one.path))[:32]:
                 return one.id
         return None
 
@@ -140,8 +143,7 @@ class PictureShelf:
         except UserError as error:
             error.args = (str(error).replace(str(temporary), name),)
             raise
-        path = self._folder / id
-        temporary.replace(path)
+        path = temporary.replace(self._folder / id)
         with atomic(path.with_name(f"{id}.json")) as note:
             said = {"name": name, "width": width, "height": height, "purpose": purpose}
             note.write_text(json.dumps(said), encoding="utf-8")
@@ -158,9 +160,8 @@ class PictureShelf:
 
     def named(self, message: str) -> str:
         """Return a message with the names of pictures in place of their paths and ids."""
-        for picture in self._pictures.values():
-            message = message.replace(picture.path, picture.name)
-            message = message.replace(picture.id, picture.name)
+        for picture in list(self._pictures.values()):
+            message = message.replace(picture.path, picture.name).replace(picture.id, picture.name)
         return message
 
 

@@ -231,11 +231,8 @@ class RunQueue:
             self._paces[_kind(entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
-            self._show(entry, picture)
-
-    def _show(self, entry: QueueEntry, picture: bytes) -> None:
-        entry.picture = picture
-        self._tell("picture", picture)
+            entry.picture = picture
+            self._tell("picture", picture)
 
     def _tell(self, kind: str, news: Any) -> None:
         for viewer in self.viewers:

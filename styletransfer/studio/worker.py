@@ -89,18 +89,19 @@ class Worker:
 
     def _listen(self, pipe: Connection, far_end: Connection, loop: Any) -> None:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
-        self._process.start()  # the first one waits until torch is imported
-        far_end.close()
         with suppress(RuntimeError):  # the loop is closed
             try:
+                self._process.start()  # the first one waits until torch is imported
+                far_end.close()
                 while True:
                     loop.call_soon_threadsafe(self._hear, pipe.recv())
-            except (EOFError, OSError):
+            except (EOFError, OSError, MemoryError):
                 loop.call_soon_threadsafe(self._is_gone)
 
     def _is_gone(self) -> None:
         assert self._pipe is not None
-        self._process.join()
+        if self._process.pid is not None:  # it has started
+            self._process.join()
         code, self._process = self._process.exitcode, None
         self._pipe.close()
         self._pipe = None
@@ -115,7 +116,7 @@ class Worker:
 
 def _how_it_ended(code: int | None) -> str:
     if code is None or code >= 0:
-        return f"has ended with status {code}"
+        return "could not start" if code is None else f"has ended with status {code}"
     name = signal.Signals(-code).name
     if name == "SIGKILL":  # compared by name, because Windows has no signal.SIGKILL
         return "was killed, perhaps for want of memory: choose a smaller size"
@@ -141,14 +142,12 @@ class Orders:
         threading.Thread(target=self._listen, args=(pipe,), daemon=True).start()
 
     def _listen(self, pipe: Connection) -> None:
-        try:
+        with suppress(EOFError, OSError):
             while (message := pipe.recv()) is not None:
                 with self._changed:
                     orders = self._runs if message["type"] == "paint" else self._wishes
                     orders.append(message)
                     self._changed.notify()
-        except (EOFError, OSError):
-            pass
         with self._changed:
             self.over = True
             self._changed.notify()

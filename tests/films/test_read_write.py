@@ -14,7 +14,14 @@ from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.films.read import Film
-from styletransfer.films.write import ANIMATIONS, CODECS, FilmWriter, check_writable, film_writer
+from styletransfer.films.write import (
+    ANIMATIONS,
+    CODECS,
+    FilmWriter,
+    check_writable,
+    files_of,
+    film_writer,
+)
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 
@@ -113,6 +120,9 @@ def test_frames_become_a_film_and_a_film_becomes_frames(tmp_path):
         for number, frame in enumerate(film.frames()):
             assert frame[1:] == (number / film.rate, 1 / Fraction(25, 2))
             writer.write(*frame)
+    (tmp_path / "out" / "about.png").touch()  # it has no number
+    names = [file.name for file in files_of(tmp_path / "out" / "a%03d.png")]
+    assert names == ["a000.png", "a001.png", "a002.png"]
     for number in range(3):
         made = images.read(tmp_path / "out" / f"a00{number}.png").rgb
         assert torch.equal(made, images.read(folder / f"{number}.png").rgb)

@@ -119,6 +119,7 @@ def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
         *("output=b.png", "resume=auto", "hydra.run.dir=.", "recipe=false", "size=range(24,26)"),
         *("content=${oc.env:HOME}", "++evil=1", "~style", "experiment=tiny", "--config-dir=."),
         *("content=secret.png", "style=secret.png", "style=../../style.png", "init=secret.png"),
+        *("style=~/x.jpg", "style='~/x.jpg'", "style=x.jpg"),
         *(f"features.weights={desk}/evil.pth", "features.weights=evil.pth"),
         *("features.weights=/dev/zero", "size=1\\x1b1", "size='\x1b[1m'", "steps=-1", "size=1,2"),
     ):

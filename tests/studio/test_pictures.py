@@ -217,6 +217,8 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     for word in ("size=${oc.env:HOME}", "output=/etc/passwd", f"scales={'[' * 900}", "~size"):
         assert carried("train", word) is None
     assert carried("apply", "style=oil.jpg") is None
+    hashes["content"] *= 65
+    assert carried("train")["settings"] == {"style": [mine]}
 
 
 def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
