@@ -126,12 +126,11 @@ def match_targets(
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
-    for found in searches.values():  # all have the same calm places
-        calm = style_targets(criterion, extractor, _calm_regions(pictures, found.calm), measured)
-        for layer, added in calm.items():
+    if searches:  # all have the same calm places
+        calm = _calm_regions(pictures, next(iter(searches.values())).calm)
+        for layer, added in style_targets(criterion, extractor, calm, measured).items():
             weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
             styles = {**styles, layer: [*styles.get(layer, []), *weaker]}
-        break
     return targets, styles
 
 

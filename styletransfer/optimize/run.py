@@ -226,7 +226,8 @@ class Run:
                 pictures = replace(pictures, start=level.start)
             level.objective = make_objective(job, pictures, level.tile)
             if level.descent is None:
-                protection = self.pictures.resized(scale.size, scale.style_sizes).protection
+                original = resize(self.pictures.content, scale.size)
+                protection = replace(pictures, content=original).protection
                 level.descent = Descent(
                     level.objective, level.start, job.config.optimizer, protection
                 )
