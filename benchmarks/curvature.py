@@ -3,9 +3,10 @@
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 
 The script takes the keys of scripts/train.py and paints the pastiche. It prints second differences
-of the objective at the pastiche along random shifts of one frequency band, in grey (lightness) and
-without grey (colour). A shift has norm 1 over the whole picture. The objective is multiplied by the
-number of values in the picture, as in the optimiser.
+of the objective at the pastiche along random shifts of one frequency band: in grey (lightness), of
+waves along the axes alone or the diagonals alone, and without grey (colour), in all directions. A
+shift has norm 1 over the whole picture. The objective is multiplied by the number of values in the
+picture, as in the optimiser.
 """
 
 from itertools import pairwise
@@ -23,17 +24,24 @@ from styletransfer.optimize.run import complete_run
 from styletransfer.settings import TrainConfig
 from styletransfer.system.measure import table
 
-# Limits of the frequency bands in cycles per pixel; 0.71 is the finest diagonal wave.
-EDGES = (0, 0.01, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.5, 0.71)
+# Limits of the frequency bands in cycles per pixel; 0.5 is the finest wave along an axis.
+EDGES = (0, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.42, 0.5)
 # Norm of the step to each side of the pastiche; 0.14 grey levels (of 255) per value at 512 x 512.
 REACH = 0.5
 SHIFTS = 4  # random shifts for each frequency band
+# Angle to the nearest axis in degrees: at most AXIAL for an axis, at least DIAGONAL for a diagonal.
+AXIAL, DIAGONAL = 15, 30
 
 
-def band(noise: Tensor, low: float, high: float) -> Tensor:
-    """Return the part of noise (1, 3, H, W) from `low` to `high` cycles per pixel, with norm 1."""
-    frequency = frequencies(noise)
-    inside = (low <= frequency) & (frequency < high)
+def band(noise: Tensor, low: float, high: float, angles: tuple[float, float]) -> Tensor:
+    """Return the part of noise (1, 3, H, W) from `low` to `high` cycles per pixel, with norm 1.
+
+    The angles of its waves to the nearest axis are those from `angles[0]` to `angles[1]` degrees.
+    """
+    down, right = frequencies(noise)
+    frequency, angle = torch.hypot(down, right), torch.rad2deg(torch.atan2(down, right))
+    angle = torch.minimum(angle, 90 - angle)
+    inside = (low <= frequency) & (frequency < high) & (angles[0] <= angle) & (angle <= angles[1])
     waves = fft.irfft2(fft.rfft2(noise) * inside, s=noise.shape[2:])
     result: Tensor = waves / waves.norm()
     return result
@@ -54,16 +62,17 @@ def measure(config: TrainConfig, folder: Path) -> None:
     generator = torch.Generator().manual_seed(config.seed)
     rows = []
     for low, high in pairwise(EDGES):
-        means = {"lightness": 0.0, "colour": 0.0}
+        means = {"lightness, axes": 0.0, "lightness, diagonals": 0.0, "colour": 0.0}
         for _ in range(SHIFTS):
             noise = torch.randn(image.shape, generator=generator)
             grey = noise.mean(1, keepdim=True).expand_as(noise)
-            for name, shift in (("lightness", grey), ("colour", noise - grey)):
-                wave = band(shift, low, high).to(job.device)
+            shifts = (grey, (0, AXIAL)), (grey, (DIAGONAL, 45)), (noise - grey, (0, 45))
+            for name, (shift, angles) in zip(means, shifts, strict=True):
+                wave = band(shift, low, high, angles).to(job.device)
                 means[name] += curvature(objective, image, wave) / SHIFTS
         rows.append([f"{low} to {high}", *(f"{mean:.1f}" for mean in means.values())])
     print("Mean curvature")
-    print(table(["cycles per pixel", "lightness", "colour"], rows))
+    print(table(["cycles per pixel", *means], rows))
 
 
 if __name__ == "__main__":

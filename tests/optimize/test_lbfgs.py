@@ -1,5 +1,7 @@
 """L-BFGS: the same path as torch's with one evaluation per step; cases where torch's differs."""
 
+import math
+
 import pytest
 import torch
 from helpers import picture
@@ -72,11 +74,11 @@ def test_the_preconditioner_is_its_own_transpose():
         torch.testing.assert_close(Preconditioner(x, 0.0).apply(x), x)
 
 
-def gain(preconditioner, colour, frequency):
-    """Return the factor by which a wave of this colour along the columns is amplified."""
-    columns = torch.arange(16, dtype=torch.float64)
-    wave = torch.cos(2 * torch.pi * frequency * columns).expand(1, 3, 16, 16)
-    wave = wave * torch.tensor(colour, dtype=torch.float64).view(3, 1, 1)
+def gain(preconditioner, colour, down, right):
+    """Return the factor by which a wave of this colour and these frequencies is amplified."""
+    along = torch.arange(16, dtype=torch.float64)
+    phase = 2 * torch.pi * (down * along[:, None] + right * along)
+    wave = torch.cos(phase) * torch.tensor(colour, dtype=torch.float64).view(1, 3, 1, 1)
     gains = preconditioner.apply(wave) / wave
     assert gains[wave.abs() > 1e-9].std() < 1e-9  # only the amplitude changes
     return gains[0, 0, 0, 0].item()
@@ -84,12 +86,19 @@ def gain(preconditioner, colour, frequency):
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0])
 def test_the_gain_of_a_wave_is_the_formula(exponent):
-    """(0.02 + frequency)^-exponent over its RMS; frequency counts at most 0.2, in colour 0.1."""
+    """(exp(3 * excess) / (0.02 + frequency))^exponent over its RMS; no excess for colour.
+
+    The frequency counts at most 0.2, in colour 0.1; the excess is that of down + right over 0.3.
+    """
     preconditioner = Preconditioner(picture(0, 16, 16), exponent)
-    along = torch.fft.fftfreq(16, dtype=torch.float64)
-    frequencies = torch.hypot(along[:, None], along[None, :9].abs())
-    squares = (frequencies.clamp(max=0.2) + 0.02) ** (-2 * exponent)
-    for colour, limit in (([1.0, 1.0, 1.0], 0.2), ([1.0, -0.5, -0.5], 0.1)):
-        for frequency in (0.0, 1 / 16, 0.125, 0.5):
-            expected = (min(frequency, limit) + 0.02) ** -exponent / squares.mean().sqrt()
-            assert gain(preconditioner, colour, frequency) == pytest.approx(expected.item())
+
+    def formula(down, right, limit, rise):
+        excess = min(max(down + right - 0.3, 0.0), 0.3)
+        return (math.exp(rise * excess) / (min(math.hypot(down, right), limit) + 0.02)) ** exponent
+
+    along = [abs(n) / 16 for n in range(-8, 8)]
+    mean = sum(formula(d, r, 0.2, 3) ** 2 for d in along for r in along[:9]) / (16 * 9)
+    for colour, limit, rise in (([1.0, 1.0, 1.0], 0.2, 3), ([1.0, -0.5, -0.5], 0.1, 0)):
+        for waves in ((0, 0), (0, 1 / 16), (0.125, 0), (0, 0.5), (0.25, 0.25), (0.5, 0.375)):
+            expected = formula(*waves, limit, rise) / math.sqrt(mean)
+            assert gain(preconditioner, colour, *waves) == pytest.approx(expected)
