@@ -18,8 +18,9 @@ from torch import Tensor, fft
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # The curvature of lightness falls beyond DIAGONAL, a sum of the frequencies down and to the right.
-# There the gain is multiplied by exp(RISE * (sum - DIAGONAL)), up to a sum of HIGHEST. With RISE 6
-# the curvatures would be alike, and pictures are grainy; with 0 they have a weave along the axes.
+# There the gain of lightness is multiplied by exp(RISE * (sum - DIAGONAL)), up to a sum of HIGHEST.
+# With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they have a weave along
+# the axes. The gain of colour is divided by the same factor, since no loss holds its finest waves.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
 # Adam's decay rates; the second is below torch's 0.999, because gradients change with the scale.
 BETAS = (0.9, 0.99)
@@ -128,7 +129,7 @@ class Preconditioner:
     natural images do (Field 1987, "Relations between the statistics of natural images and the
     response properties of cortical cells"), up to the limits. Fine diagonal waves of lightness have
     a larger gain. Without it, fine horizontal and vertical waves grow first, and a run of few steps
-    ends with a weave.
+    ends with a weave. Fine diagonal waves of colour have a smaller gain, against coloured specks.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on the
     frequencies alone. Colours (the picture minus its lightness) have another such gain. The map is
@@ -145,7 +146,7 @@ class Preconditioner:
         frequency = torch.hypot(down, right)
         rise = torch.exp(RISE * ((down + right).clamp(DIAGONAL, HIGHEST) - DIAGONAL))
         lightness = (rise / (frequency.clamp(max=LIGHTNESS_LIMIT) + CORNER)) ** exponent
-        colour = (frequency.clamp(max=COLOUR_LIMIT) + CORNER) ** -exponent
+        colour = 1 / (rise * (frequency.clamp(max=COLOUR_LIMIT) + CORNER)) ** exponent
         mean = lightness.square().mean().sqrt()
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 

@@ -86,7 +86,7 @@ def gain(preconditioner, colour, down, right):
 
 @pytest.mark.parametrize("exponent", [0.5, 1.0])
 def test_the_gain_of_a_wave_is_the_formula(exponent):
-    """(exp(3 * excess) / (0.02 + frequency))^exponent over its RMS; no excess for colour.
+    """(exp(3 * excess) / (0.02 + frequency))^exponent over its RMS; exp(-3 * excess) for colour.
 
     The frequency counts at most 0.2, in colour 0.1; the excess is that of down + right over 0.3.
     """
@@ -98,7 +98,7 @@ def test_the_gain_of_a_wave_is_the_formula(exponent):
 
     along = [abs(n) / 16 for n in range(-8, 8)]
     mean = sum(formula(d, r, 0.2, 3) ** 2 for d in along for r in along[:9]) / (16 * 9)
-    for colour, limit, rise in (([1.0, 1.0, 1.0], 0.2, 3), ([1.0, -0.5, -0.5], 0.1, 0)):
+    for colour, limit, rise in (([1.0, 1.0, 1.0], 0.2, 3), ([1.0, -0.5, -0.5], 0.1, -3)):
         for waves in ((0, 0), (0, 1 / 16), (0.125, 0), (0, 0.5), (0.25, 0.25), (0.5, 0.375)):
             expected = formula(*waves, limit, rise) / math.sqrt(mean)
             assert gain(preconditioner, colour, *waves) == pytest.approx(expected)

@@ -29,7 +29,7 @@ from styletransfer.runs import plan
 from styletransfer.settings import FeaturesConfig, TrainConfig
 
 CURVES = {
-    "lbfgs": [1.62340076513, 0.88361750132, 0.266259149534, 0.20094739782, 0.169899813756],
+    "lbfgs": [1.62340076513, 0.924868779995, 0.302619870115, 0.236890270209, 0.210566576186],
     "adam": [1.62340066125, 0.530692687514, 0.191739802937, 0.161215841711, 0.202180173619],
 }
 OPTIMIZERS = ["lbfgs", "adam"]
