@@ -32,7 +32,7 @@ usage: styletransfer COMMAND KEY=VALUE ...
 styletransfer COMMAND --help says what each key means; styletransfer --version, which version.
 Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.png
 """
-# Exit status if the program that read standard output closed it: 128 + SIGPIPE, as other tools.
+# Exit status if the program that read standard output closed it: 128 + SIGPIPE, as in other tools.
 BROKEN_PIPE = 141
 
 
@@ -54,14 +54,14 @@ def one_line_errors() -> Iterator[None]:
     torchrun stops the other processes as soon as one has ended.
     """
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
-        sys.stdout.reconfigure(errors="backslashreplace")  # escape what it cannot encode
+        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters it cannot encode
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # a signal that came last, or was lost in a destructor
+            if stop.asked is not None:  # a late signal, or its exception was dropped
                 raise stop.asked
         except UserError as error:
             fail(str(error))
@@ -168,7 +168,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def check_process(name: str) -> None:
-    """Raise UserError in a deleted folder, or under torchrun if the command cannot share work."""
+    """Raise UserError if the current folder is gone, or torchrun runs a one-process command."""
     try:
         os.getcwd()
     except FileNotFoundError as error:

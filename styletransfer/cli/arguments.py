@@ -28,7 +28,7 @@ FLAGS = (
 )
 
 
-# What differs from job to job in a sweep, in the name of its folder.
+# Parts of a folder's name by which the jobs of a sweep get different folders.
 NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
@@ -105,10 +105,10 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Write a word without KEY= as a value of the schema's positional key, such as `input`.
+    """Return the words with KEY= before each that has none; KEY is the positional key, if any.
 
-    A word with "=" that names an existing file or folder counts as such a word, too. Several words
-    become a list in brackets if the key accepts a list.
+    A word with "=" that names an existing file or folder counts as a word without KEY=. Several
+    words become a list in brackets if the key accepts a list.
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
@@ -159,7 +159,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
 
 
 def _repeats(override: Override) -> bool:
-    """Tell whether a key is swept over a value twice."""
+    """Tell whether the list of values of a sweep holds a value twice."""
     if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
         return False
     values = [*override.sweep_string_iterator()]

@@ -34,8 +34,8 @@ def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[
     """Return a main function that lets Hydra call `function` with its settings and run folder.
 
     The settings come from NAME.yaml, as an instance of the dataclass in COMMANDS or TOOLS. The
-    function may return an exit status; the default is the `main` of the command `name`, imported
-    late. Hydra's errors become one line, unless HYDRA_FULL_ERROR=1 is in the environment.
+    function may return an exit status; the default function is the `main` of the command `name`,
+    imported late. Hydra's errors become one line, unless the environment has HYDRA_FULL_ERROR=1.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -63,7 +63,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
     named = [Path(value.strip("'")) for value in values]
     made = [folder for path in named for folder in absent(path)]
-    # The record of an earlier run in a named folder -> its content, and the files of Hydra there.
+    # run.json of an earlier run in a folder named by the user -> its content, and Hydra's files.
     earlier = {
         one / RECORD: ((one / RECORD).read_bytes(), _files_in(one / ".hydra"))
         for one in named
@@ -85,7 +85,7 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
     except BaseException as error:
         remove_unused(made)
         for record, (content, files) in earlier.items():
-            # Hydra has overwritten its files of an earlier run, which still stands.
+            # If run.json is unchanged, restore the earlier run's files that Hydra has overwritten.
             if record.is_file() and record.read_bytes() == content:
                 for path, old in files.items():
                     path.write_bytes(old)
@@ -124,7 +124,7 @@ def _run_beside_the_first(name: str, function: Function | None, arguments: Argum
 def run_job(name: str, function: Function | None, sweep: bool, config: DictConfig) -> str:
     """Run a job with the config that Hydra composed; return "" on success.
 
-    The process is this one or one of a launcher's. `sweep`: the job is one of several. A failed job
+    A sweep may call it in a process of its own. `sweep`: the job is one of several. A failed job
     of a sweep writes the reason to error.txt in its folder, and returns the reason's last line.
     A failed single job raises SystemExit, after a traceback if the cause is a bug.
     """

@@ -1,8 +1,8 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py`, and `rounds=`. Without arguments the bundled pictures are
-used. The run folder receives comparison.json, with gradient error, time and memory of each mode,
-and comparison.png, with the pastiches side by side.
+The keys are those of `scripts/train.py` that set a pastiche, and `rounds=`. Without arguments the
+bundled pictures are used. The run folder receives comparison.json, with gradient error, time and
+memory of each mode, and comparison.png, with the pastiches side by side.
 """
 
 import logging
@@ -36,11 +36,11 @@ logger = logging.getLogger(__name__)
 class Findings:
     """Findings holds the measurements of one loss mode."""
 
-    gradient_relative_error: float  # in float64; the larger of those at content and pastiche
+    gradient_relative_error: float  # in float64; the larger one of content image and pastiche
     seconds_per_evaluation: float  # median wall time of one forward and backward at full size
     peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
     final_loss: float  # total loss of the pastiche
-    losses: list[float]  # total loss at every step; each scale has its own objective
+    losses: list[float]  # total loss at every step; each image size has its own objective
 
 
 @dataclass(frozen=True)
@@ -49,10 +49,10 @@ class Comparison:
 
     reference: str  # name of the loss mode with which all modes are compared
     modes: dict[str, Findings]  # name of a loss mode -> its measurements
-    machine: dict[str, str | int]  # processor, versions and so on -> their values
+    machine: dict[str, str | int]  # name, such as "processor" or "torch" -> its value
 
     def table(self) -> str:
-        """Return a Markdown table; time, memory and final loss are ratios (NaN: over zero)."""
+        """Return a Markdown table; time, memory, loss are ratios to `reference` (NaN: to 0)."""
 
         def ratio(mode: Findings, value: str) -> float:
             base = getattr(self.modes[self.reference], value)
@@ -144,7 +144,7 @@ def find(
 
 
 def objectives_at(job: Job, side: int) -> dict[str, Objective]:
-    """Return loss mode -> the objective of `job` at the scale of longer side `side` pixels."""
+    """Return loss mode -> the objective of `job` for images with the longer side `side` pixels."""
     pictures = job.pictures_at(side)
     return {
         name: Objective(job.extractor, get_loss_mode(name), job.criterion, pictures)
@@ -156,8 +156,8 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
     """Return loss mode -> the largest relative error of its gradient at any of `points`.
 
     The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
-    the mode `reference`; |g| if r is zero; NaN if any gradient is NaN. Each point is (1, 3, h, w),
-    as large as one of the job's scales. In float64, rounding causes errors of about 1e-15.
+    the mode `reference`; |g| if r is zero; NaN if any gradient is NaN. Each point is an image
+    (1, 3, h, w) of one of the job's sizes. In float64, rounding causes errors of about 1e-15.
     """
     errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
     for point in map(job.on_device, points):

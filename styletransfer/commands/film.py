@@ -29,7 +29,7 @@ from styletransfer.system.files import atomic, check_outputs, locked, remove_sta
 
 logger = logging.getLogger(__name__)
 
-# Names in the folder of a run: the recipe, the folder of painted frames, the finished film.
+# Names in a run's folder: the recipe (settings, hashes), the folder of painted frames, the film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 # Keys that may differ when a film is resumed.
 FREE_KEYS = ("output", "device", "recipe")
@@ -73,7 +73,7 @@ class FilmRun:
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if existing frames have another recipe; write this one to RECORD."""
+        """Raise UserError if existing frames have another recipe; write this run's to RECORD."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = self.recipe = recipe(self.config, FREE_KEYS, device=device, precision=precision)
@@ -113,7 +113,10 @@ class FilmRun:
         return count
 
     def write(self, count: int, stop: Stop) -> None:
-        """Write a film of the first `count` frames; after a signal, a partial one, then raise."""
+        """Write a film of the first `count` frames.
+
+        After a signal, its name is NAME.styletransfer-partial.EXTENSION, and Stopped is raised.
+        """
         text = text_of("film", self.recipe) if self.config.recipe else ""
         with film_writer(self.output, self.film, text) as writer:
             for frame in self._painted(count):
@@ -135,7 +138,7 @@ class FilmRun:
         return self.film.images(self.job.scales[-1].size)
 
     def _painted(self, count: int) -> Iterator[Frame]:
-        """Yield the first `count` painted frames in the colours of `config.color`."""
+        """Yield the first `count` painted frames, recoloured as the setting `color` asks."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             config, content = self.config, frame.image
             grey = images.is_grey([content, *self.job.pictures.styles])

@@ -1,6 +1,6 @@
 """Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
 
-A recipe is text from a stranger. Only known settings are taken from it, and files only by hash.
+The recipe may come from a stranger: only known settings are used, and only files with its hashes.
 """
 
 import importlib
@@ -32,7 +32,7 @@ from styletransfer.system.files import sha256
 
 
 def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe of a picture or film, a line for each key (UserError: it has none)."""
+    """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
     path, comment = Path(config.picture), None
     if path.suffix.lower() in FILM_EXTENSIONS:
         with Film(path) as film:
@@ -42,7 +42,7 @@ def main(config: InfoConfig, folder: Path) -> None:
     if config.verify:
         try:
             print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
-        except UserError as error:  # it may quote the stranger
+        except UserError as error:  # it may quote unprintable text of the recipe
             raise UserError("".join(filter(str.isprintable, str(error)))) from error
 
 
@@ -63,7 +63,7 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
         again = Path(folder, f"again{path.suffix}")
         config = replace(with_values(default, values), output=str(again))
         with redirect_stdout(io.StringIO()):
-            # As the console does, because a command imports no other.
+            # Import by name, as the console does, because no command imports another one.
             importlib.import_module(module(name)).main(config, Path(folder, "run"))
         return _difference(path, again)
 
@@ -71,10 +71,11 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
 def _found(
     command: str, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
-    """Return the files with these hashes, looked for as InfoConfig.inputs says (UserError: none).
+    """Return the files of `key` with the SHA-256 `hashes` (UserError: one is not found).
 
-    A shape, such as 4:3, and the name of a network's style have no hash and are returned. No name
-    of a style may lead to a file, and `~` would be replaced by the home folder.
+    They are searched in `given`, by name among the bundled files and, for pictures, by name beside
+    `path` and in the current folder. A shape, such as 4:3, and the name of a network's style have
+    no hash and are returned. A style's name may lead to no file: `~` would mean the home folder.
     """
     is_style = (command, key) == ("apply", "style")
     is_style = is_style and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])

@@ -19,8 +19,8 @@ from styletransfer.system.files import check_outputs, sha256
 def main(config: MixConfig, folder: Path) -> None:
     """Write a mixture of a run's content image and pastiche, and print its path.
 
-    Its transparency is the pastiche's. Mixed colours outside of sRGB are replaced by less saturated
-    ones, see `styletransfer.pictures.color`.
+    The mixture has the pastiche's transparency. Mixed colours outside of sRGB are replaced by less
+    saturated ones, see `styletransfer.pictures.color`.
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")

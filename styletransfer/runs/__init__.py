@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 RECORD = "run.json"
 PASTICHE = "pastiche.png"
-# The content image in the pastiche's size. A user's photograph may well be called content.png.
+# The content image in the pastiche's size; a user's own photograph may be called content.png.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"

@@ -19,7 +19,7 @@ from styletransfer.settings.values import command, override
 
 # Commands whose pictures and films can be painted again from their recipes.
 REPEATED = ("train", "apply", "film", "mix")
-# Pattern of the recipe in an XMP packet: an attribute, which other programs may turn to an element.
+# Pattern of the recipe in an XMP packet: an attribute, or an element if another program wrote it.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 
@@ -49,7 +49,7 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Return the command's name, and key -> value of each of its words.
 
     The recipe may come from anybody. Only words are accepted that this module would write: a key
-    that can change the picture, and a value without functions or ${...}. (UserError: others.)
+    that can change the picture, and a value without functions or ${...}. (UserError: any other.)
     """
     _, name, *words = shlex.split(recipe["command"])
     if name not in REPEATED or "steered" in recipe:

@@ -1,4 +1,4 @@
-"""Describes what a run would do: its scales, with estimates of their memory."""
+"""Describes what a run would do at each scale (image size), with estimates of the memory."""
 
 from styletransfer.job import Job
 from styletransfer.job.memory import plan_memory

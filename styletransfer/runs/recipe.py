@@ -1,11 +1,11 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-These are the settings, the hashes of input files, and versions. It is stored beside the result
+These are the settings, the hashes of input files, and versions. A recipe is stored with the result
 (`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
 
-A picture or film carries it as a text: the command, and hashes of the inputs, without folders. The
+A picture or film has its recipe as text: the command, and hashes of the inputs, no folders. The
 text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the comment of
-a film. It depends on nothing but the recipe.
+a film. The text depends on nothing but the recipe.
 """
 
 import json

@@ -63,7 +63,7 @@ class RecordedRun:
         self.folder, self.picture, self.guide = folder, picture, guide
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
-        self.before = 0.0  # seconds up to the checkpoint, less those of the guide since then
+        self.before = 0.0  # seconds up to the checkpoint, minus the time in the guide since
         self.written = picture  # path to which the pastiche was written
         self.problem: str | None = None  # one line if `written` is not `picture`
         if config.resume == "auto" and self.checkpoint.exists():
@@ -133,7 +133,7 @@ class RecordedRun:
         saved = self.checkpoint.load()
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
-            self.recipe = saved["description"] | self.recipe  # keeps "steered" of the checkpoint
+            self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
             self.run = Run(self.job)
             self.run.load_state_dict(saved["run"])
             self.before = float(saved["seconds"])
@@ -196,7 +196,7 @@ def _write_picture(
 
 
 def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: bytes) -> None:
-    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for `mix`.
+    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for the command mix.
 
     The file `picture`, which already holds the pastiche, is not overwritten.
     """

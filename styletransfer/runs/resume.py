@@ -65,8 +65,8 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     """Return the settings of the run in `folder`, to resume it.
 
     `config` holds the settings of the command line, and `typed` the keys that were typed there;
-    those in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another key
-    was typed.)
+    typed keys in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another
+    key was typed.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:

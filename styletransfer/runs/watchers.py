@@ -17,7 +17,7 @@ from styletransfer.system.files import keep_lines, to_json
 
 logger = logging.getLogger(__name__)
 
-# Number of steps whose losses are read from the device at a time; each reading waits for it.
+# Number of steps whose losses are read at a time; each reading waits for the device.
 METRICS_BATCH = 20
 
 
@@ -69,7 +69,7 @@ class _Forgiving:
 
 
 class Metrics(AbstractContextManager["Metrics"]):
-    """Metrics writes a JSON line per step: step, scale, width, height, and losses (null: infinite).
+    """Metrics writes a JSON line per step: step, scale, width, height, losses (null: not finite).
 
     Use it as a context manager; its exit writes the lines still in memory. If writing fails, as on
     a full disk, the run continues after one warning. An existing file keeps only the lines of its
@@ -98,7 +98,7 @@ class Metrics(AbstractContextManager["Metrics"]):
             self.flush()
 
     def flush(self) -> None:
-        """Write all lines in memory, also before a checkpoint, whose steps need their lines."""
+        """Write all lines in memory; also called before a checkpoint, so that no line is lost."""
         lines, self.waiting = self.waiting, []
         if self._failed:
             return

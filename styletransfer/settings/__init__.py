@@ -73,8 +73,8 @@ def each(value: Any) -> list[Any]:
 # Layers at which Gatys et al. 2016 compare styles, and the layer at which they compare contents.
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
-# Layers of the match losses, which draw each position of the pastiche towards the most similar
-# position of the style. Shallow layers see the texture of the paint, deep layers see shapes.
+# Layers of the match losses, which move the features at each position of the pastiche towards the
+# most similar ones of the style. Shallow layers see the texture of the paint, deep layers shapes.
 MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
 # Style layer -> factor on its style loss; the factor of all other layers is 1. The receptive field
@@ -97,8 +97,8 @@ class FeaturesConfig:
     """Padding of the first convolution: zeros (as trained) or replicate (no border frame)."""
     preprocessing: str = choice("auto", "imagenet", "caffe", "none")
     """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 less its mean,
-    for weights converted from Caffe), none (sRGB in [0, 1], as the 0.3 tutorial), or auto: caffe
-    for the two converted files that neural-style-pt downloads, imagenet for all others."""
+    for weights converted from Caffe), none (sRGB in [0, 1], as PyTorch 0.3's tutorial), or auto:
+    caffe for the two converted files that neural-style-pt downloads, imagenet for all others."""
 
 
 @dataclass
@@ -124,7 +124,7 @@ class ObjectiveConfig:
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
     """Share of the pastiche so far in the picture for which similar style features are searched, at
-    every scale but the first; from 0 (the content alone) to 1."""
+    every size but the coarsest; from 0 (the content alone) to 1."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
@@ -140,13 +140,13 @@ class ObjectiveConfig:
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
     paint whole objects of the style over faces."""
     normalization: str = choice("target", "none")
-    """target (each loss is divided by the mean square of its target; that of a content larger than
-    512 px is measured at 512 px) or none (the tutorials' plain MSE)."""
+    """target (each loss is divided by the mean square of its target; a content larger than 512 px
+    is reduced to 512 px for it) or none (plain MSE, as in PyTorch's tutorials)."""
     seamless: bool = False
     """Make opposite edges of the pastiche fit together, so that copies laid side by side have no
     seam."""
     detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
-    """Style layers that take style_detail instead of style. Default: Gatys et al. 2017."""
+    """Style layers with targets from style_detail instead of style. Default: Gatys et al. 2017."""
 
 
 @dataclass
@@ -164,8 +164,8 @@ class OptimizerConfig:
     """L-BFGS: exponent of the factors that make steps of coarse and fine detail alike in size, see
     `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers."""
     plateau: float = number(0.001, "[0, 1)")
-    """L-BFGS: a scale ends early once ten steps lower the loss by less than this share; 0 for
-    never."""
+    """L-BFGS: a scale (one image size) ends early once ten steps lower the loss by less than this
+    share; 0 for never."""
     averaging: float = number(0.0, "[0, 1)")
     """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
 
@@ -178,7 +178,7 @@ class StyleTransferConfig:
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
     """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
-    such as 4:3, is a grey one of that shape, for a texture."""
+    such as 4:3, is a grey image of that shape, for a texture."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
     style_weights: list[float] = number([], "[0, inf)")
@@ -201,8 +201,8 @@ class StyleTransferConfig:
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
-    """Source of the colours: style; style_palette (a and b of the content in OKLab, its colours
-    without lightness, also first get the mean and covariance of the style's); content_palette (the
+    """Source of the colours: style; style_palette (as style, but the content's OKLab a and b, its
+    colours without lightness, first get the style's mean and covariance); content_palette (the
     style is first recoloured to the mean and covariance of the content's colours); or
     content_luminance (the content's colours with the pastiche's lightness). Follows Gatys et al.
     2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
@@ -213,11 +213,11 @@ class StyleTransferConfig:
     size: int = number(512, "[1, 1048576]")
     """Longer side of the pastiche in pixels."""
     steps: int = number(100, "[1, inf)")
-    """Optimiser steps in all, each one evaluation. Up to three scales get equal shares, and the
-    finest of more gets 0.42; where features are matched, the finest scale gets a quarter."""
+    """Optimiser steps in all, each one evaluation. Up to three scales (image sizes) share them
+    evenly, and the finest of more makes 0.42; with match losses, the finest makes a quarter."""
     scales: int = number(0, "[0, inf)")
-    """Levels of the pyramid, each half the next; 1 for one scale, 0 for all from 128 pixels up,
-    or from 96 where features are matched."""
+    """Number of image sizes, coarse to fine, each half the next; 1 for one size, 0 for all from
+    128 pixels up, or from 96 with match losses."""
     init: str = path("content", words=("content", "style", "noise"))
     """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"

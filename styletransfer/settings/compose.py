@@ -76,7 +76,7 @@ def initialized(name: str, claimed: list[Path] | None = None) -> Iterator[Any]:
 
 
 def search_path(name: str, config_dir: str | None) -> list[str]:
-    """Return [hydra.searchpath=...], so that Hydra finds presets in `config_dir` (or UserError)."""
+    """Return [hydra.searchpath=...], so that Hydra finds presets (UserError: no such folder)."""
     folders = [] if command(name).folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         if not os.path.isdir(config_dir):
@@ -152,7 +152,7 @@ def resumed(resume: str | None) -> str:
 
 
 def absent(path: Path) -> list[Path]:
-    """Return `path` and its parent folders as far as they do not exist, absolute, path first."""
+    """Return those of `path` and its parent folders that do not exist, absolute, `path` first."""
     full = path.absolute()  # a job may change the working directory
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
@@ -187,4 +187,4 @@ def _own_hydra() -> Iterator[None]:
             VersionBase.instance().version_base = base
 
 
-register_resolvers()  # a launcher's process imports this module before Hydra composes its job
+register_resolvers()  # a parallel job's process imports this module before Hydra composes

@@ -62,7 +62,7 @@ class TrainNetworkConfig:
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))
-    """The losses, as for train. Default: a larger content weight, as a network learns it last."""
+    """The losses, as for train. Default: a larger content weight, since networks learn it last."""
 
 
 @dataclass
@@ -71,8 +71,8 @@ class ApplyConfig:
 
     network: str = path("auto", words=("auto",))
     """A file that train_network has written, or a network that ships: oil; painters, which knows
-    six styles; or any, which takes its style from a picture. auto is any where style is one, else
-    oil."""
+    six styles; or any, which takes its style from a picture. auto is any if style is a picture,
+    else oil."""
     input: str = path(MISSING)
     """Path of a picture or a film, or of a folder with all that is below it."""
     output: str | None = path(None, written=True)
@@ -82,7 +82,7 @@ class ApplyConfig:
     recipe: bool = True
     """Write into a picture file how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS)
-    """One of the network's styles, by its name; for a network that knows any, path of the style
+    """One of the network's styles, by its name; for a network that knows any style, path of the
     image, or several, [a.jpg,b.jpg]."""
     style_weights: list[float] = number([], "[0, inf)")
     """Weight of each of the network's styles, or of each style image; only ratios matter. Empty
@@ -93,11 +93,11 @@ class ApplyConfig:
     """Strength of a style image: from 0 (the picture does not change) to 1."""
     random: bool = False
     """For a folder: paint each file in one style image, with a strength between least_strength and
-    strength, both drawn by seed and the file's name; manifest.csv in the output names them."""
+    strength, both random, by seed and the file's name; manifest.csv in the output lists them."""
     least_strength: float = number(0.5, "[0, 1]")
     """For random, the smallest strength."""
     seed: int = number(0, "[0, inf)")
-    """For random, the seed of the draws."""
+    """For random, the seed of all random choices."""
     size: int = number(0, "[0, inf)")
     """Longer side of the pastiches in pixels; 0 for that of each picture."""
     color: str = choice("style", "content_luminance")

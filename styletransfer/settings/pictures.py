@@ -77,7 +77,7 @@ class InfoConfig:
     print whether the file has the same bytes, or how far its pixels differ."""
     inputs: Any = field(default=None, metadata=PATHS)
     """For verify, inputs under any names, or folders of pictures. Pictures are also looked for by
-    name in the current folder and beside the picture; networks that do not ship only here."""
+    name in the current folder and beside the picture; list networks of your own here."""
 
 
 @dataclass
@@ -101,4 +101,4 @@ class StudioConfig:
     """Open the page in the browser."""
     share: bool = False
     """Also serve the page in the private networks of this machine, for example to a phone, and
-    print its address as a QR code. Anyone who has it can do what you can; nothing is encrypted."""
+    print its address as a QR code. Who knows it can do what you can; nothing is encrypted."""

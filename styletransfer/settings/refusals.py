@@ -1,4 +1,4 @@
-"""Explains errors of Hydra and OmegaConf in one line; imported when there is one."""
+"""Explains errors of Hydra and OmegaConf in one line; imported only after an error."""
 
 import re
 from traceback import walk_tb

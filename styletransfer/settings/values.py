@@ -38,7 +38,7 @@ _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]
 # need quotes all the same, because Hydra would read a number, a bool or null.
 _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
-# Keys that cannot change during a run; neither can those that TrainConfig adds to its base class.
+# Keys that cannot change during a run; nor can those that only TrainConfig has.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
@@ -149,7 +149,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value of Python or NumPy as OmegaConf takes it (UserError: a path is needed)."""
+    """Return a value of Python or NumPy as OmegaConf takes it (UserError: `key` needs a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

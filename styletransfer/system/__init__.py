@@ -109,7 +109,7 @@ SIGNALS = Stop()
 
 @contextmanager
 def stop_on_signals() -> Iterator[Stop]:
-    """Make the signals raise `Stopped` in the body; restore the earlier handlers at the end.
+    """Make SIGINT, SIGTERM and SIGHUP raise `Stopped` in the body; then restore the old handlers.
 
     A signal that is already ignored, as under `nohup` or in a background job, stays ignored.
     Within another `stop_on_signals` the call changes nothing.

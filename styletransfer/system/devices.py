@@ -1,4 +1,4 @@
-"""Choice of the device and of the precision, free memory, and errors that mean too little."""
+"""Choice of the device and of the precision, free memory, and out-of-memory errors."""
 
 import math
 import os
@@ -111,7 +111,7 @@ def set_float32_precision() -> None:
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
-# RuntimeError. oneDNN names no reason, but a network that has run before fails for no other.
+# RuntimeError. oneDNN names no reason, but a network that ran before fails only for this one.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -184,7 +184,7 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return a file's number, or the one after `name`; `unknown` if none, as for "max"."""
+    """Return the number in a file, in the line `name` if given; `unknown` if none, as "max"."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

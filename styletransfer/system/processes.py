@@ -42,7 +42,7 @@ class Processes:
         """
         if self.count == 1 or not tensors:
             return
-        if len(tensors) == 1 and tensors[0].is_contiguous():  # avoids a copy of a large one
+        if len(tensors) == 1 and tensors[0].is_contiguous():  # avoids a copy of a large tensor
             _together(distributed.all_reduce, tensors[0].detach())
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
@@ -94,7 +94,7 @@ class Processes:
         return [int(number) for number in tensor]
 
     def stopped(self, stop: Stop) -> Stopped | None:
-        """Return a signal that a process has received, the same one in all, or None."""
+        """Return a signal that any process has received, the same in all processes, or None."""
         (status,) = self.all_reduce_max([0 if stop.asked is None else stop.asked.status])
         return Stopped(status - 128) if status else None
 
@@ -106,7 +106,7 @@ def joined(device: torch.device) -> Iterator[Processes]:
     if here.world_size == 1:
         yield Processes()
         return
-    # This module's functions store the process group that exists when it is imported. If torch's
+    # The module imported here stores the process group that exists at its import. If torch's
     # optimisers imported it later, the group's threads could abort the process when Python ends.
     import torch.distributed.nn.functional
 

@@ -2,7 +2,7 @@
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
 structure; a second call paints only the files that are missing in `output`. With `random=true`,
-each file gets a style and a strength by chance, as a data set for training needs.
+each file gets a random style image and strength, to make a varied data set for training.
 """
 
 import csv
@@ -35,7 +35,7 @@ from styletransfer.system.files import atomic, check_folder, check_outputs, lock
 
 logger = logging.getLogger(__name__)
 
-MANIFEST = "manifest.csv"  # table of what `random=true` has drawn
+MANIFEST = "manifest.csv"  # table with the random style and strength of each file
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
@@ -84,7 +84,7 @@ def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Paint the files that have no pastiche yet (UserError, after all others: some failed)."""
+    """Paint each file without a pastiche. If some fail, paint the rest, then raise UserError."""
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for file, path in files for name in _written(file, path)]
@@ -100,7 +100,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         for folder in {path.parent for _, path in files}:
             remove_stale(folder)
         left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
-        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # a style is encoded once
+        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
         if done := len(files) - len(left):
             logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
         failed = 0
@@ -123,9 +123,9 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 def draw(
     config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
 ) -> dict[Path, tuple[str, float]]:
-    """Return file -> its style image and strength; each depends on seed, styles and its name.
+    """Return file -> a random style image and strength, the same in each call with equal settings.
 
-    They are written to MANIFEST. (UserError: what is painted there already was drawn otherwise.)
+    Write them to MANIFEST. (UserError: `target` was begun with other styles, strengths or seed.)
     """
     styles, draws = files_of("style", config.style), {}
     table, text = target / MANIFEST, io.StringIO()

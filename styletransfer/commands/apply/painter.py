@@ -45,8 +45,9 @@ from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
-# Estimate of the largest number of feature maps, float32 and of the picture's size, that exist at
-# one time: 3.3 were measured (convolved, normalised and padded), and torch needs some more.
+# Estimate of the largest number of tensors like the first layer's output, (1, widths[0], H, W) in
+# float32, that exist at one time: 3.3 were measured (convolved, normalised and padded), and torch
+# needs some more.
 MAPS = 5
 # With `strength` below 1, the style is blended with the content image's own style, which is
 # computed from a copy of the image with this longer side in pixels.
@@ -54,7 +55,7 @@ OWN_STYLE_SIDE = 512
 
 
 class Painter:
-    """A Painter paints pictures with the network in `config` (UserError: a setting is wrong)."""
+    """A Painter paints pictures with a style network (UserError: a setting is wrong)."""
 
     def __init__(self, config: ApplyConfig) -> None:
         self.config, self.device = config, choose_device(config.device)
@@ -68,7 +69,7 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def take(self, style: str, strength: float) -> None:
-        """Paint in one style image from now on (UserError: it is no picture)."""
+        """Paint in the style image `style` from now on (UserError: this file is no picture)."""
         assert self.paintings is not None, "a network with styles of its own"
         self.paintings.strength = strength
         if style != self.config.style:
@@ -79,7 +80,7 @@ class Painter:
 
     @cached_property
     def _shared_recipe(self) -> Recipe:
-        """The recipe of all pictures, without `input`; network and styles are hashed only once."""
+        """The recipe (settings, hashes of files) that all pictures share, without `input`."""
         config = replace(self.config, network=str(network_path(self.config)))
         return recipe(config, (*FREE_KEYS, "input"))
 
@@ -124,7 +125,7 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """A Painting is all that a network for any style needs of a style image."""
+    """A Painting is all data of a style image that a network for any style uses."""
 
     row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.palette`
@@ -159,7 +160,7 @@ class Paintings:
         self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
-        """Give the network these styles, blended with that of `image` (1, 3, H, W) by strength."""
+        """Give the network the styles; if `strength` < 1, blend them with the style of `image`."""
         rows = self.rows
         if self.strength < 1:
             size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
@@ -180,7 +181,7 @@ class Paintings:
 
 
 def network_path(config: ApplyConfig) -> Path:
-    """Return the file of the style network; network=auto means "any" for a style image, or oil."""
+    """Return the network's file; auto is the network "any" if `style` is a file, else "oil"."""
     if config.network != "auto":
         return network_file(config.network)
     is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
@@ -223,7 +224,7 @@ def paint(painter: Painter, source: Path, target: Path) -> None:
 
 
 def is_film(source: Path, target: Path) -> bool:
-    """Return whether `target` is a film, or the frames of one; WebP is if `source` moves."""
+    """Return whether `target` is a film or its frames; .webp is one if `source` is animated."""
     extension = target.suffix.lower()
     moves = source.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng")
     is_animation = extension in ANIMATIONS and (moves or extension != ".webp")
@@ -243,7 +244,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
 def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
     """Paint the film `source` frame by frame; write `target` with the same times and sound.
 
-    Against flicker, each painted frame is mixed with the previous one, as `config.steady` says.
+    To reduce flicker, the share `config.steady` of the previous result is mixed into each frame.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
     with Film(source) as film, film_writer(target, film, text) as writer:

@@ -1,1 +1,1 @@
-"""`explain`: a map of what autograd does in one evaluation, for each loss mode."""
+"""The command `explain`: draws the autograd graph of one evaluation, for each loss mode."""

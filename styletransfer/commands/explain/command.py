@@ -1,7 +1,8 @@
-"""Explain where the gradient goes: `python scripts/explain.py loss_mode=fake_backward`.
+"""Draw the autograd graph of the losses: `python scripts/explain.py loss_mode=fake_backward`.
 
-The keys are those of `scripts/train.py`. The command records one evaluation under each loss mode,
-describes the chosen mode and writes `explain.html`, a page with the maps of all modes.
+The keys are those of `scripts/train.py`. The command records one evaluation of the losses and their
+gradient under each loss mode, prints a summary for the chosen mode and writes `explain.html`, a
+page with a diagram of the graph for each mode.
 """
 
 import logging
@@ -23,10 +24,10 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: TrainConfig, folder: Path) -> None:
-    """Record one evaluation per loss mode, and describe that of `config` (UserError: bad input).
+    """Record one evaluation per loss mode, and draw its autograd graph (UserError: bad input).
 
-    The losses are evaluated at the picture from which a run starts. The page shows a map of the
-    autograd graph for each loss mode, and each map is a file of its own, too.
+    The losses are evaluated at the picture from which a run starts. The page shows a diagram of the
+    graph for each loss mode, and each diagram is also a file of its own.
     """
     if config.dry_run:
         raise UserError("explain has no dry run; leave dry_run=true out")

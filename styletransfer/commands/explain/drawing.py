@@ -1,19 +1,19 @@
-"""Draws the autograd graph of an evaluation as SVG (a map), by `templates/map.svg`, in pixels."""
+"""Draws a diagram of an autograd graph (a Map) as SVG, by the template `templates/map.svg`."""
 
 from typing import Any
 
 from styletransfer.commands.explain.study import Group, Study
 from styletransfer.resources import templates
 
-COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth has the first's
+COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth pass has the first
 
 
 class Map:
-    """A Map computes positions: the network's layers (the trunk) lie from left to right, losses
-    below them, and a line for each backward pass below the losses.
+    """A Map computes positions in the diagram, in pixels: the network's layers (the trunk) lie from
+    left to right, losses below them, and a line for each backward pass below the losses.
     """
 
-    MARGIN, TOP = 24, 56  # space in pixels to the left of the column of network layers, and above
+    MARGIN, TOP = 24, 56  # space in pixels to the left of the trunk, and above it
     COLUMN, BOX = 150, 128  # distance between two groups of the trunk, and the width of a box
     HEIGHT, ROW = 60, 50  # height of a box of the trunk; distance between two losses
     PASS = 50  # distance between the lines of two backward passes
@@ -39,7 +39,7 @@ class Map:
         return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
 
     def marks(self, number: int) -> list[tuple[int, str, int]]:
-        """Return (x, kind, entered nodes) of groups that pass `number` entered, right to left."""
+        """Return (x, kind, number of nodes) that backward pass `number` entered, right to left."""
         marks = []
         for group in self.study.groups:
             x = self.right - 16

@@ -28,7 +28,7 @@ class NodeFacts:
 
 @dataclass(frozen=True)
 class Group:
-    """A Group holds nodes that the drawing shows as one box; "driver": those that add losses."""
+    """A Group holds nodes that are drawn as one box; the group "driver" adds up the losses."""
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
     on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
@@ -64,7 +64,7 @@ class Study:
     """A Study is the record of one evaluation of the losses and their gradient."""
 
     mode: str  # name of the loss mode
-    groups: tuple[Group, ...]  # in the order of the forward pass, from the image to the driver
+    groups: tuple[Group, ...]  # in the order of the forward pass, from the image to the total loss
     passes: tuple[Pass, ...]  # in the order of the calls
 
     @property
@@ -73,7 +73,7 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Return (hand-written backward -> number of nodes, entries in all) in groups of a kind."""
+        """Return (hand-written backward -> number of nodes, visits of all) for groups of a kind."""
         groups = [group for group in self.groups if group.kind == kind]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
@@ -89,8 +89,8 @@ class Watch(TorchFunctionMode):
         layers = objective.network.named_children()
         self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
         self.home: dict[Node, str] = {}  # node -> group of the layer whose forward made the node
-        self.reached: dict[Node, None] = {}  # nodes below the roots of the passes, an ordered set
-        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # node -> passes, from 0
+        self.reached: dict[Node, None] = {}  # nodes that a pass can reach, an ordered set
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # node -> pass numbers
         self.trunk: set[Node] = set()  # nodes between the image and the deepest layer's output
         self.passes: list[Pass] = []
 
@@ -105,7 +105,7 @@ class Watch(TorchFunctionMode):
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
         reached = {self.home.get(node) for node in nodes}
-        total = "output" if args[0].dim() else "total"  # tensor_hook differentiates the output
+        total = "output" if args[0].dim() else "total"  # tensor_hook calls output.backward
         if reached.isdisjoint(term.name for term in self.terms):
             total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
@@ -130,7 +130,7 @@ class Watch(TorchFunctionMode):
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
         for node in order:
-            # A node below which no layer's node lies belongs to the loss that reads the image.
+            # A node that leads to no layer's node belongs to the loss that reads the image itself.
             reached = {self.home.get(below, "image") for below in graph.walk(node)}
             members[self.home.get(node) or (PRIOR if reached == {"image"} else "driver")].append(
                 node

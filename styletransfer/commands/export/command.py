@@ -111,10 +111,10 @@ class PaintingToRow(nn.Module):
 def as_onnx(saved: NetworkFile) -> list[bytes]:
     """Return a network as an ONNX file with its weights, and a second file for its encoder, if any.
 
-    The network's inputs are `image` and, for several styles, `blend`, or `style`, the encoder's
-    output for a `painting`. The network's output is `pastiche`, of the image's size. The graph pads
-    to multiples of the stride and crops, so pictures may have any size from SMALLEST_SIDE up, and
-    a batch any length.
+    The network's inputs are `image` and, for several styles, `blend`; with an encoder, `image` and
+    `style`, the encoder's output for a `painting`. The network's output is `pastiche`, of the
+    image's size. The graph pads to multiples of the stride and crops, so pictures may have any size
+    from SMALLEST_SIDE up, and a batch any length.
     """
     image = torch.zeros(EXAMPLE)
     if (encoder := saved.network.encoder) is None:

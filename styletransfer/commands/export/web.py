@@ -28,13 +28,13 @@ from styletransfer.settings.networks import ExportConfig
 from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
-# Name of a build on the page -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU,
-# jspi by WebGPU in browsers whose WebAssembly can wait for promises (JSPI).
+# Build of onnxruntime-web -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU, jspi
+# on the GPU by WebGPU, in browsers whose WebAssembly can wait for promises (JSPI).
 BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Licence files, from the Python package onnxruntime of the same sources; the npm package has none.
+# Licence files of the Python package onnxruntime (same sources), as the npm package has none.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
 STYLE_SIDE, SHOWN = 512, 160
@@ -84,7 +84,8 @@ def write(
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
     """Return what the page knows of each style: name, thumbnail, row, and palette or None.
 
-    The row is the network's input for the style. The page blends styles by averaging both.
+    The row is the network's input for the style. The page blends styles by averaging rows and
+    palettes.
     """
     bundled, known = {file.stem: file for file in (ASSETS / "style").glob("*.jpg")}, []
     if saved.network.encoder is None:

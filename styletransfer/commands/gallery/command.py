@@ -89,7 +89,7 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
-    """Return the runs in and below folders (UserError: there is none); "9" comes before "10".
+    """Return the runs in and below folders, "9" before "10" (UserError: there is no run).
 
     The second list holds (name, reason) of each run that cannot be read.
     """
@@ -115,7 +115,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders that hold run.json; skip hidden folders, and submitit's such as %j."""
+    """Yield the folders that hold run.json; skip hidden ones, and a job scheduler's such as %j."""
     for name, inner, files in os.walk(folder):
         if RECORD in files:
             yield Path(name)
@@ -128,7 +128,7 @@ def _natural(name: str) -> list[str | int]:
 
 
 def varied(runs: Sequence[FoundRun]) -> dict[str, list[str]]:
-    """Return key -> its value in each run, for the keys of command lines that differ."""
+    """Return key -> its value in each run, for the keys whose values differ between runs."""
     keys = dict.fromkeys(key for run in runs for key in run.settings)
     columns = {key: [run.settings.get(key, "") for run in runs] for key in keys}
     return {key: values for key, values in columns.items() if len(set(values)) > 1}
@@ -157,7 +157,7 @@ def preview(run: FoundRun) -> tuple[str, str]:
 
 
 def loss_sums(run: FoundRun) -> dict[str, float]:
-    """Return kind of loss, such as "style" or "total" -> sum of the run's weighted losses of it."""
+    """Return kind of loss, such as "style" or "total" -> sum of its weighted losses in the run."""
     sums: dict[str, float] = {}
     for name, loss in run.losses.items():
         kind = name.partition("/")[0]

@@ -5,7 +5,7 @@ each pastiche, in any loss mode, as for a picture that is optimised itself; auto
 gradients back to the network's weights. All random numbers of step k depend only on (seed, k), so
 a resumed training continues with the same bits.
 
-Several processes share the batch: each draws the same pictures and evaluates its part of them. The
+Several processes share the batch: each makes all its pictures and evaluates a part of them. The
 sums of gradients and losses are those of a single process, except for rounding.
 """
 
@@ -59,7 +59,7 @@ class Style(NamedTuple):
 class NetworkTraining:
     """A NetworkTraining trains a network step by step, with a running mean of its weights.
 
-    `state`, the result of `state_dict`, resumes a training (UserError: it has another recipe). Each
+    `state`, the result of `state_dict`, resumes a training (UserError: its settings differ). Each
     of several `processes`, which share the batch, has its own NetworkTraining.
     """
 
@@ -90,7 +90,7 @@ class NetworkTraining:
             self.step = state["step"]
 
     def advance(self) -> dict[str, Tensor]:
-        """Make one training step; return name of a loss -> its mean over the batch, detached, ().
+        """Make one training step; return name of a loss -> its mean over the batch, a scalar.
 
         (UserError: a loss or a gradient is not finite; the weights are unchanged.)
         """
