@@ -21,7 +21,7 @@ class Iterate:
     step: int  #: number of this step, 1 to `steps`, counted over all scales
     steps: int  #: planned number of steps
     scale: int  #: number of this scale, 1 to `scales`
-    scales: int  #: number of levels of the pyramid
+    scales: int  #: number of picture sizes, coarse to fine
     losses: Losses  #: losses of `image`; reading them waits for the device
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
     finish: Finish = lambda image: image  #: function that returns `picture` for `image`
@@ -58,7 +58,7 @@ class Outcome:
         return self.finish(self.image)
 
     def finished(self, run: str) -> Self:
-        """Return this result, or raise an error, which names `run`, if the run ended early."""
+        """Return this result, or if the run ended early, raise KeyboardInterrupt or a UserError."""
         if self.interrupted:
             raise KeyboardInterrupt
         if self.problem is not None:
