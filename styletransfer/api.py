@@ -74,7 +74,7 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
         """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
 
-        With `recipe`, the file's metadata say how it was made, as after `styletransfer train`;
+        With `recipe`, the file's metadata say how it was made, as `styletransfer train` does;
         pictures that were not files are called "in memory" there.
         """
         xmp = self.xmp if recipe else b""
@@ -116,8 +116,8 @@ class Stylization:
                 if step.step == 40:
                     run.steer(objective={"content_weight": 0.5}, style="another.jpg")
 
-        The current scale begins again with all of its steps. L-BFGS's history belongs to the old
-        objective and is dropped; Adam's moments are kept.
+        The current scale (picture size) begins again with all of its steps. L-BFGS's history
+        belongs to the old objective and is dropped; Adam's moments are kept.
 
         Settings are as for `stylize`; `style` may be a picture or several. (UserError: the settings
         cannot work; the run is unchanged.)

@@ -34,7 +34,7 @@ LEAST_STRIDE = 4
 class Tile:
     """A tile is a part of a stage's input, with the windows that its features need."""
 
-    window: Window  # what to read of the input: the tile's own rows and columns, and a halo
+    window: Window  # what to read of the input: the tile's own rows and columns, and a halo around
     # Name of a pool -> what to keep of its output, because later layers need a smaller halo.
     trims: dict[str, Window]
     own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output

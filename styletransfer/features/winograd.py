@@ -121,7 +121,7 @@ class WinogradConv(Function):
 
 
 def _padded(x: Tensor, top: int, rows: int) -> Tensor:
-    """Return `rows` rows of x from `top`, as (h, w, C), padded to whole tiles and 1 per side."""
+    """Return `rows` rows of x from `top`, as (h, w, C), padded to whole tiles plus 1 per side."""
     height, width = x.shape[2:]
     below = top + _tiles(rows) * STEP + 1 - height
     right = _tiles(width) * STEP + 1 - width

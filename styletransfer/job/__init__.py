@@ -18,9 +18,9 @@ from styletransfer.settings import StyleTransferConfig, each
 
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
-# Longer side in pixels below which `scales=0` adds no coarser scale: VGG's deep layers have few
-# positions there. A match loss needs coarser scales, to place large shapes of the style, such as
-# stars; if scales begin at 48 pixels, these shapes also cover faces.
+# Longer side in pixels below which `scales=0` adds no coarser size: VGG's deep layers have few
+# positions there. A match loss needs coarser sizes, to place large shapes of the style, such as
+# stars; if the sizes begin at 48 pixels, these shapes also cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
 # Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
 SHORTEST_SIDE = 32

@@ -83,8 +83,8 @@ class Scan:
     ) -> Moments:
         """Return `sums` plus what the positions that a tile owns add to the image's moments.
 
-        `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
-        the layer must be above 0 somewhere in the image.
+        `features` (1, C, h, w) are the layer's output, of the tile and the halo around it. The
+        layer's weights must be above 0 somewhere in the image.
         """
         owned = features[tile.own[weighted[0]]]
         weights, total = self.weights(weighted, tile, image)

@@ -59,7 +59,7 @@ class Objective:
             partial(_features, extractor),
             partial(_measured, extractor, criterion),
         )
-        if criterion.seamless:  # not for the targets: styles are not seamless
+        if criterion.seamless:  # after the targets, since style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)

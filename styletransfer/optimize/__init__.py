@@ -1,4 +1,4 @@
-"""The result of a step, the best picture of a scale, and the result of a run."""
+"""The result of a step, the best picture at one size, and the result of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -67,7 +67,7 @@ class Outcome:
 
 
 class BestPicture:
-    """`BestPicture` keeps the best picture of a scale so far, without waiting for the device.
+    """`BestPicture` keeps the best picture so far at one size, without waiting for the device.
 
     The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
     the running mean of pictures; 0 keeps no mean.
