@@ -74,8 +74,8 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
         """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
 
-        `recipe` says whether the file carries how it was made, as one of `styletransfer train`
-        does; pictures that were not files are "in memory" there.
+        With `recipe`, the file's metadata say how it was made, as `styletransfer train` does;
+        pictures that were not files are called "in memory" there.
         """
         xmp = self.xmp if recipe else b""
         images.write(expanded(path, written=True), self.image, self.alpha, xmp=xmp)
@@ -90,7 +90,7 @@ class Result:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; leaving the loop pauses it, another continues it."""
+    """A stylization is a run to iterate over; leaving the loop pauses it, a new one resumes it."""
 
     def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
         self._job, self._given, self._run = job, given, Run(job)
@@ -116,8 +116,8 @@ class Stylization:
                 if step.step == 40:
                     run.steer(objective={"content_weight": 0.5}, style="another.jpg")
 
-        The current scale begins again with all of its steps. L-BFGS's history belongs to the old
-        objective and is dropped; Adam's moments are kept.
+        The current scale (picture size) begins again with all of its steps. L-BFGS's history
+        belongs to the old objective and is dropped; Adam's moments are kept.
 
         Settings are as for `stylize`; `style` may be a picture or several. (UserError: the settings
         cannot work; the run is unchanged.)
@@ -164,13 +164,13 @@ def stylize(
         content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
             A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
-        style: likewise; or a list of pictures, or the path of a folder of pictures.
+        style: such a picture, a list of pictures, or the path of a folder of pictures.
         callback: called with every evaluated picture.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
             `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
-            like the others, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
+            like `content`, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
             floats in [0, 1]. `content_regions` and `style_regions` may be label pictures, likewise
             paths, images or arrays; `region_styles` is a dict.
 

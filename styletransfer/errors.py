@@ -8,7 +8,7 @@ DISTRIBUTION = "styletransfer-torch"
 
 
 def pip_install(extra: str) -> str:
-    """Return the shell command that installs the packages of an extra."""
+    """Return the shell command that installs this package with an extra, such as "video"."""
     return f'pip install "{DISTRIBUTION}[{extra}]"'  # every shell accepts double quotes
 
 
@@ -27,7 +27,7 @@ class UserError(Exception):
 
 @contextmanager
 def about(key: str) -> Iterator[None]:
-    """Set `key` on a UserError that is raised in this context without a key."""
+    """Set `key` on a UserError that is raised without a key in the `with` block."""
     try:
         yield
     except UserError as error:

@@ -10,16 +10,16 @@ PACKAGE = Path(__file__).resolve().parent
 
 
 def resource(name: str) -> Path:
-    """Return the path of `configs` or `assets`.
+    """Return the path of the folder `name`, "configs" or "assets".
 
-    An installed package holds them inside; in a checkout they lie beside the package.
+    The folder is inside an installed package, and beside the package in a Git checkout.
     """
     inside = PACKAGE / name
     return inside if inside.exists() else PACKAGE.parent / name
 
 
 def templates(package: str) -> "Environment":
-    """Return the files in `templates/` of a package, such as "styletransfer.commands.explain".
+    """Return a Jinja environment with the files in `templates/` of the package named `package`.
 
     A value that a template shows is escaped for HTML; a missing value is an error.
     """

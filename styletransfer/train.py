@@ -50,7 +50,7 @@ class FinishedRun:
 
 def main(config: TrainConfig, folder: Path) -> None:
     """Run or continue one style transfer, and print the path of the picture."""
-    picture = None  # of a run that is already finished
+    picture = None  # or the file of a run that is already finished
     if config.resume is not None:
         from styletransfer.runs.resume import finished_picture, own_settings
 
@@ -132,7 +132,7 @@ def _print_outcome(run: FinishedRun, folder: Path) -> None:
 
 
 def _typed_keys() -> list[str]:
-    """Return the keys typed on the command line, groups included; none outside of Hydra."""
+    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
     if not HydraConfig.initialized():
         return []
     overrides = HydraConfig.get().overrides.task

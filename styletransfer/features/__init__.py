@@ -21,15 +21,15 @@ OPTIONS = ("pooling", "padding", "preprocessing")
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
 # Usual means of relu4_1 for a small photograph: about 1 (0.46 to 0.87 for the bundled network), or
 # 550 to 1040 (Oxford's VGG-19, trained in Caffe, if its kernels are converted for torchvision's
-# values). Not converted, the latter gives 17 to 27 for torchvision's values: a wrong picture.
+# values). Kernels that are not converted give 17 to 27 for these values, and a wrong picture.
 USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    `seed` draws the weights where `config.weights` is "random". A UserError reports weights
-    that cannot be read, downloaded or fitted to the network.
+    `seed` seeds the random weights if `config.weights` is "random". A UserError reports
+    weights that cannot be read, downloaded or fitted to the network.
     """
     state, origin, options = None, config.weights, {key: getattr(config, key) for key in OPTIONS}
     if config.preprocessing == "auto":

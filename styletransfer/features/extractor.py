@@ -1,4 +1,4 @@
-"""A frozen network whose activations can be read by name, and made ready for many evaluations.
+"""A frozen network whose activations can be read by name, and its preparation for fast use.
 
 Its maximum pool saves no indices for the backward pass.
 """
@@ -125,7 +125,7 @@ class FeatureExtractor(nn.Module):
 
     The preprocessing is part of the network: callers pass sRGB images in [0, 1]. The layers are in
     the order of evaluation. `content_gains` maps a layer to a factor on its content loss, so that
-    one content weight suits several networks. A layer that is not in it has the factor 1.
+    one content weight suits several networks. A layer without an entry has the factor 1.
     """
 
     def __init__(

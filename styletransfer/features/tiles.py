@@ -1,7 +1,7 @@
 """The positions of tiles, and what each tile reads so that its own features are exact.
 
 A tile owns a rectangle of its stage's input (the picture, or a feature map) whose corners are
-multiples of the stage's pooling, and at every layer the positions that stand for this rectangle.
+multiples of the stage's pooling factor, and at every layer the positions for this rectangle.
 Each position is owned by one tile. A tile also reads a halo around its rectangle, because each
 convolution reads `padding` positions further. At the input's border, where no halo is left, each
 convolution pads as it does for the whole input.
@@ -34,7 +34,7 @@ LEAST_STRIDE = 4
 class Tile:
     """A tile is a part of a stage's input, with the windows that its features need."""
 
-    window: Window  # what to read of the input: the tile's own rows and columns, and a halo
+    window: Window  # what to read of the input: the tile's own rows and columns, and a halo around
     # Name of a pool -> what to keep of its output, because later layers need a smaller halo.
     trims: dict[str, Window]
     own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output
@@ -74,7 +74,7 @@ Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
 
 @dataclass(frozen=True)
 class _Strip:
-    """A strip is a tile along one axis."""
+    """A strip is a tile along one axis: its rows, or its columns."""
 
     window: slice
     parts: Parts
@@ -134,7 +134,7 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             spans.append((low, high))
             reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
             low, high = low - reach, high + reach
-        # Stop at the border, but include an owned rest that the pools leave out.
+        # Stop at the border, but include positions that the tile owns although pools drop them.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
     yield low - low % step, high
     yield from reversed(spans)
@@ -162,7 +162,7 @@ class Stage:
 
         The picture must have at least the stride of the stage's output along each axis. `tile` is
         the side of a tile in pixels at the first stage. Layers of later stages hold fewer values
-        per pixel, so their tiles have half as many positions: at stride 4, twice as many pixels.
+        per pixel, so their tiles have a side of `tile` / 2 positions, 2 `tile` pixels at stride 4.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)

@@ -64,7 +64,7 @@ POSITIONS = 24 * 24
 
 
 class WinogradConv(Function):
-    """This Function is conv2d(x, g, bias, padding=1) by transformed kernels; these are constant.
+    """This Function is conv2d(x, g, bias, padding=1) with constant, transformed kernels.
 
     The gradient of a convolution is a convolution with mirrored kernels and exchanged channels.
     `is_mirrored` mirrors the kernels by reading the pixels and writing the results in reverse.
@@ -74,7 +74,7 @@ class WinogradConv(Function):
 
     @staticmethod
     def forward(x: Tensor, kernels: Tensor, bias: Tensor | None, is_mirrored: bool) -> Tensor:
-        """Return (1, K, H, W), computed in strips of about TILES tiles."""
+        """Return (1, K, H, W), computed in strips of rows, about TILES tiles each."""
         to_products = torch.tensor(PIXELS, dtype=x.dtype, device=x.device)
         to_results = torch.tensor(RESULTS, dtype=x.dtype, device=x.device)
         weight = kernels.flatten(0, 2)[..., None, None]
@@ -121,7 +121,7 @@ class WinogradConv(Function):
 
 
 def _padded(x: Tensor, top: int, rows: int) -> Tensor:
-    """Return `rows` rows of x as (h, w, C), padded to whole tiles and by one pixel on each side."""
+    """Return `rows` rows of x from `top`, as (h, w, C), padded to whole tiles plus 1 per side."""
     height, width = x.shape[2:]
     below = top + _tiles(rows) * STEP + 1 - height
     right = _tiles(width) * STEP + 1 - width

@@ -1,4 +1,4 @@
-"""Paints films without flicker: each frame uses the previous one, painted, warped by the motion."""
+"""Paints films without flicker: each uses the previous painted frame, warped by the motion."""
 
 from dataclasses import replace
 
@@ -24,14 +24,14 @@ class FilmPainter:
 
     `job` paints the first frame, and the first after a cut, as a single picture. Each other frame
     starts from the previous painted frame, warped by the motion, and takes `frame_steps` steps at
-    one scale. Where the motion is reliable, a temporal loss keeps the frame near its start.
+    full size. Where the motion is reliable, a temporal loss keeps the frame near its start.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
         # The settings of each frame that starts from the previous one.
         self.following = replace(job.config, steps=frame_steps, scales=1)
-        # (Previous frame, the same painted), each (1, 3, H, W), or None; the caller sets it.
+        # (Previous input frame, previous painted frame), (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
 
@@ -84,8 +84,8 @@ class Steady:
 def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     """Return an image (1, 3, H, W) in [0, 1] whose local contrast is raised to that of `like`.
 
-    The difference of the image from its own blur is multiplied by the ratio of the local standard
-    deviations, over all channels together. The factor is at least 1 and at most STRONGEST.
+    The difference of the image from its own blur is multiplied by the local standard deviation of
+    `like`, divided by the image's own (over all channels together), from 1 up to STRONGEST.
     """
     mean = blurred(image, NEAR)
     own, other = (
@@ -99,8 +99,9 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
 def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return the previous painted frame, warped by the motion, and the motion's reliability.
 
-    `before` is (previous input frame, the same painted); `content` is the next input frame. The
-    result is None for the first frame and after a cut. Repeated bilinear warps would blur.
+    `before` is (previous input frame, previous painted frame); `content` is the next input frame.
+    The result is None for the first frame and after a cut. The warp is bicubic, because repeated
+    bilinear warps would blur.
     """
     if before is None:
         return None

@@ -70,8 +70,8 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
     It is unreliable where `flow` and the flow `back` from the other frame do not cancel (the object
     is hidden there), where `flow` changes fast (the edge of a moving object), and where it leads
-    out of the frame. The first two are equations 5 and 6 of Sundaram et al. 2010 with the constants
-    of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
+    out of the frame. The first two conditions are equations 5 and 6 of Sundaram et al. 2010 with
+    the constants of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
     """
     returned = warp(back, flow)
     length = _squared(flow)

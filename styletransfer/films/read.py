@@ -27,7 +27,7 @@ whether to go on. Frames are (1, 3, H, W). False ends the film after the frames 
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
-# Codecs whose side data is not read: it may hold the name of a colour profile, which PyAV frees
+# Codecs whose side data is not read: it may hold the name of a colour profile. PyAV frees this name
 # twice, which crashes the process. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
 # Largest width and height in pixels of a standard-definition frame. If a film does not state the
@@ -85,10 +85,10 @@ class Film:
     """A Film reads the first video stream of a file. `with` closes the file at the end.
 
     A folder is a film of `fps` frames per second: its pictures in the order of their names. Only
-    those with the extension of the first picture are read, and the first gives the size.
+    pictures with the extension of the first one are read, and the first one gives the size.
 
     Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
-    YUV matrix and range are respected. 10 bits become 8, and transparency is dropped.
+    YUV matrix and range are respected. 10 bits per sample become 8, and transparency is dropped.
 
     Attributes:
         size: (height, width) of a frame in pixels, after its rotation upright.
@@ -97,7 +97,7 @@ class Film:
         start: time stamp in the file of its first frame or sound, in seconds.
         time_base: unit of the time stamps of frames, in seconds.
         pixel_aspect: width of a pixel over its height, after the rotation.
-        comment: the text that the file carries under this name, or "".
+        comment: the text of "comment" in the file's metadata, or "".
 
     Raises:
         UserError: there is no such film, none of its frames can be decoded, or PyAV is missing.
@@ -158,7 +158,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames; each call begins with the first (UserError: the film is damaged)."""
+        """Yield all frames; each call starts at the first one (UserError: the film is damaged)."""
         last: Fraction | None = None
         for frame in self.decoded():
             last = self._time(frame, last)
@@ -171,12 +171,12 @@ class Film:
             yield Frame(image, last, frame.duration * base if frame.duration else None)
 
     def decoded(self) -> Iterator[Any]:
-        """Yield all frames as PyAV's objects; each call begins with the first; see `frames`."""
+        """Yield all frames as PyAV's objects; each call starts at the first frame."""
         container = self.opened()
         yield from self._decoded(container, self._video(container))
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
-        """Yield all frames (1, 3, H, W) resized to (height, width) `size`; see `frames`."""
+        """Yield all frames (1, 3, H, W) resized to (height, width) `size`."""
         for frame in self.frames():
             yield resize(frame.image, size)
 
@@ -208,7 +208,7 @@ class Film:
         raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first, as in a recording that was cut."""
+        """Yield PyAV's frames; skip errors before the first, as in a film that lacks its start."""
         av = pyav()
         packets, count = container.demux(), 0
         while True:
@@ -227,7 +227,7 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return the time of a frame in seconds, later than `last`, the time of the one before."""
+        """Return the time of a frame in seconds, later than `last`, the previous frame's time."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
@@ -241,7 +241,7 @@ def _display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]
         if codec not in PNGS and (data := frame.side_data.get(kind)):
             a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
             return a, b, c, d
-    except ValueError:  # PyAV knows not all side data of FFmpeg 8, such as EXIF
+    except ValueError:  # PyAV does not know all side data of FFmpeg 8, such as EXIF
         angle = math.radians(frame.rotation)
         return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
     return 1, 0, 0, 1

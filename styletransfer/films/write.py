@@ -58,9 +58,9 @@ BT709 = 1
 LIMITED = 1
 
 
-# Extension of an animated picture -> Pillow's name, and the unit of durations in milliseconds.
+# Extension of an animated picture -> Pillow's name of the format, and its unit of time in ms.
 ANIMATIONS = {".gif": ("GIF", 10), ".apng": ("PNG", 1), ".webp": ("WEBP", 1)}
-# Pattern of the number in the file name of frames, such as %05d.
+# Pattern that finds the place of the number in the file name of frames, such as %05d.
 _NUMBER = re.compile(r"%0?\d?d")
 
 
@@ -91,7 +91,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
     """Return the path of a film, and the path of its file while it is incomplete.
 
-    For frames, such as out/%05d.png, return the first, and all files that have such a name.
+    For frames, such as out/%05d.png, return frame 0 and the existing files with such names.
     """
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
@@ -103,7 +103,7 @@ def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
 
 
 def film_writer(path: str | os.PathLike[str], like: Film, recipe: str = "") -> Any:
-    """Return a FilmWriter or a PictureWriter, as the name of `path` says."""
+    """Return a FilmWriter or a PictureWriter, according to the extension of `path`."""
     is_film = Path(path).suffix.lower() in CODECS
     return (FilmWriter if is_film else PictureWriter)(path, like, recipe)
 
@@ -116,7 +116,7 @@ class FilmWriter:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
     The sound of `like` is copied. The film carries the text `recipe` as its comment. (UserError:
-    the reasons of `check_writable`; the output would overwrite `like` or cannot be written.)
+    `check_writable` raises it, or the output would overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -139,10 +139,10 @@ class FilmWriter:
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
-        """Add a frame (1, 3, H, W), clamped to [0, 1], at a time in seconds after the last frame's.
+        """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
 
-        `duration`, in seconds, is used only for the film's last frame; with None, that frame lasts
-        as long as a mean frame. Signals wait until the frame is written. (UserError: the frame
+        `duration`, in seconds, is used only for the film's last frame; with None, that frame gets
+        the mean duration. Signals wait until the frame is written. (UserError: the frame
         cannot be written, or holds NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
@@ -223,10 +223,10 @@ class FilmWriter:
 
 
 class PictureWriter:
-    """A PictureWriter writes a film as an animated GIF, WebP or APNG, or its frames as pictures.
+    """A PictureWriter writes a film as an animated GIF, WebP or APNG, or each frame as a file.
 
     An animated picture is in memory until the end of the `with` block, where the file is written.
-    The frames of a path such as out/%05d.png are numbered from 0, and carry no recipe.
+    The frames of a path such as out/%05d.png are numbered from 0, and do not store `recipe`.
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -253,13 +253,13 @@ class PictureWriter:
             return
         path = self._path if error is None else files_of(self._path)[1]
         kind, unit = ANIMATIONS[path.suffix.lower()]
-        ticks = [round(time * 1000 / unit) for time in self._times]  # no rounding adds up
+        ticks = [round(time * 1000 / unit) for time in self._times]  # rounding errors do not add up
         lengths = [max(1, after - before) * unit for before, after in pairwise(ticks)]
         text, xmp = PngInfo(), self._xmp
         if xmp:
             text.add_itxt("XML:com.adobe.xmp", xmp.decode())
         first, *others = self._frames
-        # Each format takes what it knows: GIF `comment`, APNG `pnginfo`, WebP `xmp`.
+        # Pillow uses what the format knows: `comment` for GIF, `pnginfo` for APNG, `xmp` for WebP.
         carried: dict[str, Any] = {"comment": xmp, "pnginfo": text, "xmp": xmp, "lossless": True}
         timed = {"save_all": True, "append_images": others, "duration": lengths, "loop": 0}
         with atomic(path) as temporary:
@@ -269,7 +269,7 @@ class PictureWriter:
 
 
 def _numbered(path: Path, number: int) -> Path:
-    """Return a path such as out/%05d.png with its number."""
+    """Return a path such as out/%05d.png with `number` inserted."""
     return path.with_name(_NUMBER.sub(lambda found: found[0] % number, path.name, count=1))
 
 

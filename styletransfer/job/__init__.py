@@ -18,16 +18,16 @@ from styletransfer.settings import StyleTransferConfig, each
 
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
-# Longer side in pixels below which `scales=0` adds no coarser scale: VGG's deep layers have few
-# positions there. A match loss needs coarser scales, to place large shapes of the style, such as
-# stars; if scales begin at 48 pixels, these shapes also cover faces.
+# Longer side in pixels below which `scales=0` adds no coarser size: VGG's deep layers have few
+# positions there. A match loss needs coarser sizes, to place large shapes of the style, such as
+# stars; if the sizes begin at 48 pixels, these shapes also cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
 # Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
-# Fraction of the steps that the finest of more than three scales makes. Of 100 steps up to 1536
-# pixels, 25 at the finest scale gave two test pictures 1.2 and 2.6 times their style error at 512
-# pixels, and 42 gave 0.7 and 1.3 times.
+# Fraction of the steps that the finest of more than three scales makes. In runs of 100 steps up to
+# 1536 pixels, 25 steps at the finest scale gave two pictures 1.2 and 2.6 times their style error at
+# 512 pixels, and 42 steps gave 0.7 and 1.3 times.
 FINEST_SHARE = 0.42
 # The same fraction if there are match losses, for two scales or more. At 512 pixels a fraction of
 # 0.42 took 1.5 times the time of 0.2 and made calm areas grainy; 0.2 gave paler colours than 0.3.
@@ -56,7 +56,7 @@ class Job:
 
     config: StyleTransferConfig  # the settings
     extractor: FeatureExtractor  # the network, on its device, in its precision
-    mode: LossMode  # how losses reach the image's gradient
+    mode: LossMode  # how losses are computed and differentiated
     # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     # Result of `style_targets_of` for a job of one scale, or None to compute it.
@@ -97,9 +97,9 @@ class Job:
     def in_style_palette(self, pictures: Inputs) -> Inputs:
         """Return pictures with the content in the colours of its styles, for color=style_palette.
 
-        In each region the content's colours get the mean and covariance of those of the styles that
-        paint it at the first style layer; its lightness, and so its own light, stays. Transparent
-        pixels of the content do not count.
+        In each region the content's colours get the mean and covariance of those of its styles
+        (those used at the first style layer). Each pixel keeps its lightness, so that the light and
+        shade of the content stay. Transparent pixels of the content do not count.
         """
         if self.config.color != "style_palette":
             return pictures
@@ -143,7 +143,7 @@ def parse_tile(text: str) -> int | None:
 def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    There are `scales` sides, or for 0 as many as are at least `smallest`; never more than `steps`.
+    There are `scales` sides, or for scales=0 all sides of at least `smallest`; at most `steps`.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
@@ -155,10 +155,11 @@ def pyramid(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE
 
 
 def steps_at_scale(steps: int, scales: int, index: int, share: float | None = None) -> int:
-    """Return the steps of scale `index`, from 0; `steps`, the sum, is at least `scales`.
+    """Return the number of steps of scale `index`, counted from 0; the sum over scales is `steps`.
 
     The finest scale makes the fraction `share` of all steps, and the others divide the rest evenly.
-    Without `share`, up to three scales divide all evenly, and the finest of more has FINEST_SHARE.
+    Without `share`, up to three scales divide all evenly; of more, the finest makes FINEST_SHARE.
+    `steps` is at least `scales`.
     """
     if share is None and scales > 3:
         share = FINEST_SHARE
@@ -234,7 +235,7 @@ def starting_picture(config: StyleTransferConfig, pictures: Inputs) -> Tensor:
         return pictures.start
     if config.init == "content":
         return content
-    if config.init == "style":  # of the first region
+    if config.init == "style":  # the first style of the first region
         return pictures.styles[pictures.regions[0].sources[0].style]
     generator = torch.Generator().manual_seed(config.seed)
     return torch.rand(content.shape, generator=generator, dtype=content.dtype)

@@ -28,7 +28,7 @@ PICTURE_KEYS = (
     *("protect", "init"),
 )
 
-# Settings of which none is set if one blend of styles paints the whole picture.
+# Settings that divide the picture. If none is set, one blend of styles paints all of it.
 DIVIDING = ("content_regions", "style_regions", "region_styles", "protect")
 # Pattern of a `content` that names an aspect ratio, width:height such as 4:3, instead of a file.
 SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
@@ -58,7 +58,7 @@ def read_one(key: str, path: str | None, given: Mapping[str, Any]) -> Picture:
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the files that a setting names, those of folders included (UserError: none)."""
+    """Return the files that a setting names, and those in its folders (UserError: no picture)."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)
@@ -78,8 +78,8 @@ def load(
     A style's transparent margins are cut off, and its visible colours spread into the remaining
     transparent pixels, so that no invisible colour enters a statistic.
 
-    `given` maps settings to pictures in memory, which replace their files: a Picture, a list of
-    them for style, and for regions and masks what `read_regions` and `read_mask` take. Without
+    `given` maps settings to pictures in memory, which replace their files: a Picture, for style a
+    list of Pictures, for regions and masks what `read_regions` and `read_mask` take. Without
     `enlarge`, as for a dry run, pictures smaller than the pastiche keep their size. (UserError: a
     picture cannot be read, is fully transparent or too small; or weights, scales, regions or masks
     do not fit.)
@@ -121,7 +121,7 @@ def load(
 
 
 def _read_content(config: StyleTransferConfig, given: Mapping[str, Any]) -> Picture:
-    """Return the content image; if `content` is a shape such as 4:3, a view of one grey pixel."""
+    """Return the content image; for a shape such as 4:3, a grey picture (a view of one pixel)."""
     shape = SHAPE.fullmatch(config.content)
     if shape is None or "content" in given:
         return read_one("content", config.content, given)

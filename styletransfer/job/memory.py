@@ -1,4 +1,4 @@
-"""An estimate of the memory that a scale takes, and the choice of its first tile.
+"""An estimate of the memory that one size of a run takes, and the choice of its first tile.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history
 and the activations that autograd keeps. The estimate may be too low: `Run` halves the tile if
@@ -23,7 +23,7 @@ USABLE = 0.8
 # Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles read mostly halo,
 # which is the part that neighbouring tiles read too.
 SMALL_TILE = 256
-# Number of tensors of the picture's size: content, style, the scale before, ten of the optimiser.
+# Number of tensors of the picture's size: content, style, coarser picture, ten of the optimiser.
 PICTURES = 15
 # Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
@@ -50,9 +50,9 @@ def picture_bytes(config: StyleTransferConfig) -> int:
 
 
 def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
-    """Raise UserError if the pictures, and on a CPU the optimiser's, do not fit in memory.
+    """Raise UserError if the pictures, and on a CPU the optimiser's tensors, exceed free memory.
 
-    `shape` is the content's (h, w); `count` is the number of style images, detail included.
+    `shape` is the content's (h, w); `count` is the number of styles, `style_detail` included.
     """
     height, width = pastiche_size(config, shape, config.size)
     styles = sum(scale**2 for scale in style_scales(config, count))

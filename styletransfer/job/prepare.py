@@ -32,8 +32,8 @@ def prepare(
 ) -> Job:
     """Load and check everything that `config` names; a UserError says what would make it fail.
 
-    `given` and `enlarge` are as for `load`. The network of the job `like` is used again if the
-    settings name the same network.
+    `given` holds pictures in memory that replace files; without `enlarge`, small pictures keep
+    their size. The network of the job `like` is used again if the settings name the same network.
     """
     # Cheap checks come first.
     parse_tile(config.tile)

@@ -43,7 +43,7 @@ def divided(
         config: the settings of the job.
         given: setting -> label picture or mask in memory, which replaces its file.
         originals: the content image and the style images (`style`) as they were read.
-        sizes: (height, width) in the job of these, and of the image of `style_detail`.
+        sizes: (height, width) of these images in the job, and of the `style_detail` image.
         parts: the styles that paint an undivided picture.
 
     Raises:
@@ -88,7 +88,7 @@ def _content_regions(
 def _style_regions(
     config: StyleTransferConfig, given: Mapping[str, Any], paintings: Sequence[Picture]
 ) -> list[Regions]:
-    """Return the regions of each style image, cut and turned like it; empty without any."""
+    """Return the regions of each style image, cropped and rotated like it, or an empty list."""
     source, styles = given.get("style_regions", config.style_regions), len(paintings)
     if source is None:
         return []

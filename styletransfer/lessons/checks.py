@@ -49,7 +49,7 @@ def check(case: Case) -> str:
     settings["check_batched_grad"] = can_batch
     try:
         gradcheck(case.function, case.inputs, **settings)
-        with torch.random.fork_rng(devices=[]):  # gradgradcheck draws what the outputs receive
+        with torch.random.fork_rng(devices=[]):  # gradgradcheck draws output gradients
             torch.manual_seed(1)
             gradgradcheck(case.function, case.inputs, **settings)
     except RuntimeError as error:
@@ -80,7 +80,7 @@ def channels_last(x: Tensor) -> Tensor:
 
 
 def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ...]:
-    """Return all three outputs of the moments tap."""
+    """Return the outputs of `moments_tap` as one tuple: features, mean, second moment."""
     tapped, found = moments_tap(x, weights=weights)
     return tapped, *found
 

@@ -64,10 +64,10 @@ def is_python_function(node: Node) -> bool:
 
 
 def draw(*losses: Tensor, visits: Counter[Node] | None = None) -> str:
-    """Return the graph below `losses` as text: a line for each node, in the order of backward.
+    """Return the graph of `losses` as text: a line for each node, in the order of backward.
 
-    Each line has the node's number, its title, how often it ran by `visits` (see `count_visits`;
-    None leaves this out), and the numbers of the nodes that it leads to.
+    Each line has the node's number, its title, how often it ran (from `visits`, the result of
+    `count_visits`; left out for None), and the numbers of the nodes that it leads to.
     """
     nodes = walk(*map(root, losses))
     number = {node: index for index, node in enumerate(nodes)}

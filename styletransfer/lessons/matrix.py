@@ -1,4 +1,4 @@
-"""Which derivative does torch use: a given one, or its own? Six ways to give it, in 13 calls.
+"""Does torch use a derivative that the user gives, or its own? Six ways to give it, 13 calls.
 
 `python -m styletransfer.lessons.matrix` prints the table. Each way computes the sum of x^2, and the
 derivative that it gives is wrong on purpose: 3 x. Where a call returns 3 x, torch used it; where
@@ -133,7 +133,7 @@ def compiled(f: Scalar) -> Scalar:
 ASKED: dict[str, Callable[[Scalar, Tensor], Any]] = {
     "`backward()`": backward,
     "`autograd.grad`": derivative,
-    # Times x, since the results of all calls are divided by x.
+    # The result is multiplied by x, since `cell` divides all results by x.
     "the second derivative": lambda f, x: (
         x.detach() * derivative(lambda y: derivative(f, y, create_graph=True).sum(), x)
     ),
@@ -151,10 +151,10 @@ ASKED: dict[str, Callable[[Scalar, Tensor], Any]] = {
 
 
 def cell(way: str, asked: str) -> str:
-    """Return whose derivative of the sum of x² a way gets when asked so, or the error's first line.
+    """Return which derivative of the sum of x² a call returns, or the first line of its error.
 
-    "ours": 3 x, the derivative that the way carries, wrong on purpose. "forward's": 2 x, that of
-    the operations. "0": zeros, which are neither.
+    "ours": 3 x, the derivative that `way` gives, wrong on purpose. "forward's": 2 x, the derivative
+    of the operations of forward. "0": zeros, which are neither.
     """
     x = torch.tensor([1.0, 2.0])
     torch.compiler.reset()

@@ -1,8 +1,8 @@
 """Losses: four ways for an nn.Module to compute a loss and its gradient, and the loss functions.
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
-Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others. This
-file has the interface of such a file, its `MODE`, and finds it by its name.
+Each file defines `ContentLoss`, `MatchLoss`, `StyleLoss`, and can be read without the others. Each
+also defines `MODE`, a `LossMode` (see below), which `get_loss_mode` finds by the file's name.
 """
 
 from collections.abc import Callable, Sequence
@@ -31,7 +31,7 @@ __all__ = [
     "total_variation",
 ]
 
-# Names of the loss modes, each that of the module here with its `MODE`, imported when it is used.
+# Names of the loss modes; losses/NAME.py defines the mode as `MODE`, and is imported when used.
 LOSS_MODES = ("fake_backward", "loss_attribute", "autograd_function", "tensor_hook")
 STYLE_LOSSES: dict[str, StyleMeasure] = {
     "gram": GRAM,
@@ -43,7 +43,7 @@ STYLE_LOSSES: dict[str, StyleMeasure] = {
 class LossLayer(nn.Module):
     """A loss layer returns its input, and keeps the loss of its last forward in `loss`.
 
-    A loss belongs to the graph of one forward. A deep copy or a pickle of the layer has none.
+    A loss belongs to the graph of one forward. A deep copy or a pickle of the layer has no loss.
     """
 
     _loss: Tensor | None = None
@@ -61,7 +61,7 @@ class LossLayer(nn.Module):
         self._loss, self.is_recorded = loss, loss is not None and loss.requires_grad
 
     def recorded_loss(self) -> Tensor:
-        """Return the loss (RuntimeError: there is none, or none that has a gradient)."""
+        """Return the loss (RuntimeError: there is no loss, or it has no gradient)."""
         loss = self.loss
         if not self.is_recorded:
             raise RuntimeError(

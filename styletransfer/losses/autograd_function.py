@@ -1,8 +1,8 @@
 """A real backward: each loss is computed by a `torch.autograd.Function` that returns its input.
 
-Autograd calls the `backward` of such a Function, a tap, because the Function is a node of the
-graph. A layer returns the tap's output, not its own input. So the gradient from deeper layers
-passes through this node, too, and leaves it with the loss's gradient added.
+Autograd calls the `backward` of such a Function, because the Function is a node of the graph. A
+layer returns the Function's output, which equals the layer's input. So the gradient from deeper
+layers passes through this node, too, and leaves it with the loss's gradient added.
 
 The content loss has a closed-form gradient. A style loss has two steps. The first, from the
 features to their moments (means over positions), has a closed-form gradient, which is added to the
@@ -33,7 +33,7 @@ class ContentLoss(LossLayer):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss`; return the features (1, C, H, W) through the tap."""
+        """Keep `self.loss`; return the features unchanged; backward adds the loss's gradient."""
         tapped, self.loss = content_tap(features, self.target)
         return tapped
 
@@ -52,7 +52,7 @@ class MatchLoss(LossLayer):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss`; return the features (1, C, H, W) through the tap."""
+        """Keep `self.loss`; return the features unchanged; backward adds the loss's gradient."""
         tapped, self.loss = cosine_tap(features, self.target)
         return tapped
 
@@ -78,7 +78,7 @@ class StyleLoss(LossLayer):
         self.measure = measure
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss`; return the features (1, C, H, W) through the tap."""
+        """Keep `self.loss`; return the features unchanged; backward adds the loss's gradient."""
         tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
         self.loss = self.measure.loss(found, self.target)
         return tapped

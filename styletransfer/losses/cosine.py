@@ -39,8 +39,8 @@ def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, 
     """Return the terms of the cosine between features F and target T at each position p.
 
     They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|; whether
-    |F_p| is not 0; and whether |T_p| is not. The third has the shape of F, the others
-    have the shape (1, 1, H, W).
+    |F_p| is not 0; and whether |T_p| is not 0. T_p / |T_p| has the shape of F, the other terms have
+    the shape (1, 1, H, W).
     """
     dtype = accumulate_dtype(features.dtype)
     lengths, sizes = (

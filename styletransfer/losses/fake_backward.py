@@ -2,8 +2,8 @@
 
 Autograd does not know this method. `loss.backward()` on a network that holds such modules walks the
 graph of operations and never calls it. The calling code calls it, once for each module. Each call
-walks the network below its own layer again, and `retain_graph=True` keeps the saved tensors for the
-calls that follow.
+walks the graph from its own layer to the image again, and `retain_graph=True` keeps the saved
+tensors for the calls that follow.
 
 The weight w multiplies the features and the Gram matrix inside the loss:
 MSE(F w, P w) = w^2 MSE(F, P). It therefore acts squared: the style weight of 1000 in the 0.3

@@ -91,7 +91,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
     """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    Indices are those of the rows of `pixel_rows`. The weights are constants, without gradient.
+    The indices select rows of `pixel_rows`. The weights are constants, without gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
@@ -101,7 +101,7 @@ def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tenso
 def gram_matrix(features: Tensor) -> Tensor:
     """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
 
-    They leave the normalisation to the loss; dividing by C H W is the PyTorch tutorials' choice.
+    The paper leaves the normalisation to the loss; the PyTorch tutorials divide by C H W.
     G is (C, C), symmetric; features, dtypes, derivatives and errors are those of `moments`.
     """
     return moments(features, with_mean=False).second / features.shape[1]

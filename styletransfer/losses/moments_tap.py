@@ -1,4 +1,4 @@
-"""The moments tap: it returns the features unchanged, and their two moments as further outputs."""
+"""A Function that returns features unchanged, with their two moments as further outputs."""
 
 import math
 from typing import Any
@@ -18,7 +18,7 @@ from styletransfer.system.tensors import check_features, gradient_dtype
 
 
 class MomentsTap(Function):
-    """This Function computes moments of features; backward is closed-form for any loss L of them.
+    """This Function computes moments; its backward is closed-form for any loss L of the moments.
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
     dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. One

@@ -97,9 +97,9 @@ def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:
 def total_variation(image: Tensor) -> Tensor:
     """Return the sum of squared differences of neighbouring pixels divided by 3 H W, 0-d.
 
-    The squared (H^1) form of Mahendran and Vedaldi 2015 (arXiv:1412.0035, beta = 2), as a mean so
-    that a weight means the same at every size. A picture one pixel wide or high has no neighbours
-    along that axis, and that axis then adds nothing.
+    This is the squared (H^1) form of Mahendran and Vedaldi 2015 (arXiv:1412.0035, beta = 2), as a
+    mean, so that a weight acts alike at every size. A picture one pixel wide or high has no
+    neighbours along that axis, and that axis then adds nothing.
     """
     down = (image[..., 1:, :] - image[..., :-1, :]).square().sum()
     right = (image[..., :, 1:] - image[..., :, :-1]).square().sum()

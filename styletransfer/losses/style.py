@@ -1,6 +1,6 @@
 """Style losses: each is a statistic of the features' moments and a distance of two statistics.
 
-The module defines three: `gram`, `moments` and `wasserstein`.
+The module defines three style losses: `gram`, `moments` and `wasserstein`.
 """
 
 from collections.abc import Callable
@@ -70,7 +70,7 @@ def by_channel(moments: Moments) -> Tensor:
 
 
 def normal(moments: Moments) -> Tensor:
-    """Return (C + 1, C): the mean in the first row, the covariance in the others."""
+    """Return (C + 1, C): the mean in the first row, the covariance in the other rows."""
     mean, second = moments
     return torch.cat([mean[None], second - mean[:, None] * mean])
 

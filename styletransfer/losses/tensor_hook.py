@@ -1,4 +1,4 @@
-"""The hook way: each loss adds its gradient in a hook on the features that it returns.
+"""The hook way: each loss layer adds its loss's gradient in a hook on the features it returns.
 
 `features.register_hook(hook)` makes autograd call `hook(grad)` when the gradient of these features
 is complete, and continue with the tensor that the hook returns. Each loss is computed on detached
@@ -23,7 +23,7 @@ from styletransfer.losses.style import GRAM, StyleMeasure
 
 
 class HookLayer(LossLayer):
-    """A loss layer whose loss has no graph: a hook adds the loss's gradient to the features'."""
+    """A loss layer whose loss has no graph: a hook adds its gradient to that of the features."""
 
     def with_hook(self, features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
         """Return a view of the features with `hook` registered; `features` itself gets no hook."""

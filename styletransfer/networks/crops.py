@@ -60,7 +60,7 @@ class Photos:
 
 
 class Crops:
-    """`Crops` makes random pictures (3, size, size); a fraction `share` are crops of `photos`."""
+    """`Crops` makes pictures (3, size, size): a fraction `share` are crops, others procedural."""
 
     def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
         self.photos, self.share, self.size = photos, share if photos else 0.0, size

@@ -2,14 +2,14 @@
 
 The slowest parts of a trained network are replaced:
 
-- A 3 x 3 convolution after bilinear upsampling reads 3 x 3 small positions. The two are merged into
-  3 x 3 taps for each of four interleaved outputs, as in a sub-pixel convolution (Shi et al. 2016,
-  arXiv:1609.05158), so the enlarged features are never stored.
+- Bilinear upsampling by 2 and the 3 x 3 convolution after it become one convolution. Each of the
+  four outputs that lie at one position of the small features has its own 3 x 3 kernel, as in a
+  sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158). No enlarged features are stored.
 - The last convolution makes three channels, but a vector register holds eight numbers or more. So
   2 x 2 neighbouring positions are computed together, as twelve channels: a 10 x 10 kernel with
   stride 2 holds the 9 x 9 kernel four times, shifted.
-- Norms of few channels process neighbouring positions together, to fill a vector register. Their
-  statistics come from batch norm's kernel, which is many times as fast as `torch.var_mean`.
+- Instance norms of few channels process neighbouring positions together, to fill a vector register.
+  Their mean and variance come from PyTorch's batch norm, many times as fast as `torch.var_mean`.
 """
 
 import copy
@@ -27,10 +27,11 @@ from styletransfer.system.tensors import accumulate_dtype
 # AVX2, which is enough to keep the vector units busy.
 SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
-# AVX2 register. Convolutions handle channels in such blocks, and a partial block costs more.
+# AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower.
 BLOCK = 8
-# MERGED[a][p][k] is the weight of small position p in the enlarged position that tap k of a 3-tap
-# kernel reads, for the output 2i + a; the small positions are i - 1, i and i + 1.
+# Weights of bilinear upsampling by 2, in one dimension. A kernel of 3 numbers after it computes its
+# output 2i + a from the positions 2i + a - 1 + k. MERGED[a][p][k] is the weight, in that position,
+# of the position i - 1 + p before upsampling. a is 0 or 1; p and k are 0, 1 or 2.
 MERGED = (
     ((0.75, 0.25, 0.0), (0.25, 0.75, 0.75), (0.0, 0.0, 0.25)),
     ((0.25, 0.0, 0.0), (0.75, 0.75, 0.25), (0.0, 0.25, 0.75)),
@@ -38,7 +39,7 @@ MERGED = (
 
 
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
-    """Return a copy that paints fast, and cannot be trained or saved.
+    """Return a copy of a network that paints fast, and cannot be trained or saved.
 
     Its convolutions are in `dtype`. Its norms keep their dtype, which is the dtype of the pictures,
     and compute statistics in at least float32.
@@ -79,7 +80,7 @@ class UpsampledConv(nn.Module):
 
 
 class FourfoldConv(nn.Module):
-    """This layer is a reflected convolution that makes 2 x 2 positions of its output at once."""
+    """This layer is a convolution with reflected borders that computes 2 x 2 outputs at once."""
 
     kernels: Tensor
     bias: Tensor
@@ -139,7 +140,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many neighbouring positions in a row of x (N, C, H, W) are joined."""
+    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm joins."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 

@@ -1,7 +1,7 @@
 """The style encoder: it predicts the scales and shifts of a style network from any painting.
 
 A network with conditional instance norms represents a style by a row of scales and shifts (Dumoulin
-et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) predict this row from a painting, by a code of
+et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) predict this row from a painting, via a code of
 100 numbers. Here the bundled feature extractor processes the painting. The means and log standard
 deviations of its channels, a simple description of texture (Li et al. 2017, arXiv:1701.01036,
 equation 10), pass through two linear layers with a ReLU between them.
@@ -22,14 +22,14 @@ from styletransfer.settings import FeaturesConfig
 
 # Layer of the feature extractor whose moments describe a style -> number of its channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# Smallest side of a painting in pixels: one position of relu4_1, the deepest layer of SEEN.
+# Smallest side of a painting in pixels: relu4_1, the deepest layer of SEEN, has 1 position for it.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
 # Fraction of the way from a pastiche's colours to the painting's by which `finished` moves them,
-# from 0 to 1. The value 0.5 makes up for the colour error of the network alone.
+# from 0 to 1. 0.5 corrects no more than the colour error that the network makes.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
@@ -99,7 +99,7 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
 
 
 def palette(image: Tensor) -> Tensor:
-    """Return mean and covariance, side by side (3, 1 + 3), of the sRGB colours of (1, 3, H, W).
+    """Return mean and covariance, side by side (3, 1 + 3), of an image's sRGB colours (1, 3, H, W).
 
     The result is float64. A picture whose longer side is FINE pixels or more is subsampled.
     """

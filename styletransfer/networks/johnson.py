@@ -53,7 +53,7 @@ class ConditionalInstanceNorm(nn.Module):
 
 
 class NormedConv(nn.Module):
-    """This layer is a convolution of the reflected input, an instance norm, and perhaps a ReLU.
+    """This layer is a convolution with reflected borders, an instance norm, and perhaps a ReLU.
 
     The side of the kernel is odd; a stride of 2 halves height and width, which must be even. With
     `upsample`, bilinear interpolation first doubles height and width, and the borders are repeated
@@ -185,7 +185,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy kernels from `trained` to `network`, and to each style the mean scales and shifts.
+    """Copy kernels from `trained` to `network`; each style starts from the mean scales and shifts.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, add styles to a trained network by learning only scales and shifts.

@@ -3,7 +3,7 @@
 A picture consists of a few layers (occluding shapes, waves, noise, landscapes) in a
 random palette, and is finished with light, focus and grain. In this module a field is a
 (size, size) float32 tensor in [0, 1], a canvas is a (3, size, size) sRGB tensor in [0, 1], and `g`
-is the CPU generator from which every random choice is drawn.
+is the CPU generator that makes every random choice.
 """
 
 import math
@@ -175,7 +175,7 @@ def _landscape(size: int, g: Generator, palette: Tensor) -> Tensor:
 
 
 def _outline(kind: int, u: Tensor, v: Tensor, g: Generator) -> Tensor:
-    """Return the relative distance of (u, v) from a shape's centre: 0 there, 1 on its edge."""
+    """Return the relative distance of (u, v) from a shape's centre: 1 on the edge."""
     if kind == 0:
         return torch.maximum(u.abs(), v.abs())
     if kind == 1:
@@ -223,7 +223,7 @@ def _leaves(canvas: Tensor, g: Generator, palette: Tensor, count: int) -> Tensor
     smallest = uniform(g, 0.02, 0.12)
     draws = torch.rand(count, 7, generator=g).tolist()
     for a, b, reach, turn, squeeze, blur, kind in draws:
-        # The inverse of the cumulative distribution of a density r^-3, limited by the picture.
+        # The inverse of the cumulative distribution of a density r^-3, limited to 0.45 of the size.
         radius = max(1.0, size * min(0.45, smallest / math.sqrt(max(reach, 1e-3))))
         cx, cy, aspect = a * size, b * size, 0.3 + 0.7 * squeeze
         left, right = int(max(0, cx - radius * 1.5)), int(min(size, cx + radius * 1.5 + 1))

@@ -20,8 +20,8 @@ from styletransfer.losses import (
 from styletransfer.objective.inputs import Anchor, Inputs
 from styletransfer.settings import STYLE_LAYER_FACTORS, ObjectiveConfig
 
-# A match loss finds the style position that is most similar to a content position; similarity is
-# that of the features at these layers.
+# For a match loss, each content position is matched to the style position whose features at these
+# layers are most similar.
 SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 
 
@@ -36,13 +36,13 @@ class Criterion:
     measure: StyleMeasure  #: the statistic that a style loss compares, and the distance
     tv_weight: float  #: linear weight of the picture's total variation
     is_relative: bool  #: content and style losses are divided by their value for zero features
-    #: In [0, 1], weight of the pastiche in the mix of content and pastiche that is matched.
+    #: In [0, 1]: before matching, the content is blended with the pastiche by this weight.
     painted_share: float
     seamless: bool  #: each edge of the pastiche continues at the opposite edge
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Return the criterion of the settings (UserError: contradictions, or all weights 0)."""
+        """Return the criterion of the settings (UserError: contradictory, or all weights are 0)."""
         measure = STYLE_LOSSES[config.style_loss]
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -79,7 +79,7 @@ class Criterion:
 def _by_layer(
     kind: str, weight: float, layers: list[str], factors: list[float]
 ) -> dict[str, float]:
-    """Return layer -> weight * factor, if above 0 (UserError: a layer twice, factors missing)."""
+    """Return layer -> weight * factor, if above 0 (UserError: a layer twice, too few factors)."""
     if factors and len(factors) != len(layers):
         raise UserError(
             f"objective.{kind}_layers names {len(layers)} layers but "
@@ -128,9 +128,9 @@ def tiles_need(mode: LossMode, criterion: Criterion) -> str:
 
 
 def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
-    """Return the end of a message about lack of memory: the setting with which tiles work.
+    """Return the end of a message about lack of memory: the setting that makes tiles possible.
 
-    It is such as ", or loss_mode=autograd_function with its tiles"; empty if tiles work already.
+    An example is ", or loss_mode=autograd_function with its tiles". If tiles work, it is "".
     """
     needed = tiles_need(mode, criterion)
     return needed and f", or {needed} with its tiles"
@@ -139,7 +139,7 @@ def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
 def check_tile(
     extractor: FeatureExtractor, mode: LossMode, criterion: Criterion, tile: int
 ) -> None:
-    """Raise UserError if tiles cannot be used, or `tile` pixels are below `smallest_tile`."""
+    """Raise UserError if tiles cannot be used, or `tile`, in pixels, is below `smallest_tile`."""
     if needed := tiles_need(mode, criterion):
         raise UserError(f"tiles need {needed}; choose that, or tile=off", "tile")
     if tile < (least := smallest_tile(extractor, criterion)):

@@ -1,4 +1,4 @@
-"""The fed tap: features pass unchanged, and backward adds the gradient of an external loss."""
+"""A Function that returns features unchanged; backward adds the gradient of an external loss."""
 
 from collections.abc import Callable
 from typing import Any
@@ -14,7 +14,7 @@ class FedTap(Function):
     """This Function is the identity in forward; backward adds dL/dF of a loss L computed elsewhere.
 
     A tile holds only a part of the features on which L depends, so its graph cannot compute L.
-    dL/dF is computed during backward: if it were stored before, the gradients of all taps would
+    dL/dF is computed during backward: if it were stored before, these gradients at all layers would
     take a quarter of the tile's memory.
     """
 
@@ -31,7 +31,7 @@ class FedTap(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> tuple[Tensor, None]:
-        """Return the gradient from the layers above plus dL/dF."""
+        """Return the gradient from later layers plus dL/dF."""
         (features,) = ctx.saved_tensors
         return ctx.feed(features, grads[0]), None
 

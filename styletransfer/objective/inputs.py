@@ -1,6 +1,6 @@
 """The inputs of an objective: a content image, style images, and the regions that they paint.
 
-A region has a weight at each pixel; `at_layers` averages them to weights of a layer's positions.
+A region has a weight at each pixel; `at_layers` averages these weights over a layer's positions.
 """
 
 from collections.abc import Callable, Collection, Sequence
@@ -19,14 +19,14 @@ from styletransfer.system.tensors import to_float64
 Size = tuple[int, int]
 # (tensor, index of the style image it belongs to, None for the content image) -> changed tensor.
 Change = Callable[[Tensor, int | None], Tensor]
-# Smallest sum of a region's weights at a layer, in positions. A region with a smaller sum is not
-# used at the layer, because its moments are divided by the sum.
+# A region is used at a layer if the sum of its weights, over the layer's positions, is at least
+# FEWEST, because its moments are divided by the sum.
 FEWEST = 1.0
 
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style part is a style image, or some of its pixels, among those that paint a region."""
+    """A style part is one of the style images that paint a region, or some of its pixels."""
 
     style: int = 0  #: index of the style image in `Inputs.styles`
     share: float = 1.0  #: above 0; weight of this part's moments in the mean over all parts
@@ -78,7 +78,7 @@ class Protection:
 
 @dataclass(frozen=True)
 class Inputs:
-    """`Inputs` are pictures of an objective, or of a run before they are resized for a scale."""
+    """`Inputs` are the pictures of a run, or these resized for the objective of one scale."""
 
     content: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     styles: tuple[Tensor, ...]  #: (1, 3, h, w) each, sRGB in [0, 1]
@@ -120,7 +120,7 @@ class Inputs:
         return self._changed(lambda image, _: image.to(like), lambda weights, _: weights.to(like))
 
     def _changed(self, image: Change, weights: Change) -> Self:
-        """Change all weights by `weights`, and all images by `image`."""
+        """Apply the function `weights` to all weights, and the function `image` to all images."""
 
         def changed(old: Tensor | None, style: int | None = None) -> Tensor | None:
             return None if old is None else weights(old, style)

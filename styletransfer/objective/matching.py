@@ -29,27 +29,29 @@ from styletransfer.objective.targets import (
 from styletransfer.pictures.images import resize, scaled_size
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
-# GRID; maps of the other layers are resized to the size of GRID.
+# GRID; feature maps of the other layers are resized to the size of GRID's.
 GRID = "relu3_1"
 # Number of content positions that are compared with all style positions at once, to limit memory.
 BLOCK = 256
-# BIAS * log(weight of a style image) is added to the similarity of its positions, a cosine; 0.1 is
-# about the difference between the largest cosines of two styles.
+# BIAS * log(weight of a style image) is added to the cosine similarity of its positions; 0.1 is
+# about how much the largest cosines in two styles differ.
 BIAS = 0.1
-# Number of principal axes of the styles along which hypercolumns are compared, if they have more
-# channels. At 512 pixels, 3 of 4 content positions get the same style position as with all axes,
-# the mean cosine is 0.995 of that with all axes, and the search takes a fifth of the time.
+# Hypercolumns with more channels than AXES are compared along as many principal axes of the styles'
+# hypercolumns. At 512 pixels, 3 of 4 content positions get the same style position as with all
+# axes, the mean cosine is 0.995 of that with all axes, and the search takes a fifth of the time.
 AXES = 128
 # A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
-# times their mean variation. NEIGHBOURS is the side of that surrounding square, in positions.
+# times the mean of this variation over the picture. They are compared in a square with a side of
+# NEIGHBOURS positions.
 CALM, NEIGHBOURS = 0.65, 5
-# Weight of the style losses of calm places alone, relative to those of their whole region. With 0 a
-# sky is pale; with 1 it also gets objects of the style, such as windows.
+# Weight of the extra style losses on calm places, relative to the style losses on the whole region.
+# With 0 a sky is pale; with 1 it also gets objects of the style, such as windows.
 CALM_SHARE = 0.25
-# Number of averages over NEIGHBOURS x NEIGHBOURS positions that make the edge of calm places soft.
+# How often a mean over NEIGHBOURS x NEIGHBOURS positions is taken, to soften edges of calm places.
 SOFTENED = 3
-# Calm places use the pixels of a style whose rank of lightness, in [0, 1], is within LIKE of their
-# own. Lightness is averaged over SMOOTHED^2 pixels of the image reduced to LIGHT_SIDE.
+# The extra style losses use style pixels whose rank of lightness, 0 (darkest) to 1, differs by less
+# than LIKE from that of the calm places. Lightness is averaged over SMOOTHED x SMOOTHED pixels of
+# the image, reduced to LIGHT_SIDE pixels.
 LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
@@ -60,10 +62,10 @@ class Matching:
     """A matching holds, for each content position, the most similar position of the styles.
 
     Calm positions of the content, such as those of a clear sky, are not matched. A plain surface
-    would get the plainest patch of the painting; without a target, only style losses act there.
+    would get the plainest patch of the painting; without a target, only style losses act on it.
     """
 
-    # The first four are on the CPU: `values` needs float64, which some devices do not have.
+    # The first four fields are on the CPU: `values` needs float64, which some devices do not have.
     calm: Tensor  #: (h, w) bool, True at content positions that are not matched to a style position
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
     rows: Tensor  #: (h, w), row of the most similar position in its style image's feature map
@@ -109,10 +111,11 @@ def match_targets(
     extract: Extract,
     measured: Measured,
 ) -> tuple[dict[str, Target], Targets]:
-    """Return layer -> target of its match loss, and `styles` with those of calm places added.
+    """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
 
-    The target of a match loss is the features (1, C, h, w) of the matched positions. `extract`
-    and `measured` return the features of an image, and their moments. A match loss is a mean of
+    Calm places, such as a clear sky, have no match target, but extra style losses of their own.
+    The target of a match loss is the features (1, C, h, w) of the matched style positions.
+    `extract` returns features of an image, `measured` their moments. A match loss is a mean of
     cosines, so its weight, unlike other weights, is not divided by the loss of zero features.
     """
     height, width = pictures.content.shape[2:]
@@ -126,7 +129,7 @@ def match_targets(
         stride = extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
         targets[layer] = Target(f"match/{layer}", value, weight)
-    if searches:  # all have the same calm places
+    if searches:  # all searches find the same calm places
         calm = _calm_regions(pictures, next(iter(searches.values())).calm)
         for layer, added in style_targets(criterion, extractor, calm, measured).items():
             weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
@@ -135,13 +138,13 @@ def match_targets(
 
 
 def _calm_regions(pictures: Inputs, calm: Tensor) -> Inputs:
-    """Return pictures whose regions are the calm places of each region, for losses of their own.
+    """Return pictures whose regions are the calm places of each region, for extra style losses.
 
-    Calm places have no match target; with the losses of the whole region alone they would make up
-    for what its matched places lack of the style. The statistics of each style image are those of
-    the part that is about as light as they are, so that no dark shape covers a bright sky.
+    Calm places, such as a clear sky, have no match target. With style losses on the whole region
+    alone, they would get all that its matched places lack of the style. Each style's statistics are
+    taken where it is about as light as the calm places, so that no dark shape covers a bright sky.
 
-    `calm` is (h, w), bool; its edge is made soft.
+    `calm` is (h, w), True at calm positions; its edge is softened.
     """
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
@@ -168,7 +171,7 @@ def _calm_regions(pictures: Inputs, calm: Tensor) -> Inputs:
 
 
 def _light(image: Tensor) -> Tensor:
-    """Return (1, 1, H, W), the rank in [0, 1] of the lightness around each pixel of an image."""
+    """Return (1, 1, H, W): each pixel's rank, in [0, 1], by the mean lightness around it."""
     size = (image.shape[2], image.shape[3])
     grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
     grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
@@ -180,15 +183,15 @@ def _light(image: Tensor) -> Tensor:
 
 @torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matching:
-    """Return the most similar style position of every content position, in its region's styles.
+    """Return the most similar style position of every content position, among its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
     each picture is subtracted. Calm positions of the content are left out, see `_calm`. The search
     reduces larger pictures by `at_reference`, which limits its time and memory. All pixels of one
-    searched position move together, so strokes stay whole.
+    content position get the same match, so strokes stay whole.
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
-    content that is matched; `pictures` are those of one scale.
+    content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.
     """
     sought = pictures.content
     if pictures.start is not None:
@@ -232,7 +235,7 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
 def _style_columns(
     style: Tensor, layers: Collection[str], extract: Extract
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return a style's hypercolumns and its features at `layers`, by one forward if possible."""
+    """Return a style's hypercolumns and its features at `layers`, from one forward if possible."""
     small = at_reference(style)
     seen = extract(small, {*SEARCHED, *layers} if small is style else SEARCHED)
     kept = seen if small is style else extract(style, layers)
@@ -254,8 +257,8 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
 def _calm(columns: Tensor) -> Tensor:
     """Return (h, w), True where the hypercolumns (D, h, w) vary little around a position.
 
-    Their variation is 1 minus the length of the mean of unit vectors, the circular variance of
-    directional statistics (Mardia and Jupp 2000, "Directional Statistics").
+    Hypercolumns are unit vectors. Their variation is 1 minus the length of their mean, the circular
+    variance of directional statistics (Mardia and Jupp 2000, "Directional Statistics").
     """
     around = pad(columns[None], (NEIGHBOURS // 2,) * 4, mode="replicate")
     variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)
@@ -284,7 +287,7 @@ def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
     """Return the indices (n,) of the flattened positions of a style image that may be matched.
 
     With weights, these are the positions with a weight of at least 0.5, or with the largest weight.
-    Without weights, all but the edges: photographs of paintings show frames and bare canvas there.
+    Without weights, the edges are left out, where photographs of paintings show frames and canvas.
     """
     if weights is None:
         rows, columns = (round(EDGE * length) for length in size)

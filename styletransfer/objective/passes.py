@@ -42,10 +42,10 @@ class TiledStage:
     def backward(
         self, inputs: Tensor, gradient: Tensor | None, visit: Visit, total: Tensor
     ) -> None:
-        """Add d(total)/d(inputs) to `total`, tile by tile; both are (1, C, h, w).
+        """Add dL/d(inputs), for the sum L of all losses, to `total` (1, C, h, w), tile by tile.
 
-        The inputs are detached; `gradient` is d(total)/d(output) through all later stages, or None
-        if there are none; `visit` adds the gradients of this stage's own losses.
+        The inputs are detached; `gradient` is dL/d(output) through all later stages, or None for
+        the last stage; `visit` adds the gradients of this stage's own losses.
         """
         *_, last = self.stage.layers
         for tile in self.tiles:
@@ -76,7 +76,7 @@ class Passes:
     whole: list[TiledStage]  # the last stages, if they are one tile each
 
     def show(self, picture: Tensor, visit: Visit) -> None:
-        """Call `visit` with the features of a picture (1, 3, H, W), tile by tile; keep none."""
+        """Call `visit` with the features of a picture (1, 3, H, W), tile by tile."""
         features = picture
         for part in [*self.in_tiles, *self.whole]:
             features = part.forward(features, visit)
@@ -84,8 +84,8 @@ class Passes:
     def forward(self, picture: Tensor, visit: Visit, feed: Visit) -> SavedForBackward:
         """Run the forward pass of a detached picture (1, 3, H, W).
 
-        `visit` is called at the layers of stages in several tiles. `feed` is called at the other
-        layers, and adds the gradients of their losses.
+        `visit` is called at each layer of `in_tiles`, and `feed` at each layer of `whole`. In the
+        backward pass, the result of `feed` adds the gradients of its layer's losses.
         """
         inputs, features = [], picture
         for part in self.in_tiles:
@@ -101,12 +101,12 @@ class Passes:
     def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
         """Run the backward pass: add the gradient of all losses to `total` (1, 3, H, W).
 
-        `saved` is the result of `forward`, and is used up. `feed` attaches the gradients of the
-        losses in the stages in several tiles.
+        `saved` is the result of `forward`, and is emptied. `feed` adds the gradients of the losses
+        at the layers of `in_tiles`.
         """
         gradient = None
         if saved.start is not None and saved.end is not None:
-            # Taps in the graph add the gradients of all losses, so that of `end` is zero.
+            # Nodes that `feed` put in the graph add the losses' gradients; `end` itself gets zeros.
             (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
             inputs = saved.inputs.pop()

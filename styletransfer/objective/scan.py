@@ -28,11 +28,11 @@ class Scan:
     """A scan applies a network to pictures, tile by tile."""
 
     extractor: FeatureExtractor  # ends at the deepest layer with a loss
-    tile: int  # side of a tile in pixels without its halo; see `Stage.tiles`
+    tile: int  # side of a tile in pixels, without the halo that it also reads; see `Stage.tiles`
     with_mean: bool  # whether the moments include the mean
 
     def passes(self, image: Tensor, layers: Collection[str] = ()) -> Passes:
-        """Return the passes through `image`, up to the deepest of `layers`, by default of all."""
+        """Return the passes through `image`, up to the deepest of `layers` (default: all)."""
         extractor = self.extractor.ended_at(layers) if layers else self.extractor
         return passes(stages(extractor), (image.shape[2], image.shape[3]), self.tile)
 
@@ -81,14 +81,14 @@ class Scan:
     def add_moments(
         self, sums: Moments, weighted: WeightedLayer, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
-        """Return `sums` plus the contribution, to the image's moments, of positions a tile owns.
+        """Return `sums` plus what the positions that a tile owns add to the image's moments.
 
-        `features` (1, C, h, w) are the tile's output of the layer, with its halo. The weights of
-        the layer must be above 0 at a position of the image.
+        `features` (1, C, h, w) are the layer's output, of the tile and the halo around it. The
+        layer's weights must be above 0 somewhere in the image.
         """
         owned = features[tile.own[weighted[0]]]
         weights, total = self.weights(weighted, tile, image)
-        if not owned.numel() or (weights is not None and not weights.any()):  # no weight here
+        if not owned.numel() or (weights is not None and not weights.any()):  # adds nothing
             return sums
         part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
         seen = moments(owned, self.with_mean, weights)
@@ -97,7 +97,7 @@ class Scan:
     def weights(
         self, weighted: WeightedLayer, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of a tile's own positions, None for 1, and the whole image's sum."""
+        """Return the weights of a tile's own positions (None: all 1), and the whole image's sum."""
         layer, positions = weighted
         stride = self.extractor.stride(layer)
         if positions is None:
@@ -115,7 +115,7 @@ class TileLosses:
     image: Tensor  # (1, 3, H, W), the whole picture, detached
     terms: dict[str, Tensor]  # name -> content or match loss, 0-d; backward adds to it
     sums: dict[str, Moments]  # name of a style loss -> moments so far; `measure` adds to them
-    slopes: Slopes  # set between the forward and the backward pass, from the moments
+    slopes: Slopes  # gradients w.r.t. the moments, set between the two passes
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add the tile's contribution to the moments at `layer`; return the features."""
@@ -155,7 +155,7 @@ class TileLosses:
     def _add_style(
         self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
     ) -> Tensor:
-        """Return `share` plus dL/dF of a style loss at a tile's own features `seen`."""
+        """Return `share`, the gradient of a tile's features `seen`, plus dL/dF of a style loss."""
         weights, total = self.scan.weights((layer, target.positions), tile, self.image)
         if weights is not None and not weights.any():
             return share
@@ -166,10 +166,10 @@ class TileLosses:
     def _add_positional(
         self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
     ) -> Tensor:
-        """Return `share` plus dL/dF of a content or match loss; add this part to the loss."""
+        """Add a tile's part to a content or match loss; return the gradient `share` plus dL/dF."""
         stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(seen.dtype)
         value = target.value[tile.whole[layer]]
-        count = math.prod(side // stride for side in self.image.shape[2:])  # H W of the layer
+        count = math.prod(side // stride for side in self.image.shape[2:])  # positions of the layer
         part = target.weight * seen[0, 0].numel() / count
         if target.kind == "match":
             self.terms[target.name] += cosine_loss(seen, value) * part

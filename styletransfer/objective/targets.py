@@ -1,4 +1,4 @@
-"""The targets and weights of content and style losses; `matching` has those of match losses."""
+"""The targets and weights of content and style losses; `matching.py` makes match targets."""
 
 from collections import defaultdict
 from collections.abc import Callable, Collection, Sequence
@@ -17,14 +17,14 @@ from styletransfer.system.tensors import to_float64
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
-# Shorter side in pixels that a reduced picture keeps at least; 64 is enough for the deepest layer.
+# Least shorter side in pixels of a reduced picture; 64 is enough for the deepest layer.
 REFERENCE_LEAST = 64
 
 # A layer and the weights (h, w) of its positions, or None for equal weights.
 WeightedLayer = tuple[str, Tensor | None]
 # (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
 Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
-# (image, weighted) -> the moments of the image's features at each weighted layer.
+# (image, weighted layers) -> the moments of the image's features at each of these layers.
 Measured = Callable[[Tensor, Sequence[WeightedLayer]], list[Moments]]
 
 
@@ -58,8 +58,8 @@ def content_targets(
     layer and size.
 
     The divisor is measured at the content image (1, 3, H, W) reduced by `at_reference`. A large
-    photograph has weaker features at its full size. Divided by their mean square, its content loss
-    would be so strong that it removes painted strokes.
+    photograph has weaker features at its full size. If the divisor were the mean square of these
+    features, the content loss would be so strong that it removes painted strokes.
     """
     layers, small = criterion.contents.keys(), at_reference(content)
     values = extract(content, layers)
@@ -94,7 +94,8 @@ def style_targets(
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
     position weighs the same as without regions. If `criterion.is_relative`, a loss is divided by
-    its value for zero features. `pictures` are those of one scale, large enough for all layers.
+    its value for zero features. `pictures` have the sizes of one level of the coarse-to-fine run,
+    large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, extractor, pictures, measured)
@@ -115,7 +116,7 @@ def style_targets(
 def _positions(
     extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w), None for equal ones, if they are enough for `at_layers`."""
+    """Return layer -> weights (h, w), None for equal; without layers where their sum is below 1."""
     if weights is None or not layers:
         return dict.fromkeys(layers)
     seen = at_layers(extractor, weights, layers)
@@ -125,7 +126,7 @@ def _positions(
 def _style_moments(
     criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
-    """Return (region index, layer) -> weights and moments of the style images that paint there.
+    """Return (region index, layer) -> weight and moments of each style image in the region.
 
     Each style image passes through the network once, for any number of regions.
     """

@@ -1,12 +1,13 @@
 """The objective and its exact gradient, tile by tile: memory grows far slower than the picture.
 
 A style loss depends on all positions, but only through two moments, which are means over positions.
-The forward pass adds up the moments of all tiles without a graph, stage by stage, and keeps the
-input of each stage. The losses follow from the moments. Autograd on small matrices then gives
-g = dL/dmean and H = dL/dsecond, which determine dL/dF at every position (see `MomentsTap`). The
-backward pass takes the stages in reverse, and runs each tile again, with a graph. It starts from
-the next stage's gradient, and adds dL/dF at the tile's own positions. Content and match losses are
-sums over positions, so each tile adds its own part.
+The forward pass runs the network in stages, which are sequences of layers. It adds up the moments
+of all tiles without a graph, and keeps the input of each stage. The losses follow from the moments.
+Autograd on small matrices then gives g = dL/dmean and H = dL/dsecond, which determine the gradient
+dL/dF of the features F at every position (see `MomentsTap`). The backward pass takes the stages in
+reverse, and runs each tile again, with a graph. It starts from the next stage's gradient, and adds
+dL/dF at the tile's own positions. Content and match losses are sums over positions, so each tile
+computes its own summands.
 
 The cost is a second forward, half as much work again (the weights are frozen, so a backward costs
 no more than a forward). Final stages with a single tile need no second forward, because the
@@ -30,12 +31,12 @@ class TiledObjective:
     """`TiledObjective` computes the losses and gradient of `Objective`, in memory that tiles limit.
 
     Memory holds one tile's activations, the inputs of all stages, the content's features, the
-    picture and its gradient. Arguments are those of `Objective`, and:
+    picture and its gradient. Arguments are as for `Objective`, except:
 
     Args:
         mode: must have the gradient in closed form: autograd_function or tensor_hook.
-        tile: side of a tile in pixels without its halo; at least the stride of the deepest layer.
-            See `Stage.tiles`.
+        tile: side of a tile in pixels, without the halo that it also reads around it; at least the
+            stride of the deepest layer. See `Stage.tiles`.
 
     Raises:
         UserError: another loss mode, seamless=true, too small a tile, or an error of `Objective`.
@@ -59,7 +60,7 @@ class TiledObjective:
         self.passes = self.scan.passes(pictures.content)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, of the content's size; add its gradient to `image.grad`.
+        """Return the losses at `image`, of the content's size; add their gradient to `image.grad`.
 
         `image.grad` changes last, so an evaluation that runs out of memory leaves it unchanged.
         """

@@ -1,6 +1,6 @@
 """The function that style transfer minimises, and its gradient.
 
-Optimisers and scales call `Objective.evaluate`, and need not know the loss mode or the precision.
+An optimiser calls `Objective.evaluate`, and need not know the loss mode or the precision.
 """
 
 from collections import OrderedDict
@@ -28,14 +28,14 @@ from styletransfer.objective.targets import (
 
 
 class Objective:
-    """An objective computes the weighted losses of a picture, and their gradient, at one scale.
+    """An objective computes the weighted losses of pictures of one size, and their gradient.
 
     Each loss module follows the layer whose features it compares, and returns its input. The
     network ends with the deepest loss module, as in the PyTorch tutorials.
 
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
-        mode: how the losses reach the image's gradient.
+        mode: the way in which loss modules compute losses and differentiate them.
         criterion: which losses act where, with linear weights.
         pictures: content, styles and regions, on the same device.
         styles: the result of `style_targets_of` for the same arguments and any content image, so
@@ -59,7 +59,7 @@ class Objective:
             partial(_features, extractor),
             partial(_measured, extractor, criterion),
         )
-        if criterion.seamless:  # not for the targets: styles are not seamless
+        if criterion.seamless:  # after the targets, since style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
@@ -88,7 +88,7 @@ class Objective:
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
-            # The loss would keep its graph in memory, under fake_backward with all saved tensors.
+            # The loss would keep its graph in memory; in the mode fake_backward, saved tensors too.
             term.module.loss = None
         return Losses(terms)
 
@@ -144,7 +144,7 @@ def _measured(
     """Return the moments of the image's features at each weighted layer."""
     seen = _features(extractor, image, {layer for layer, _ in weighted})
     measured: dict[int, Moments] = {}
-    for name in list(seen):  # frees a large map once its moments are known
+    for name in list(seen):  # frees large features once their moments are known
         features = seen.pop(name)
         for index, (layer, weights) in enumerate(weighted):
             if layer == name:

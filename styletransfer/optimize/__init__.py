@@ -1,4 +1,4 @@
-"""The result of a step, the best picture of a scale, and the result of a run."""
+"""The result of a step, the best picture at one size, and the result of a run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ class Iterate:
     step: int  #: number of this step, 1 to `steps`, counted over all scales
     steps: int  #: planned number of steps
     scale: int  #: number of this scale, 1 to `scales`
-    scales: int  #: number of levels of the pyramid
+    scales: int  #: number of picture sizes, coarse to fine
     losses: Losses  #: losses of `image`; reading them waits for the device
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
     finish: Finish = lambda image: image  #: function that returns `picture` for `image`
@@ -58,7 +58,7 @@ class Outcome:
         return self.finish(self.image)
 
     def finished(self, run: str) -> Self:
-        """Return this result, or raise an error, which names `run`, if the run ended early."""
+        """Return this result, or if the run ended early, raise KeyboardInterrupt or a UserError."""
         if self.interrupted:
             raise KeyboardInterrupt
         if self.problem is not None:
@@ -67,7 +67,7 @@ class Outcome:
 
 
 class BestPicture:
-    """`BestPicture` keeps the best picture of a scale so far, without waiting for the device.
+    """`BestPicture` keeps the best picture so far at one size, without waiting for the device.
 
     The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
     the running mean of pictures; 0 keeps no mean.

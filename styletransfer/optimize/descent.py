@@ -1,4 +1,4 @@
-"""The optimisation of one picture at one scale, step by step."""
+"""The optimisation of one picture at one size, step by step."""
 
 import logging
 import math
@@ -31,7 +31,7 @@ ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=floa
 
 
 class Descent:
-    """A descent optimises one picture at one scale.
+    """A descent optimises one picture at one scale, a level of the coarse-to-fine run.
 
     The optimiser moves a point without bounds. The picture is the point clamped to [0, 1], with the
     content image at protected pixels. The minimised function is objective(picture) plus a penalty
@@ -64,7 +64,7 @@ class Descent:
         self._seen: tuple[Losses, Tensor] | None = None
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
-        """Make steps until there are `steps`; yield the losses and the picture before each step.
+        """Make steps until `steps` are made; yield the losses and the picture before each step.
 
         L-BFGS makes fewer steps if the loss reaches a plateau. At every yield the step is complete,
         so `state_dict` may be called there.
@@ -118,7 +118,7 @@ class Descent:
         losses = self._evaluate(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
-        # Multiplied by the number of pixel values: Adam adds a fixed 1e-8 to its denominator.
+        # The gradient is multiplied by the number of values: Adam adds 1e-8 to its denominator.
         count = image.numel()
         gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
         if self.protection is not None:
@@ -172,12 +172,12 @@ class Descent:
         return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
     def _evaluate(self, image: Tensor) -> Losses:
-        # An evaluation may take minutes. The optimiser changes nothing before its end.
+        # An evaluation may take minutes, so signals may stop it; nothing changes before its end.
         with interruptible():
             return self.objective.evaluate(image)
 
     def _look(self, losses: Losses, steps: int) -> None:
-        """Restart if the loss is not finite; end the scale if the loss has settled."""
+        """Restart from the best picture if the loss is not finite; stop if the loss has settled."""
         if not bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all()):
             self._restart()
         elif self._is_on_a_plateau(losses):

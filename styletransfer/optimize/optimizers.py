@@ -19,10 +19,10 @@ CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # The curvature of lightness falls beyond DIAGONAL, a sum of the frequencies down and to the right.
 # There the gain of lightness is multiplied by exp(RISE * (sum - DIAGONAL)), up to a sum of HIGHEST.
-# With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they have a weave along
-# the axes. The gain of colour is divided by the same factor, since no loss holds its finest waves.
+# With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they look like woven
+# cloth. The gain of colour is divided by the same factor, since no loss limits its finest waves.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
-# Adam's decay rates; the second is below torch's 0.999, because gradients change with the scale.
+# Adam's decay rates; the second is below torch's 0.999, as each picture size has other gradients.
 BETAS = (0.9, 0.99)
 
 
@@ -53,7 +53,7 @@ class LBFGS:
     def step(self, closure: Callable[[], object]) -> None:
         """Make one step; nothing changes before `closure` returns.
 
-        `closure` sets the gradient of the point. This tensor is kept, and the next step changes it.
+        `closure` sets the gradient of the point. Its tensor is kept, and the next step changes it.
         """
         with torch.enable_grad():
             closure()
@@ -120,7 +120,7 @@ def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:
 class Preconditioner:
     """A preconditioner holds the coordinates in which L-BFGS moves a picture.
 
-    L-BFGS begins each scale as if the objective had the same curvature in all directions. This is
+    L-BFGS begins as if the objective had the same curvature in all directions. This is
     not true (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness
     grows with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, and along waves
     of colour up to less than 0.1; at higher frequencies it falls, and sooner along diagonals than
@@ -129,12 +129,12 @@ class Preconditioner:
     natural images do (Field 1987, "Relations between the statistics of natural images and the
     response properties of cortical cells"), up to the limits. Fine diagonal waves of lightness have
     a larger gain. Without it, fine horizontal and vertical waves grow first, and a run of few steps
-    ends with a weave. Fine diagonal waves of colour have a smaller gain, against coloured specks.
+    ends with a woven look. Fine diagonal colour waves have a smaller gain, against coloured specks.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on the
-    frequencies alone. Colours (the picture minus its lightness) have another such gain. The map is
-    its own transpose, so `apply` serves shifts and gradients. The mean square of the lightness gain
-    over frequencies is 1, so that steps keep about their length.
+    frequencies alone. Colours (the picture minus its lightness) have another such gain. `apply` is
+    linear and its own transpose, so it serves shifts and gradients. The mean square of the
+    lightness gain over frequencies is 1, so that steps keep about their length.
 
     Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is that of the gains: 0
     makes all gains 1, and 1 makes the curvatures about equal.
@@ -151,7 +151,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Map a change of the optimised variables to one of pixels, or a gradient back to them."""
+        """Turn a change of the optimised variables into one of pixels, or a pixel gradient back."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -179,7 +179,7 @@ class Adam(torch.optim.Adam):
         self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
-        """Set the moments to those of another scale, resized; the tensors given do not change."""
+        """Set `moments` of another picture size, resized; the given tensors do not change."""
         size = (self.point.shape[2], self.point.shape[3])
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")

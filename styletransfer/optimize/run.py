@@ -26,12 +26,12 @@ logger = logging.getLogger(__name__)
 
 @dataclass
 class _Level:
-    """A level is the state of the scale at which a run is."""
+    """A level is the state of the current scale (one size of the coarse-to-fine run)."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     start: Tensor  # (1, 3, h, w), the picture that the scale began with
     descent: Descent | None = None  # made at the first step
-    objective: Evaluates | None = None  # made at the first step, and again in smaller tiles
+    objective: Evaluates | None = None  # made at the first step, and again for a smaller tile
 
 
 class Run:
@@ -93,7 +93,7 @@ class Run:
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses are those of the optimised picture, before `finish`.
+        The losses are those of the optimised picture, before `finish` changes its colours.
         """
         image, losses, problem = self.image, self._losses or {}, self._problem
         if losses and not math.isfinite(losses["total"]):
@@ -167,7 +167,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an equal job (UserError: of another job).
+        """Continue from the `state_dict` of an equal job (UserError: `state` is of another job).
 
         The tensors of `state` are reused.
         """
@@ -269,7 +269,7 @@ class Run:
         if level is not None:
             level.tile, level.objective = smaller, None
             if level.descent is not None:
-                # Frees its memory. There is none if memory ran out while a new one was made.
+                # Free the old objective; it is missing if memory ran out before a new one was made.
                 vars(level.descent).pop("objective", None)
 
 

@@ -51,7 +51,7 @@ def in_folder(name: str | os.PathLike[str]) -> list[str]:
 
 @cache  # cached, so that a command that lists a folder several times warns once
 def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
-    """Log a warning with up to five of the skipped files of a folder, without hidden files."""
+    """Log a warning that names up to five skipped files of a folder, except hidden ones."""
     others = tuple(name for name in others if not name.startswith("."))
     rest = f" and {len(others) - 5} more" if others[5:] else ""
     if others:

@@ -1,8 +1,8 @@
 """Colour spaces (sRGB, linear light, OKLab), mixtures of two pictures, and palette matching.
 
-OKLab separates lightness L from colour (a, b), and equal steps look about equally large:
+OKLab separates lightness L from colour (a, b); equal distances in it look about equally large:
 Björn Ottosson, "A perceptual color space for image processing", 2020,
-https://bottosson.github.io/posts/oklab. Functions of colours take and return (3, N), floating.
+https://bottosson.github.io/posts/oklab. Functions of colours take and return floats (3, N).
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -33,7 +33,7 @@ _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
-# Added to every variance, so that a grey picture, or one of a single colour, can be mapped as well.
+# Added to every variance, so that a grey picture, or one of a single colour, can be recoloured too.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 _LEAST_VARIANCE = 1e-5
@@ -90,7 +90,7 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
-    """Return the pastiche with the content's a and b mixed in, from 0 (none) to 1 (all)."""
+    """Return the pastiche with the content's colour (a and b of OKLab) mixed in, 0 to 1 (all)."""
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
@@ -107,8 +107,8 @@ def in_colors(
 ) -> Tensor:
     """Return the pastiche (1, 3, H, W) in the colours that the key `color` asks for.
 
-    The chroma is mixed with that of the content (1, 3, h, w) for color=content_luminance. With
-    `grey` (all pictures of the job are grey), the result is grey.
+    For color=content_luminance, the chroma of the content (1, 3, h, w) is mixed in by `strength`.
+    With `grey` (all pictures of the job are grey), the result is grey.
     """
     if grey:
         return to_grey(pastiche)
@@ -137,12 +137,12 @@ def in_palette(
 ) -> Tensor:
     """Return `image` (1, 3, H, W) moved from palette `start` towards `end`, 0 (not) to 1 (fully).
 
-    With `keep_light` each pixel keeps its lightness, and only a and b move.
+    With `keep_light` each pixel keeps its lightness, and only a and b of OKLab change.
 
     The Monge map between normal distributions is the smallest change that matches mean and
-    covariance. With means m and covariances C of colours in OKLab it is
+    covariance. With means m and covariances C in OKLab, of `start` (s) and `end` (e), it is
 
-        x' = A (x - m_start) + m_end
+        x' = A (x - m_s) + m_e
         A = C_s^(-1/2) (C_s^(1/2) C_e C_s^(1/2))^(1/2) C_s^(-1/2)
 
     (Gatys et al. 2016, arXiv:1606.05897; Olkin and Pukelsheim 1982).
@@ -161,7 +161,7 @@ def in_palette(
 
 
 def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, 3, H, W), computed in strips (3, N) to save memory."""
+    """Return `function` of images (1, 3, H, W), computed on _STRIP pixels (3, N) at a time."""
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
     strips = torch.split(result.view(3, -1), _STRIP, dim=1)
     for strip, *parts in zip(strips, *map(_strips, images), strict=True):
@@ -170,7 +170,7 @@ def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
 
 
 def _strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield strips (C, N) of an image (1, C, H, W), at least in float32, as cube roots need."""
+    """Yield _STRIP pixels (C, N) at a time of (1, C, H, W), in float32 at least for cube roots."""
     for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
@@ -205,8 +205,8 @@ def _times(matrix: Tensor, colors: Tensor) -> Tensor:
 def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
     """Return mean (3, 1) and covariance (3, 3) of the colours of pictures, in OKLab, float64.
 
-    A part is its share, above 0, a picture (1, 3, H, W), and weights (1, 1, H, W) of its pixels
-    with a sum above 0, or None for equal weights.
+    Each part is (weight of the picture, above 0; the picture (1, 3, H, W); weights (1, 1, H, W) of
+    its pixels, with a sum above 0, or None for equal weights).
     """
     shares = first = second = torch.zeros((), dtype=torch.float64)
     for share, image, weights in parts:
@@ -222,7 +222,7 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, covariances (3, 3) plus `_LEAST_VARIANCE`."""
+    """Return symmetric A with A start A = end, for covariances (3, 3) plus `_LEAST_VARIANCE`."""
     least = _LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
     return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse

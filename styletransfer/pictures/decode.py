@@ -91,7 +91,7 @@ def xmp_packet(path: Path) -> bytes:
 
 @contextmanager
 def _refused(name: str) -> Iterator[None]:
-    """Turn every error of the body except a lack of memory into a UserError."""
+    """Turn every error of the `with` block except a lack of memory into a UserError."""
     try:
         yield
     except (UserError, MemoryError):
@@ -200,7 +200,7 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
 
 
 def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
-    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings say `name`."""
+    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
     profile = _usable_profile(colour, stored.profile, name)
@@ -226,7 +226,7 @@ def _unit(samples: Samples) -> Floats:
 
 
 def _plain(colour: Samples) -> Floats:
-    """Return RGB (H, W, 3) of samples without a profile; a CMYK ink absorbs its complement."""
+    """Return RGB (H, W, 3) of samples without ICC profile; a CMYK ink absorbs its complement."""
     values = _unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])

@@ -23,8 +23,8 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode, srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
-# Upper limit of the longer side of a new picture, in pixels. It is beyond any memory, and small
-# enough that no tensor size overflows.
+# Upper limit of the longer side of a new picture, in pixels: more than fits into any memory, and
+# small enough that no tensor size overflows.
 LONGEST_SIDE = 2**20
 
 # IPTC's term for media that were changed by a trained network.
@@ -148,7 +148,7 @@ def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> by
 
 
 def strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
-    """Yield a picture from top to bottom as (rows, W, 3 or 4) integers of `depth` bits."""
+    """Yield ROWS rows of a picture at a time, as (rows, W, 3 or 4) integers of `depth` bits."""
     for top in range(0, layers[0].shape[2], ROWS):
         rows = [layer[0, :, top : top + ROWS].detach() for layer in layers]
         strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)
@@ -182,8 +182,8 @@ def resize(
 ) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode bilinear averages over areas, so weights that sum to 1 at a pixel still sum to 1. With
-    `wraps`, the picture continues at the opposite edge.
+    The mode "bilinear" averages over areas: if several images sum to 1 at each pixel, their resized
+    images do so too. With `wraps`, the picture continues at the opposite edge.
     """
     if image.shape[2:] == size:
         return image

@@ -18,14 +18,14 @@ from styletransfer.pictures.images import resize
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
 MAX_REGIONS = 12  # largest number of regions in a label picture
-# Largest difference of a channel, in levels of 255, between two colours that count as the same: the
-# content's and the style's colour of a region, a painted colour and the one that is named, or
-# colours in one picture.
+# Largest difference of a channel, in levels of 255, between two colours that count as the same: a
+# region's colours in the content's and a style's label picture, a region's colour and the one that
+# a setting names, or two colours in one picture.
 SAME = 32
 _MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a region's colour
 # In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
-# (of 255) of a region's colour. Drawn labels have at least 0.7; photographs and paintings at most
-# 0.4.
+# (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
+# most 0.4.
 _FLAT, _FLAT_SHARE = 8, 0.6
 # Largest difference between the channels of a pixel of a grey mask, in [0, 1]. JPEG compression
 # causes less.
@@ -65,7 +65,7 @@ class Regions:
         return resize((self.labels == region)[None, None].float(), size, "bilinear")
 
     def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
-        """Return the part in `box` (rows, columns), in pixels of a picture of `size` (H, W)."""
+        """Return the regions within `box`, (rows, columns) in pixels of a picture of `size`."""
         rows, columns = (
             slice(side.start * own // whole, -(-side.stop * own // whole))
             for side, own, whole in zip(box, self.size, size, strict=True)
@@ -75,7 +75,7 @@ class Regions:
     def changed(self, labels: Tensor, how: str) -> Self:
         """Return the regions with new `labels`.
 
-        UserError if a region has no pixel in them; the message says `how` they were made.
+        Raise UserError if a region has no pixel in `labels`; the message says `how` they were made.
         """
         changed = replace(self, labels=labels)
         for name, share in zip(self.names, changed.shares, strict=True):
@@ -221,7 +221,7 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; such as cyan, which is later in the alphabet than aqua."""
+    """Return "#rrggbb" -> CSS name; of two names, the later in the alphabet: cyan, not aqua."""
     # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
@@ -231,7 +231,7 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
     """Return, for each style image, the number of its region for each region of the content.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
-    lacks. (UserError: no style has a region of the content.)
+    lacks. (UserError: a content region is in no style.)
     """
     pairs = [[_partner(color, style) for color in content.colors] for style in styles]
     for region in range(len(content.names)):

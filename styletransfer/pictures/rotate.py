@@ -42,8 +42,8 @@ def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
 
         w c + h s <= W   and   w s + h c <= H.
 
-    If only the short side limits it, the rectangle of the largest area has both terms of that
-    inequality equal. If the other inequality is then violated, both are equalities. Source: Coproc,
+    If only the inequality of the short side limits the area, it is largest where the two terms on
+    the left are equal. If this violates the other inequality, both are equalities. Source: Coproc,
     "Rotate image and crop out black borders", https://stackoverflow.com/a/16778797.
     """
     height, width = size

@@ -32,7 +32,7 @@ _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
-    """Return the samples of the first page of an open file (UserError: a layout not read)."""
+    """Return the samples of the first page of an open file (UserError: unknown layout)."""
     with tifffile.TiffFile(file, name=path.name) as tiff:
         stored = _load_page(path, tiff.pages[0])
         with suppress(Exception):  # there is no second page, or it is damaged
@@ -42,7 +42,7 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
 
 
 def _check_page(path: Path, page: Any) -> None:
-    """Raise UserError if `_load_page` does not decode a page in this layout."""
+    """Raise UserError if the page has a layout that `_load_page` does not decode."""
     check_size(path, page.imagewidth, page.imagelength)
     if page.is_tiled:
         check_size(path, page.tilewidth, page.tilelength)

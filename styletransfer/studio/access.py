@@ -1,4 +1,4 @@
-"""Access control of the studio: only its own page, with the token, may send requests.
+"""Access control of the studio: only its own page, which has a secret token, may send requests.
 
 Every request and WebSocket is checked before the application handles it.
 """
@@ -23,7 +23,7 @@ POLICY = (
     "form-action 'none'; frame-ancestors 'self'"
 )
 ADVICE = "open the address that the studio has printed, with its token"
-# Seconds without a byte after which a request's body is given up.
+# Seconds without a new byte after which the server stops waiting for the rest of a request.
 PATIENCE = 30.0
 # Default headers of every response. The referrer policy keeps the page's address, which holds the
 # token, from other sites.
@@ -55,9 +55,10 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 
 
 class Access:
-    """Access is middleware that refuses requests without the token, or of other origins or hosts.
+    """Access is middleware that refuses requests without the token or from pages of other origins.
 
-    The accepted hosts are 127.0.0.1, localhost, and the addresses in `near`, with `port`.
+    It also refuses a request whose header "Host" is not 127.0.0.1, localhost or an address in
+    `near`, with `port`.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str, near: Sequence[str] = ()) -> None:
@@ -104,7 +105,7 @@ class Access:
 
 
 def _in_time(receive: Receive) -> Receive:
-    """Return a `receive` that raises RefusedError if a body's next part does not come in time."""
+    """Return a `receive` that raises RefusedError if a body's next part takes over PATIENCE."""
     limit: float | None = PATIENCE
 
     async def wrapped() -> Message:
@@ -113,7 +114,7 @@ def _in_time(receive: Receive) -> Receive:
             message = await asyncio.wait_for(receive(), limit)
         except TimeoutError as error:
             raise RefusedError("the request stopped coming; send it again", 408) from error
-        if not message.get("more_body"):  # what comes next is the end of the connection
+        if not message.get("more_body"):  # the next message is the end of the connection
             limit = None
         return message
 

@@ -31,7 +31,7 @@ PAGE = Path(__file__).parent / "page"
 MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
-# Headers of a picture that the browser may cache: another picture has another address.
+# Headers of a picture that the browser may cache: a different picture has a different address.
 KEPT = {"cache-control": "private, max-age=31536000, immutable"}
 # Largest number of styles of a preview; each costs time and memory.
 MOST_STYLES = 16
@@ -40,7 +40,7 @@ PATIENCE = 60.0
 
 
 class Studio:
-    """Studio holds the server's state; its processes, reader and painter, open files and paint.
+    """Studio holds the server's state and two processes: a reader opens files, a painter paints.
 
     Args:
         folder: folder in which runs and pictures are stored.
@@ -60,7 +60,7 @@ class Studio:
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
-        """Start both processes; at the end, stop and save the current run, and end both."""
+        """Start reader and painter; at the end, save the current run and end both processes."""
         self.reader.start()
         self.queue.painter.start()
         try:
@@ -119,7 +119,7 @@ async def list_pictures(request: Request) -> Response:
 
 
 async def take_picture(request: Request) -> Response:
-    """Store an uploaded picture; return its description, and the recipe that it carries, if any."""
+    """Store an uploaded picture; return its description, and its settings if it is a pastiche."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
@@ -148,7 +148,7 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a quick preview: the photograph as a JPEG, painted by the network for any style."""
+    """Return a quick preview, a JPEG: the photograph painted by the style network for any style."""
     studio, asked = _studio(request), request.query_params
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
@@ -164,7 +164,7 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return the command line of the requested run, and for a picture its size, memory, seconds."""
+    """Return a run's command line, and if it paints a photograph, its size, memory and seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if asked.shown:
@@ -225,7 +225,7 @@ async def get_run(request: Request) -> Response:
 
 
 async def _download(request: Request, run: StoredRun) -> Response:
-    """Return the pastiche at full size in the format that the query names."""
+    """Return the pastiche at full size in the format that the URL's query names."""
     kind = request.query_params.get("format", "png")
     if kind not in MEDIA_TYPES:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
@@ -298,7 +298,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a JPEG of a picture file, of the longer side in the query; if `ready`, the file."""
+    """Return a JPEG of a picture file, as large as the URL's query says; if `ready`, the file."""
     side = _side(request)
     if ready:
         return FileResponse(file, headers=KEPT)

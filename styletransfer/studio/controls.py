@@ -14,7 +14,7 @@ BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
 @dataclass(frozen=True)
 class Control:
-    """A Control sets one key of TrainConfig; the key's type there decides the possible values.
+    """A Control sets one key of TrainConfig; the type of this key decides the possible values.
 
     A slider has numbers from `min` to `max`; the config may accept other numbers.
     """

@@ -1,4 +1,4 @@
-"""Paints a film for the studio, frame by frame, with the network for any style."""
+"""Paints a film for the studio, frame by frame, with the style network for any style."""
 
 import time
 from functools import partial
@@ -21,8 +21,8 @@ from styletransfer.system.files import locked
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     """Paint the film that the server's message `order` describes; return "finished" or "stopped".
 
-    The order's folder receives the files of a run, whose pastiche is the last frame. A stopped film
-    has the frames that were painted before the stop.
+    The order's folder receives the files of a run, whose pastiche is the last painted frame. A
+    stopped film has the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -44,13 +44,13 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
 
 
 class _Viewer:
-    """_Viewer reports each frame to the server, and carries out its requests to pause or stop."""
+    """_Viewer reports each frame to the server, and carries out requests to pause or stop."""
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
         self._id, self._orders, self._pipe = id, orders, pipe
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
-        self.last: tuple[Tensor, Tensor]  # last input frame and the same painted, (1, 3, H, W)
+        self.last: tuple[Tensor, Tensor]  # last input frame, last painted frame; (1, 3, H, W)
 
     def show(self, frames: int, content: Tensor, painted: Tensor) -> bool:
         """Report a painted frame of a film of `frames` frames; return False to end the film."""

@@ -1,4 +1,4 @@
-"""The page's controls as plain values, and conversion of their values from and to settings."""
+"""The page's controls in a form for JSON; conversion of their values from and to settings."""
 
 import re
 import sys
@@ -24,10 +24,10 @@ from styletransfer.studio.pictures import PictureShelf, is_film
 
 # Largest length of a text value in characters.
 LONGEST = 300
-MOST_HASHES = 64  # largest number of hashes of a recipe's input that are looked for
+MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-# A film is painted by `apply`, with a network. BOTH: keys of the page that `apply` has too. STEADY:
-# the value of its key `steady`, the share of the previous frame in each, against flicker.
+# Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY: the
+# value of its key `steady`, the weight of the previous painted frame in the next, against flicker.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
 # Presets that the page shows as small pictures, in this order.
@@ -35,7 +35,7 @@ LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the groups of controls, the hidden controls and the presets, as plain values."""
+    """Return the groups of controls, the hidden controls and the presets, for JSON."""
     shown = shown_values(defaults(), shelf)
     groups = [
         {"title": title, "controls": [_described(control, shown) for control in controls]}
@@ -58,7 +58,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def defaults() -> dict[str, Any]:
-    """Return key -> default value, as `train` has it, of each key that the page can set."""
+    """Return key -> default value in the command `train`, of each key that the page can set."""
     return page_values(settings_of(compose("train"), "train"))
 
 
@@ -93,14 +93,14 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value for the page, in which ids stand for pictures, None for unknown files."""
+    """Return key -> value for the page: a picture is given by its id, an unknown file by None."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
     """Return key -> value, as the page sends it, of the keys that differ from their defaults.
 
-    (KeyError: `values` lack a key, because another version recorded them.)
+    (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default = shown_values(values, shelf), defaults()
     return {key: shown[key] for key in CONTROLS if values[key] != default[key]}
@@ -121,18 +121,18 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # the same as words KEY=VALUE in Hydra's grammar
+    overrides: list[str]  # the same settings as words KEY=VALUE in Hydra's grammar
     config: Any  # settings of the command, composed from `overrides`
     record: dict[str, str]  # name -> text of the files that Hydra writes to a run's .hydra
     command: str = "train"  # name of the command; "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
-    cost: dict[str, Any] = field(default_factory=dict)  # the dict that `reader.check` returns
+    cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
-    """Return the run for settings of the page, key -> value, in which ids stand for pictures.
+    """Return the run for settings of the page, key -> value; a picture is given by its id.
 
-    A photograph is painted by `train`, a film by `apply` with the network for any style.
+    A photograph is painted by `train`, a film by `apply` with the style network for any style.
 
     Raises:
         RefusedError: a key is unknown, or its value is not of the control's kind.
@@ -170,7 +170,7 @@ def _overrides(values: Mapping[str, Any]) -> list[str]:
 
 
 def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of `apply`, with the network for any style, from values of the page."""
+    """Return settings of `apply`, with the style network for any style, from values of the page."""
     own = {"network": "any", "input": values["content"], "steady": STEADY}
     plain = {key: defaults()[key] for key in ("style", "size")}
     return own | plain | {key: values[key] for key in BOTH & values.keys()}
@@ -190,10 +190,10 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
 
 
 def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return the page's "settings" of a pastiche, and the keys of its recipe that are "lost".
+    """Return the "settings" that painted a pastiche, for the page, and "lost", its other keys.
 
-    The recipe, of `reader.recipe`, is a stranger's text: a value returns only if its control can
-    have it, and an input only if the shelf has a picture with its SHA-256.
+    `recipe` is what `reader.recipe` read from an untrusted file: a value is used only if its
+    control can have it, and an input picture only if the shelf has one with its SHA-256.
     """
     values, hashes = recipe
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]

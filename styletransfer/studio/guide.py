@@ -26,8 +26,8 @@ REPORT = 0.1
 # next preview is made even if previews then take a larger fraction.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
-# The part of a step's time that does not depend on the picture's size, as the number of pixels that
-# take as long.
+# The fixed part of a step's time, which does not depend on the picture's size, expressed as the
+# number of pixels that take the same time.
 STEP = 12_000
 
 
@@ -45,7 +45,7 @@ class Guide:
         self._last: Iterate | None = None
 
     def step(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Report a step and carry out requests; KeyboardInterrupt stops the run."""
+        """Report a step and carry out requests; raise KeyboardInterrupt to stop the run."""
         if self._last is None:
             # Write the record of the run's settings to .hydra, the folder that Hydra would use.
             folder = Path(self._order["folder"]) / ".hydra"
@@ -122,7 +122,7 @@ class Guide:
         )
 
     def _say(self, **message: Any) -> None:
-        """Send a message about this run (KeyboardInterrupt: the server has ended)."""
+        """Send a message about this run; raise KeyboardInterrupt if the server has ended."""
         try:
             self._pipe.send({"id": self._id, **message})
         except OSError as error:
@@ -137,7 +137,7 @@ def encode(picture: Tensor) -> bytes:
 
 
 def work(scale: Scale) -> int:
-    """Return the work of one step of a scale, in pixels: those of the picture, and STEP."""
+    """Return the work of one step at this size of the run, in pixels: the picture's plus STEP."""
     return STEP + math.prod(scale.size)
 
 

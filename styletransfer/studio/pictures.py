@@ -25,7 +25,7 @@ from styletransfer.system.files import atomic, sha256
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
-bundled_sha256 = cache(sha256)  # bundled pictures do not change
+bundled_sha256 = cache(sha256)  # cached, because bundled pictures do not change
 
 
 @dataclass(frozen=True)

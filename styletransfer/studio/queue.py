@@ -81,7 +81,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, settings: dict[str, Any]) -> float | None:
-        """Return the seconds per pixel of the last run of this `_kind`, else of the warm-up."""
+        """Return the seconds per pixel in the last run of the same `_kind`, else in the warm-up."""
         return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
@@ -97,7 +97,7 @@ class RunQueue:
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
-        """Append a stopped run to the queue, to continue it (RefusedError: it is there already)."""
+        """Append a stopped run to the queue (RefusedError: it waits or is being painted)."""
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
         order: dict[str, Any] = {"config": None, "record": {}}
@@ -149,7 +149,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Add and return the viewer of a page, which first receives the state and the preview."""
+        """Add and return the viewer of a page, which first receives state and last preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -265,7 +265,7 @@ class RunQueue:
 
 
 def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values of the settings, beside the size, on which the time of a step depends."""
+    """Return the values of the settings, apart from the size, that decide the time of a step."""
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 

@@ -31,11 +31,11 @@ QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
 # the page shows. REMEMBERED: number of pictures kept.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side in pixels of a quick preview (see `look`). KNOWN: number of style images whose
-# result of `_painting` is kept in memory: the scales and shifts that give the network this style.
+# LOOK: longer side in pixels of a quick preview (see `look`). KNOWN: number of style images for
+# which the scales and shifts that give the style network this style are kept in memory.
 LOOK, KNOWN = 512, 256
 # GREY: longer side in pixels of the grey pictures with which `check` tries settings. _prepared
-# holds the last job that `check` prepared; the next one reuses its network.
+# holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
 # Niceness of the process, from 0 to 19: the painter has priority. With 10, the reader would get
@@ -91,7 +91,7 @@ def kill(pool: Any) -> None:
 
 
 def _begin() -> None:
-    """Set up the new process: low priority, one thread for torch, an end with the server."""
+    """Set up the new process: low priority, one torch thread, and an exit when the server ends."""
     import torch
 
     become_a_child()
@@ -103,7 +103,7 @@ def _begin() -> None:
 
 
 def _look_at_bundled() -> None:
-    """Encode the bundled style images for the network, before a preview in them is requested."""
+    """Compute the style network's scales and shifts for each bundled style, before a preview."""
     for file in (ASSETS / "style").glob("*.jpg"):
         _painting(str(file), file.stat().st_mtime_ns)
     return_freed_memory()
@@ -130,19 +130,19 @@ def small(path: str, side: int) -> bytes:
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Return key -> value and key -> SHA-256 of inputs of a pastiche that `train` made, or None."""
+    """Return settings and SHA-256s of input files, by key, in a pastiche of `train`, or None."""
     from styletransfer.runs.metadata import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # also of a run that was steered
+        name, values = settings_in({"command": told["command"]})  # it refuses "steered"
         hashes = {key.removeprefix("sha256 of "): each.split() for key, each in told.items()}
         return (values, hashes) if name == "train" else None
     return None
 
 
 def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int = LOOK) -> bytes:
-    """Return a quick preview: a photograph painted by the network for any style, as a JPEG.
+    """Return a quick preview: a photograph painted by the style network for any style, as a JPEG.
 
     Args:
         content: path of the photograph.
@@ -173,7 +173,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int
 
 @cache
 def _painter() -> Any:
-    """Return the painter of quick previews, which uses the network for any style."""
+    """Return the painter of quick previews, which uses the style network for any style."""
     from styletransfer.commands.apply.painter import Painter
 
     oil = str(ASSETS / "style" / "oil.jpg")
@@ -182,7 +182,7 @@ def _painter() -> Any:
 
 @lru_cache(KNOWN)
 def _painting(style: str, age: int) -> Any:
-    """Return a style file encoded for the network; `age`, its time in ns, detects changes."""
+    """Return the style network's scales and shifts for a file; `age`, in ns, detects changes."""
     return _painter().paintings.look_at(style)
 
 
@@ -191,7 +191,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
-        of all steps, in pixels.
+        of all steps, in pixels (see `guide.work`).
     """
     import torch
 
@@ -246,7 +246,7 @@ def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
 
 @lru_cache(REMEMBERED)
 def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return the result of `_opened`, cached; `age`, the file's time in ns, detects changes."""
+    """Return the result of `_opened`, cached; `age`, the modification time, detects changes."""
     from styletransfer.films.read import Film
     from styletransfer.pictures import images
     from styletransfer.pictures.convert import small_picture

@@ -36,7 +36,7 @@ class StoredRuns:
 
     def __init__(self, root: Path, shelf: PictureShelf) -> None:
         self._root, self._shelf = root, shelf
-        self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of the record in ns, run)
+        self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of run.json in ns, run)
 
     def all(self) -> list[StoredRun]:
         """Return the MOST newest runs, the latest first, without damaged runs."""
@@ -62,7 +62,7 @@ class StoredRuns:
     def _look(self, written: int, folder: Path) -> StoredRun | None:
         """Return the run in a folder, or None if it cannot be read.
 
-        The files are read again only if `written`, the time of the record in ns, has changed.
+        The files are read again only if `written`, the time of run.json in ns, has changed.
         """
         id = folder.name
         if self._read.get(id, (None,))[0] != written:

@@ -1,8 +1,8 @@
 """The pipe between the server (Worker) and the painter's process (Orders).
 
 A message is a dict with its "type" and, except in "ready", the "id" of its run:
-to the painter: paint, pause, resume, stop, steer (config, number)
-from it: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
+to painter: paint, pause, resume, stop, steer (config, number)
+to server: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
 """
 
 import asyncio
@@ -35,7 +35,7 @@ class Worker:
         target: function that the process calls with its end of the pipe; it returns when the pipe
             is closed or receives None.
         hear: called in the event loop with each message that the process sends.
-        ended: called in the event loop with the reason when the process has ended unasked.
+        ended: called in the event loop with the reason if the process ends before `close`.
     """
 
     def __init__(
@@ -91,7 +91,7 @@ class Worker:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
         with suppress(RuntimeError):  # the loop is closed
             try:
-                self._process.start()  # the first one waits until torch is imported
+                self._process.start()  # the first process waits until torch is imported
                 far_end.close()
                 while True:
                     loop.call_soon_threadsafe(self._hear, pipe.recv())
@@ -162,7 +162,7 @@ class Orders:
     def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
         """Return the next request about a run, or None if there is none or the server ends.
 
-        Of several changes of settings in a row, only the last is returned.
+        If several requests in a row change settings, only the last is returned.
 
         Args:
             id: the run's id; requests about ended runs are dropped.
