@@ -52,7 +52,7 @@ class Comparison:
     machine: dict[str, str | int]  # name, such as "processor" or "torch" -> its value
 
     def table(self) -> str:
-        """Return a Markdown table; time, memory, loss are ratios to `reference` (NaN: to 0)."""
+        """Return a Markdown table of ratios to `reference`; a ratio to 0 is NaN."""
 
         def ratio(mode: Findings, value: str) -> float:
             base = getattr(self.modes[self.reference], value)
@@ -82,7 +82,8 @@ def main(config: CompareConfig, folder: Path) -> None:
 def compare(config: CompareConfig, folder: Path) -> Comparison:
     """Run one job under every loss mode from the same start (UserError: bad input).
 
-    Each mode's pastiche is written as MODE.png once finished, comparison.png also to `output`.
+    Each mode's pastiche is written to `folder` as MODE.png when it is finished. At the end all of
+    them are written side by side as comparison.png, and to `config.output` if it is set.
     """
     job = prepare(config)
     written = [folder / f"comparison.{kind}" for kind in ("json", "png")]

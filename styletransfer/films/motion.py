@@ -45,7 +45,7 @@ def motion_between(image: Tensor, other: Tensor) -> Motion:
 
 
 def check_flow(size: tuple[int, int]) -> None:
-    """Raise UserError if OpenCV is missing, or finds no motion in frames of (height, width)."""
+    """Raise UserError if OpenCV is missing, or cannot compute flow for this (height, width)."""
     blank = torch.zeros(size, dtype=torch.uint8).numpy()
     _flow(blank, blank)
 

@@ -83,7 +83,7 @@ square.register_autograd(WrongSquare.backward, setup_context=WrongSquare.setup_c
 
 
 def with_tensor_hook(x: Tensor) -> Tensor:
-    """Return the sum of x^2, with a hook on x^2 that makes 3 x of 2 x."""
+    """Return the sum of x^2, with a hook on x^2 that makes the gradient 3 x instead of 2 x."""
     y = x.square()
     if y.requires_grad:
         y.register_hook(lambda grad: grad * 1.5)  # type: ignore[no-untyped-call]
@@ -91,7 +91,7 @@ def with_tensor_hook(x: Tensor) -> Tensor:
 
 
 def with_module_hook() -> Scalar:
-    """Return a function that calls a module with a full backward hook that makes 3 x of 2 x."""
+    """Return a function that calls a module whose full backward hook makes 2 x to 3 x."""
     layer = Square()
     layer.register_full_backward_hook(lambda module, grads, _: (1.5 * grads[0],))  # type: ignore[index]
     return lambda x: layer(x).sum()

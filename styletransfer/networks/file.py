@@ -1,4 +1,4 @@
-"""Style networks as `.safetensors` files; the metadata holds the layout and the styles' names."""
+"""Style networks as `.safetensors` files; the metadata holds architecture and names of styles."""
 
 import json
 import os

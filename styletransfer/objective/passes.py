@@ -84,8 +84,8 @@ class Passes:
     def forward(self, picture: Tensor, visit: Visit, feed: Visit) -> SavedForBackward:
         """Run the forward pass of a detached picture (1, 3, H, W).
 
-        `visit` is called at each layer of `in_tiles`, and `feed` at each layer of `whole`. In the
-        backward pass, the result of `feed` adds the gradients of its layer's losses.
+        `visit` is called at each layer of `in_tiles`, and `feed` at each layer of `whole`. `feed`
+        returns the features for the next layer; their backward adds the gradients of losses.
         """
         inputs, features = [], picture
         for part in self.in_tiles:

@@ -36,7 +36,7 @@ class Objective:
     Args:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: the way in which loss modules compute losses and differentiate them.
-        criterion: which losses act where, with linear weights.
+        criterion: which losses act at which layers, and the factor of each in the total.
         pictures: content, styles and regions, on the same device.
         styles: the result of `style_targets_of` for the same arguments and any content image, so
             that many pictures in one style share it. With None it is computed here.
@@ -88,7 +88,7 @@ class Objective:
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
-            # The loss would keep its graph in memory; in the mode fake_backward, saved tensors too.
+            # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
             term.module.loss = None
         return Losses(terms)
 

@@ -172,8 +172,9 @@ class OptimizerConfig:
 
 @dataclass
 class StyleTransferConfig:
-    """These are the settings of one pastiche. The defaults are those of experiment=classic; `train`
-    has other defaults, in configs/train.yaml.
+    """These are the settings of one pastiche, with the defaults of experiment=classic.
+
+    The command `train` replaces some defaults by those in configs/train.yaml.
     """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)

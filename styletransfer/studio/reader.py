@@ -135,7 +135,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # it refuses "steered"
+        name, values = settings_in({"command": told["command"]})  # leaves out "steered"
         hashes = {key.removeprefix("sha256 of "): each.split() for key, each in told.items()}
         return (values, hashes) if name == "train" else None
     return None
