@@ -1,11 +1,12 @@
 """An estimate of the memory that one size of a run takes, and the choice of its first tile.
 
-The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history
-and the activations that autograd keeps. The estimate may be too low: `Run` halves the tile if
-memory runs out.
+The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
+match targets and the activations that autograd keeps. The estimate may be too low: `Run` halves
+the tile if memory runs out.
 """
 
 import math
+from collections.abc import Iterator
 from typing import NamedTuple
 
 import torch
@@ -68,22 +69,31 @@ def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) 
         )
 
 
+def _sizes(extractor: FeatureExtractor) -> Iterator[tuple[str, nn.Module, float]]:
+    """Yield the name of each layer, the layer, and the values of its output per pixel."""
+    channels, positions = 3, 1.0
+    for name, layer in extractor.layers.items():
+        if isinstance(layer, nn.Conv2d):
+            channels = layer.out_channels
+        elif is_pool(layer):
+            positions /= 4
+        yield name, layer, channels * positions
+
+
 def activation_bytes(extractor: FeatureExtractor) -> float:
     """Return the bytes per pixel that one forward and backward of a network hold at their peak.
 
     Autograd keeps the output of each convolution and pool; a ReLU works in place.
     """
-    channels, positions, values, largest = 3, 1.0, 3.0, 3.0
-    for layer in extractor.layers.values():
-        if isinstance(layer, nn.Conv2d):
-            channels = layer.out_channels
-        elif is_pool(layer):
-            positions /= 4
-        else:
-            continue
-        values += channels * positions
-        largest = max(largest, channels * positions)
-    return (values + GRADIENTS * largest) * extractor.dtype.itemsize
+    kept = [3.0, *(size for _, layer, size in _sizes(extractor) if not isinstance(layer, nn.ReLU))]
+    return (sum(kept) + GRADIENTS * max(kept)) * extractor.dtype.itemsize
+
+
+def match_bytes(job: Job) -> float:
+    """Return the bytes per pixel of match targets, and of the style's features they come from."""
+    sizes = {name: size for name, _, size in _sizes(job.extractor)}
+    values = sum(sizes[layer] for layer in job.criterion.matches)
+    return 2 * values * job.extractor.dtype.itemsize
 
 
 def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
@@ -95,7 +105,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     tile, pixels = parse_tile(job.config.tile), math.prod(scale.size)
     if tile:
         check_tile(job.extractor, job.mode, job.criterion, tile)
-    pictures = FIXED + picture_bytes(job.config) * pixels
+    pictures = FIXED + (picture_bytes(job.config) + match_bytes(job)) * pixels
     activations = activation_bytes(job.extractor.ended_at(job.criterion.layers))
     usable, whole = USABLE * free, pictures + activations * pixels
     kept = pictures + KEPT_IN_TILES * activations * pixels

@@ -17,7 +17,7 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
-from styletransfer.settings import StyleTransferConfig
+from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.measure import peak_memory
 
 CLOSED = get_loss_mode("autograd_function")
@@ -64,6 +64,14 @@ def test_tiles_shrink_with_memory():
     for bytes_, plan in zip(free, plans, strict=True):
         assert plan.bytes <= USABLE * bytes_
     assert chosen(10 * GIB).tile == SMALL_TILE  # more would stay than fits
+
+
+def test_match_targets_count_in_tiles_too():
+    """VGG-19's relu2_1 has 128 channels of float32 at a quarter of the pixels, of two pictures."""
+    matched = ObjectiveConfig(match_weight=0.5, match_layers=["relu2_1"])
+    for tile in ("off", "512"):
+        more = chosen(math.inf, tile=tile, objective=matched).bytes
+        assert more - chosen(math.inf, tile=tile).bytes == 2 * 128 / 4 * 4 * 3000 * 4000
 
 
 def test_what_was_asked_for():
