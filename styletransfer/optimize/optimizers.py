@@ -120,10 +120,10 @@ def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:
 class Preconditioner:
     """A preconditioner holds the coordinates in which L-BFGS moves a picture.
 
-    L-BFGS begins as if the objective had the same curvature in all directions. This is
-    not true (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness
-    grows with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, and along waves
-    of colour up to less than 0.1; at higher frequencies it falls, and sooner along diagonals than
+    L-BFGS begins as if the objective had the same curvature in all directions. This is not true
+    (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness grows
+    with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, and along waves of
+    colour up to less than 0.1; at higher frequencies it falls, and sooner along diagonals than
     along the axes. Coordinates divided by the root of the curvature would make all directions
     alike. These coordinates come close: their gain falls as 1 / frequency, as the amplitudes of
     natural images do (Field 1987, "Relations between the statistics of natural images and the
