@@ -9,7 +9,6 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.job.load import angles
 from styletransfer.objective.inputs import Region, StylePart
 from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.images import Picture
@@ -21,7 +20,6 @@ from styletransfer.pictures.regions import (
     read_mask,
     read_regions,
 )
-from styletransfer.pictures.rotate import rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
@@ -88,7 +86,10 @@ def _content_regions(
 def _style_regions(
     config: StyleTransferConfig, given: Mapping[str, Any], paintings: Sequence[Picture]
 ) -> list[Regions]:
-    """Return the regions of each style image, cropped and rotated like it, or an empty list."""
+    """Return the regions of each style image, or an empty list.
+
+    UserError: a label picture cannot be read, or does not fit its style image.
+    """
     source, styles = given.get("style_regions", config.style_regions), len(paintings)
     if source is None:
         return []
@@ -103,12 +104,19 @@ def _style_regions(
         )
     names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
     found = []
-    turned = angles(config, styles)
-    for picture, each_source, name, degrees in zip(paintings, named, names, turned, strict=True):
+    for picture, each_source, name in zip(paintings, named, names, strict=True):
+        if (
+            any(each(config.style_rotation))
+            or images.crop_transparent(picture).size != picture.size
+        ):
+            raise UserError(
+                f"style_regions need {picture.name} without style_rotation and without transparent "
+                "margins; turn and crop both files first",
+                "style_regions",
+            )
         regions = read_regions(each_source, name)
         _check_regions(regions, picture)
-        regions = regions.cut(images.visible_box(picture), picture.size)
-        found.append(rotated_regions(regions, degrees) if degrees else regions)
+        found.append(regions)
     return found
 
 
