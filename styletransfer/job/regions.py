@@ -9,7 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.objective.inputs import Region, StylePart
+from styletransfer.job import Job
+from styletransfer.objective.inputs import Region, StylePart, at_layers
 from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import (
@@ -103,12 +104,9 @@ def _style_regions(
             f"image{'s' * (styles != 1)}; give one for each, in their order, as a list in brackets"
         )
     names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
-    found = []
+    found, is_turned = [], any(each(config.style_rotation))
     for picture, each_source, name in zip(paintings, named, names, strict=True):
-        if (
-            any(each(config.style_rotation))
-            or images.crop_transparent(picture).size != picture.size
-        ):
+        if is_turned or images.crop_transparent(picture).size != picture.size:
             raise UserError(
                 f"style_regions need {picture.name} without style_rotation and without transparent "
                 "margins; turn and crop both files first",
@@ -191,3 +189,34 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
         problem = "protect covers all there is to paint; paint black where a style may go"
         raise UserError(problem, "protect")
     return tuple(painted)
+
+
+def tell_vanished(job: Job) -> None:
+    """Log which regions are too small for which layers at the coarsest scale.
+
+    UserError: all regions are too small for all style layers, and there is no other loss.
+    """
+    layers, scale = list(job.criterion.styles), job.scales[0]
+    # The content itself, which may be large, is not needed.
+    pictures = replace(
+        job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
+    )
+    seen: set[str] = set()  # the layers at which any region is painted
+    for region in pictures.resized(scale.size, scale.style_sizes).regions:
+        own, *of_styles = (
+            at_layers(job.extractor, weights, layers)
+            for weights in (region.weights, *(part.weights for part in region.sources))
+        )
+        seen |= own.keys()
+        gone = [layer for layer in layers if not all(layer in left for left in (own, *of_styles))]
+        if gone:
+            logger.warning(
+                "the region %s is too small for %s at the coarsest scale, and is left out there",
+                region.name or "that is not protected",
+                ", ".join(gone),
+            )
+    if layers and not (job.criterion.contents or job.criterion.matches or seen):
+        raise UserError(
+            "what is left to paint is too small for every style layer at the coarsest scale; "
+            "raise size, lower scales, or protect less"
+        )
