@@ -80,11 +80,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)
-            state = checkpoint.load() if checkpoint.exists() else None
-            if state is not None and "average" not in state:
-                path = checkpoint.path
-                raise UserError(f"{path} is no checkpoint of a style network; move it away")
-            return state
+            return checkpoint.load() if checkpoint.exists() else None
 
         run = NetworkTraining(task, processes.broadcast(begin), processes)
         if run.step:
@@ -151,12 +147,8 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
     processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
-def paint_preview(run: NetworkTraining, folder: Path) -> str | None:
-    """Paint the preview, write it below `folder`, and return its name, or None if that fails."""
+def paint_preview(run: NetworkTraining, folder: Path) -> str:
+    """Paint the preview, write it below `folder`, and return its name."""
     name = f"previews/step_{run.step:05d}.png"
-    try:
-        images.write(folder / name, run.preview())
-    except UserError as error:
-        logger.warning("%s; going on without", error)
-        return None
+    images.write(folder / name, run.preview())
     return name
