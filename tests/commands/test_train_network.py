@@ -171,7 +171,7 @@ def test_what_stands_in_the_way_is_named(config, tmp_path):
         train_network(loud, tmp_path / "loud")
     with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
         train_network(config, tmp_path)
-    Checkpoint(tmp_path / "other" / "checkpoint.pt").save({"run": 1, "recipe": {}})
+    Checkpoint(tmp_path / "other" / "checkpoint.pt").save({"run": 1})
     with pytest.raises(UserError, match="settings of another version; start afresh"):
         train_network(config, tmp_path / "other")
     (tmp_path / "previews").write_text("in the way")

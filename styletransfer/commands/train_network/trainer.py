@@ -71,7 +71,7 @@ class NetworkTraining:
     ) -> None:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
-            check_settings(state["recipe"], recipe(task))
+            check_settings(state.get("recipe", {}), recipe(task))
         self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
