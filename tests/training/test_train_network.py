@@ -19,9 +19,6 @@ from helpers import (
     write_pictures,
 )
 
-from styletransfer.commands.train_network.command import main, train_network
-from styletransfer.commands.train_network.prepare import prepare
-from styletransfer.commands.train_network.trainer import NetworkTraining, generator_at
 from styletransfer.errors import UserError
 from styletransfer.job.load import style_image
 from styletransfer.losses.moments import gram_matrix
@@ -33,6 +30,9 @@ from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
+from styletransfer.training.command import main, train_network
+from styletransfer.training.prepare import prepare
+from styletransfer.training.trainer import NetworkTraining, generator_at
 
 DEEP = layers(style_layers=["relu5_1"])
 pytestmark = pytest.mark.usefixtures("tiny_vgg")

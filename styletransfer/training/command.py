@@ -14,12 +14,9 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from styletransfer.commands.train_network.prepare import NetworkTask, prepare
-from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.networks import file
-from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.settings.networks import TrainNetworkConfig
@@ -29,6 +26,9 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
 from styletransfer.system.processes import Processes, joined
+from styletransfer.training.crops import Photos
+from styletransfer.training.prepare import NetworkTask, prepare
+from styletransfer.training.trainer import NetworkTraining, recipe
 
 logger = logging.getLogger(__name__)
 
