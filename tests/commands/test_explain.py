@@ -25,10 +25,15 @@ SMALL += ["precision=float32"]
 TERMS = ["style/relu1_1", "content/relu2_1", "style/relu2_1"]
 
 
-@cache
-def studied(mode, tv_weight=0.0):
+def objective(mode, pooling="max", **settings):
+    network = tiny_network(pooling=pooling)
     content, style = picture(seed=1, height=12, width=10), picture(seed=2, height=12, width=10)
-    watched = make_objective(mode, tiny_network(), content, style, tv_weight=tv_weight)
+    return make_objective(mode, network, content, style, **settings)
+
+
+@cache
+def studied(mode, tv_weight=0.0, pooling="max"):
+    watched = objective(mode, pooling, tv_weight=tv_weight)
     return study(mode, watched, torch.full((1, 3, 12, 10), 0.5, dtype=torch.float64))
 
 
@@ -143,3 +148,25 @@ def test_a_real_backward_is_a_node_of_the_trunk():
     assert [(group.name, group.on_trunk) for group in losses] == [(name, True) for name in TERMS]
     for group in losses:
         assert sum(node.is_function for node in group.nodes) == 1
+
+
+def test_a_closed_form_needs_fewer_nodes():
+    real, built_in = studied("autograd_function"), studied("loss_attribute")
+    assert len(real.nodes) < len(built_in.nodes)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_trunks_own_backwards_are_entered_in_every_mode(mode):
+    # Under fake_backward, each of the two losses at relu2_1 has its own pass.
+    entered = 2 if mode == "fake_backward" else 1
+    assert studied(mode).written("trunk") == ({"MaxPoolFunctionBackward": 1}, entered)
+    assert studied(mode, pooling="average").written("trunk") == ({}, 0)
+
+
+def test_separate_passes_fail_without_retain_graph():
+    watched = objective("fake_backward")
+    watched.network(torch.rand(1, 3, 12, 10, dtype=torch.float64).requires_grad_())
+    first, *_, last = (term.module.loss for term in watched.terms)
+    last.backward()
+    with pytest.raises(RuntimeError, match="backward through the graph a second time"):
+        first.backward()
