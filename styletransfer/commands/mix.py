@@ -25,11 +25,8 @@ def main(config: MixConfig, folder: Path) -> None:
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
-    shares = []
-    for key in ("strength", "lightness_strength", "color_strength"):
-        value = getattr(config, key)
-        shares.append(config.strength if value is None else value)
-    _, lightness, color = shares
+    shares = (config.lightness_strength, config.color_strength)
+    lightness, color = (config.strength if share is None else share for share in shares)
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"

@@ -33,7 +33,11 @@ COMMANDS = {
     "export": Command(
         "Write a style network as ONNX, or as a page.", f"{SETTINGS}.networks:ExportConfig"
     ),
-    "film": Command("Paint a film by optimisation.", f"{SETTINGS}.pictures:FilmConfig"),
+    "film": Command(
+        "Paint a film by optimisation.",
+        f"{SETTINGS}.pictures:FilmConfig",
+        code="styletransfer.films.command",
+    ),
     "gallery": Command(
         "Show runs side by side, to choose from.", f"{SETTINGS}.pictures:GalleryConfig"
     ),

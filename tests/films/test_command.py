@@ -13,7 +13,7 @@ from helpers import ROOT, check_error, check_refused, composed, files_in, press,
 
 from styletransfer import __version__
 from styletransfer.commands import info
-from styletransfer.commands.film import main
+from styletransfer.films.command import main
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
