@@ -101,8 +101,7 @@ def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         and float16 features, else in their dtype.
 
     Raises:
-        TypeError: a tensor is not floating point, or the dtypes differ.
-        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+        ValueError: the shapes differ, or are not (1, C, H, W).
     """
     check_target("cosine_tap", features, target)
     tapped, loss = CosineTap.apply(features, target)

@@ -13,7 +13,6 @@ from styletransfer.system.tensors import (
     LOW_PRECISION,
     accumulate_dtype,
     check_features,
-    check_weights,
     without_autocast,
 )
 
@@ -65,14 +64,12 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
         The moments, in float32 for bfloat16 and float16 features, else in their dtype.
 
     Raises:
-        TypeError: features are not floating point.
-        ValueError: features are not (1, C, H, W) with C, H, W at least 1, or weights not (H, W).
+        ValueError: features are not (1, C, H, W) with C, H, W at least 1.
     """
     check_features("moments", features)
     rows, factors = pixel_rows(features), None
     total: Tensor | int = rows.shape[0]
     if weights is not None:
-        check_weights("moments", features, weights)
         index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
         rows, total = rows[index], factors.sum()
     with without_autocast(rows):

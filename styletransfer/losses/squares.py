@@ -73,8 +73,7 @@ def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
         for bfloat16 and float16 features, else in their dtype.
 
     Raises:
-        TypeError: a tensor is not floating point, or the dtypes differ.
-        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+        ValueError: the shapes differ, or are not (1, C, H, W).
 
     The loss is the content loss of Gatys et al. 2016 (equation 1), as a mean instead of half a sum.
     """

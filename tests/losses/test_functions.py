@@ -2,13 +2,14 @@
 
 import pytest
 import torch
-from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
+from comparing import LAYOUTS, assert_same, check_torch_func, images, leaf
 from torch import nn
 
 from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import GRAM
+from styletransfer.losses.cosine import cosine_tap
 from styletransfer.losses.moments import gram_matrix, moments
 from styletransfer.losses.moments_tap import moments_tap
 from styletransfer.losses.squares import content_tap
@@ -234,17 +235,14 @@ def test_winograd_conv_equals_torch(layout, size, device):
 def test_bad_input_names_both_sides():
     zeros = torch.zeros
     f, k = zeros(1, 3, 2, 2), zeros(6, 6, 4, 3)
-    for function, arguments, error, words in (
-        (gram_matrix, (zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
-        (gram_matrix, (f.long(),), TypeError, ["int64"]),
-        (moments, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
-        (moments_tap, (f[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-        (content_tap, (f, zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
-        (content_tap, (f, f.double()), TypeError, ["float32", "float64"]),
-        (max_pool, (zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-        (winograd_conv, (f, zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-        (winograd_conv, (f, k, zeros(3)), ValueError, ["(4,)", "(3,)"]),
-        (winograd_conv, (f, k.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-        (transform_kernels, (zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
+    for function, arguments, words in (
+        (gram_matrix, (zeros(2, 3, 4, 4),), r"\(1, C, H, W\) .* \(2, 3, 4, 4\)"),
+        (moments, (zeros(1, 3, 0, 4),), r"\(1, 3, 0, 4\)"),
+        (moments_tap, (f[0],), r"\(1, C, H, W\) .* \(3, 2, 2\)"),
+        (content_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (cosine_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (winograd_conv, (zeros(2, 3, 2, 2), k), r"\(1, C, H, W\) .* \(2, 3, 2, 2\)"),
+        (winograd_conv, (f, k.clone().requires_grad_()), "constants; detach"),
     ):
-        check_bad_input(function, arguments, error, words)
+        with pytest.raises(ValueError, match=words):
+            function(*arguments)
