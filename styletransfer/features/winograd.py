@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.tensors import check_features, without_autocast
+from styletransfer.system.tensors import check_features
 
 # The matrices B^T, G and A^T of the paper (equation 15), for the interpolation points 0, 1, -1, 2,
 # -2 and infinity.
@@ -85,13 +85,12 @@ class WinogradConv(Function):
         strips = []
         for top in range(0, height, rows):
             count = min(rows, height - top)
-            with without_autocast(x):
-                pixels = _padded(x, top, count)
-                columns = to_products @ _patches(pixels)
-                products = _flat(multiply(_channels(columns), weight, groups=READ**2))
-                if bias is not None:
-                    products[:, ONE * READ + ONE] += bias
-                results = to_results @ products
+            pixels = _padded(x, top, count)
+            columns = to_products @ _patches(pixels)
+            products = _flat(multiply(_channels(columns), weight, groups=READ**2))
+            if bias is not None:
+                products[:, ONE * READ + ONE] += bias
+            results = to_results @ products
             down, across = pixels.shape[0] // STEP, pixels.shape[1] // STEP
             results = results.view(down, across, STEP, STEP, -1).transpose(1, 2)
             strip = results.reshape(STEP * down, STEP * across, -1)

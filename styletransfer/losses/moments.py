@@ -13,7 +13,6 @@ from styletransfer.system.tensors import (
     LOW_PRECISION,
     accumulate_dtype,
     check_features,
-    without_autocast,
 )
 
 # A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
@@ -72,16 +71,13 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
     if weights is not None:
         index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
         rows, total = rows[index], factors.sum()
-    with without_autocast(rows):
-        mean = rows.new_empty(0)
-        if with_mean:
-            mean = _sum(rows, factors) / total
-        if rows.dtype not in LOW_PRECISION:
-            products = _times(rows, factors).mT @ rows
-        elif with_mean:
-            products = _sum_of_wide_products(rows, factors)
-        else:
-            products = _sum_of_products(rows, factors)
+    mean = _sum(rows, factors) / total if with_mean else rows.new_empty(0)
+    if rows.dtype not in LOW_PRECISION:
+        products = _times(rows, factors).mT @ rows
+    elif with_mean:
+        products = _sum_of_wide_products(rows, factors)
+    else:
+        products = _sum_of_products(rows, factors)
     return Moments(mean, products / total)
 
 

@@ -14,7 +14,7 @@ from styletransfer.losses.moments import (
     pixel_rows,
     positive_weights,
 )
-from styletransfer.system.tensors import check_features, gradient_dtype
+from styletransfer.system.tensors import check_features
 
 
 class MomentsTap(Function):
@@ -75,13 +75,12 @@ def add_moments_gradient(
     """
     if grad_mean is None and grad_second is None:
         return addend
-    dtype = gradient_dtype(features.dtype)
+    rows, dtype = pixel_rows(features), features.dtype
     shift = None if grad_mean is None else (grad_mean / total).to(dtype)
     coefficients = None
     if grad_second is not None:
         coefficients = ((grad_second + grad_second.mT) / total).to(dtype)
-    rows = pixel_rows(features).to(dtype)
-    added = None if addend is None else pixel_rows(addend).to(dtype)
+    added = None if addend is None else pixel_rows(addend)
     if weights is None:
         return _as_features(_gradient_rows(added, rows, shift, coefficients), features)
     index, factors = positive_weights(weights, dtype)
@@ -112,13 +111,11 @@ def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> T
 
 
 def _as_features(rows: Tensor, features: Tensor) -> Tensor:
-    """Return rows (h w, C) as (1, C, h, w) in the memory layout and dtype of `features`."""
+    """Return rows (h w, C) as (1, C, h, w) in the memory layout of `features`."""
     _, channels, height, width = features.shape
     if is_channels_last(features):
-        image = rows.view(1, height, width, channels).permute(0, 3, 1, 2)
-    else:
-        image = rows.mT.reshape(1, channels, height, width)
-    return image.to(features.dtype)
+        return rows.view(1, height, width, channels).permute(0, 3, 1, 2)
+    return rows.mT.reshape(1, channels, height, width)
 
 
 def moments_tap(

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.system.tensors import accumulate_dtype, check_target, gradient_dtype
+from styletransfer.system.tensors import accumulate_dtype, check_target
 
 
 def mean_square(difference: Tensor) -> Tensor:
@@ -46,18 +46,16 @@ class ContentTap(Function):
         if grad_loss is None:
             return grad_features, None
         features, target = ctx.saved_tensors
-        dtype = gradient_dtype(features.dtype)
-        difference = (features - target).to(dtype)
-        factor = (grad_loss * (2 / features.numel())).to(dtype)
+        difference = features - target
+        factor = (grad_loss * (2 / features.numel())).to(features.dtype)
         grad_input = grad_target = None
         if ctx.needs_input_grad[0]:
             if grad_features is None:
                 grad_input = difference * factor
             else:
-                grad_input = torch.addcmul(grad_features.to(dtype), difference, factor)
-            grad_input = grad_input.to(features.dtype)
+                grad_input = torch.addcmul(grad_features, difference, factor)
         if ctx.needs_input_grad[1]:
-            grad_target = (difference * -factor).to(target.dtype)
+            grad_target = difference * -factor
         return grad_input, grad_target
 
 

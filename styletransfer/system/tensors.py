@@ -1,9 +1,7 @@
-"""Dtypes of sums, of gradients and of products, and checks of shapes.
+"""The dtype of sums over features, and checks of shapes.
 
 Each message of a check names the required and the given shape.
 """
-
-from contextlib import AbstractContextManager, nullcontext
 
 import torch
 from torch import Tensor
@@ -16,28 +14,9 @@ def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
     return torch.float32 if dtype in LOW_PRECISION else dtype
 
 
-def gradient_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return a dtype that can hold a gradient's coefficients, as small as 1e-12.
-
-    bfloat16 has float32's range and is kept for its speed; float16's least number is 6e-8.
-    """
-    return torch.float32 if dtype == torch.float16 else dtype
-
-
 def to_float64(x: Tensor) -> Tensor:
     """Return x in float64; from MPS, which has no float64, on the CPU."""
     return (x.cpu() if x.device.type == "mps" else x).double()
-
-
-def without_autocast(x: Tensor) -> AbstractContextManager[object]:
-    """Return a context in which products keep the dtype of x.
-
-    Autocast casts only in `forward`; a hand-written `backward` would then receive mixed dtypes.
-    """
-    kind = x.device.type
-    if torch.amp.is_autocast_available(kind) and torch.is_autocast_enabled(kind):
-        return torch.autocast(kind, enabled=False)
-    return nullcontext()
 
 
 def check_features(where: str, features: Tensor) -> None:

@@ -150,21 +150,6 @@ def test_taps_never_wait_for_the_gpu(dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_autocast_changes_no_dtype():
-    x = leaf(1, 3, 4, 4, dtype=torch.float32)
-    target, kernels = torch.eye(3), transform_kernels(leaf(2, 3, 3, 3).detach().float())
-
-    def results():
-        taps = [gram_tap(x, target)[1], gram_matrix(x)]
-        return [*taps, winograd_conv(x, kernels)]
-
-    with torch.autocast("cpu", torch.bfloat16):
-        inside = results()
-    outside = results()
-    for ours, expected in zip(inside, outside, strict=True):
-        assert_same(ours, expected, [x])
-
-
 def test_torch_func_transforms():
     weight = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
     target, other = torch.eye(3).double(), torch.ones(1, 3, 2, 4).double()
