@@ -28,7 +28,6 @@ class HookLayer(LossLayer):
     def with_hook(self, features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
         """Return a view of the features with `hook` registered; `features` itself gets no hook."""
         tapped = features.view_as(features)
-        self.is_recorded = tapped.requires_grad
         if tapped.requires_grad:
             tapped.register_hook(hook)  # type: ignore[no-untyped-call]
         return tapped

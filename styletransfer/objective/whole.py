@@ -89,7 +89,7 @@ class Objective:
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
-            term.module.loss = None
+            del term.module.loss
         return Losses(terms)
 
 
