@@ -13,8 +13,7 @@ from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses.cosine import cosine_tap
-from styletransfer.losses.moments import gram_matrix, moments
-from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 from styletransfer.losses.squares import content_tap
 
 # Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a

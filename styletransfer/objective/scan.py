@@ -12,8 +12,7 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tiles import Tile, stages
 from styletransfer.losses import mean_square
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
-from styletransfer.losses.moments import Moments, moments
-from styletransfer.losses.moments_tap import add_moments_gradient
+from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.targets import Target, Targets, WeightedLayer

@@ -10,8 +10,7 @@ from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import GRAM
 from styletransfer.losses.cosine import cosine_tap
-from styletransfer.losses.moments import gram_matrix, moments
-from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 from styletransfer.losses.squares import content_tap
 
 pytestmark = pytest.mark.usefixtures("seeded")

@@ -15,8 +15,7 @@ from styletransfer.losses import (
     get_loss_mode,
     total_variation,
 )
-from styletransfer.losses.moments import gram_matrix, moments
-from styletransfer.losses.moments_tap import MomentsTap
+from styletransfer.losses.moments import MomentsTap, gram_matrix, moments
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
 
