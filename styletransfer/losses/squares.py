@@ -40,23 +40,17 @@ class ContentTap(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return one gradient for features and one for target, None if not needed."""
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        """Return the gradient of the features; the target, a constant, has none."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None
         features, target = ctx.saved_tensors
         difference = features - target
         factor = (grad_loss * (2 / features.numel())).to(features.dtype)
-        grad_input = grad_target = None
-        if ctx.needs_input_grad[0]:
-            if grad_features is None:
-                grad_input = difference * factor
-            else:
-                grad_input = torch.addcmul(grad_features, difference, factor)
-        if ctx.needs_input_grad[1]:
-            grad_target = difference * -factor
-        return grad_input, grad_target
+        if grad_features is None:
+            return difference * factor, None
+        return torch.addcmul(grad_features, difference, factor), None
 
 
 def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -64,7 +58,7 @@ def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.
-        target: P, of the same shape, dtype and device. It may require grad.
+        target: P, a constant of the same shape, dtype and device.
 
     Returns:
         The features unchanged (a view), and the 0-d loss mean((F - P)^2), at least 0, in float32

@@ -40,7 +40,7 @@ def targets(features):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_taps_have_autograds_gradient(layout, device):
-    """Gradients are equal from the loss, the features passed through, both, and for the target."""
+    """Gradients are equal from the loss, from the features passed through, and from both."""
     x = images(layout, 1, 3, 4, 5, device=device)
     for tap, formula, target in targets(x):
         tapped, loss = tap(x, target)
@@ -59,10 +59,6 @@ def test_taps_have_autograds_gradient(layout, device):
             assert (ours - theirs).norm() <= 1e-12 * theirs.norm()
             if layout != "strided":
                 assert ours.stride() == x.stride()
-        target.requires_grad_()
-        (ours,) = torch.autograd.grad(tap(x, target)[1], target)
-        (theirs,) = torch.autograd.grad(formula(x, target), target)
-        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
 def test_an_unused_output_of_the_moments_tap_adds_nothing():
