@@ -15,7 +15,7 @@ from styletransfer.settings.compose import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, keep_settings
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import atomic
@@ -215,11 +215,10 @@ class RunQueue:
                 self._end(entry, message["status"], message["error"], message.get("key"))
 
     def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
-        """Store the settings that the painter reports; after a change, also in the run's folder."""
+        """Store the settings that the painter reports, and whether they changed during the run."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
-            keep_settings(entry.folder, settings)
         entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
