@@ -153,11 +153,10 @@ async def get_look(request: Request) -> Response:
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
-    except ValueError:
-        shares = [-1.0]
-    fits = all(0 <= share <= 1e6 for share in shares) and (sum(shares) > 0 or not shares)
-    if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
-        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, and shares that fit them")
+    except ValueError as error:
+        raise RefusedError("a style's share must be a number") from error
+    if not 0 < len(styles) <= MOST_STYLES:
+        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}")
     content = studio.pictures.find(asked.get("content", "")).path
     made = await studio.reader.ask(reader.look, content, styles, shares, _side(request))
     return Response(made, media_type="image/jpeg", headers=KEPT)

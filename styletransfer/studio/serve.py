@@ -43,11 +43,13 @@ def serve(config: StudioConfig, folder: Path) -> None:
     """
     kept, token = _kept_address(folder)
     near = _private_addresses() if config.share else []
-    with ExitStack() as open_sockets:
-        first = open_sockets.enter_context(_listening(config.port, kept))
+    with ExitStack() as opened:
+        first = opened.enter_context(_listening(config.port, kept))
         port = first.getsockname()[1]
-        shared = [open_sockets.enter_context(_listening(port, 0, host)) for host in near]
-        open_sockets.enter_context(_only_studio(folder))
+        shared = [opened.enter_context(_listening(port, 0, host)) for host in near]
+        folder.mkdir(parents=True, exist_ok=True)
+        advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
+        opened.enter_context(locked(folder, advice, "studio"))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = uvicorn.Config(
@@ -69,17 +71,6 @@ def serve(config: StudioConfig, folder: Path) -> None:
             with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
-
-
-@contextmanager
-def _only_studio(folder: Path) -> Iterator[None]:
-    """Lock the run folder during the `with` block (UserError: another studio has locked it)."""
-    with ExitStack() as lock:
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
-            lock.enter_context(locked(folder, advice, "studio"))
-        yield
 
 
 def _private_addresses() -> list[str]:
@@ -145,7 +136,6 @@ def _kept_address(folder: Path) -> tuple[int, str]:
 def _keep_address(folder: Path, port: int, token: str) -> None:
     """Store port and token for the next server, in a file that only this user can read."""
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / ADDRESS).unlink(missing_ok=True)
         file = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(file, "w", encoding="utf-8") as text:
