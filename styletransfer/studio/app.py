@@ -202,14 +202,8 @@ async def list_runs(request: Request) -> Response:
 
 async def get_run(request: Request) -> Response:
     """Return one of a run's parts: "picture", "content", "film" or "download"."""
-    studio, part = _studio(request), request.path_params["part"]
-    entry = studio.queue.at_work
-    if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
-        if entry.picture is None:
-            raise RefusedError("the run has no picture yet", 404)
-        return Response(entry.picture, media_type="image/jpeg")
     run = await _run(request)
-    match part:
+    match request.path_params["part"]:
         case "picture":
             preview = run.record.folder / PREVIEW
             has_preview = run.shown["has_preview"]

@@ -66,7 +66,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
         if config.open:  # in a thread, so that the server does not wait for the browser
-            threading.Thread(target=_open, args=(address,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
@@ -98,13 +98,6 @@ def _invitation(address: str) -> str:
         code.getvalue().encode(sys.stdout.encoding or "ascii")
         text += code.getvalue()
     return text
-
-
-def _open(address: str) -> None:
-    with suppress(OSError, webbrowser.Error):
-        if webbrowser.open(address):
-            return
-    print("no browser could be opened; open the address yourself", flush=True)
 
 
 class _Server(uvicorn.Server):
