@@ -23,7 +23,7 @@ from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
 from styletransfer.studio.queue import RunQueue
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
+from styletransfer.studio.runs import FILM, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -205,9 +205,7 @@ async def get_run(request: Request) -> Response:
     run = await _run(request)
     match request.path_params["part"]:
         case "picture":
-            preview = run.record.folder / PREVIEW
-            has_preview = run.shown["has_preview"]
-            return await _small(request, preview if has_preview else run.record.pastiche)
+            return await _small(request, run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
         case "download":

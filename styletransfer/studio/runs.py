@@ -16,9 +16,8 @@ from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.system.files import is_locked
 
-# MOST: number of newest runs that the page shows. Files in a run's folder: FILM is the painted
-# film, PREVIEW the last preview of a killed run.
-MOST, FILM, PREVIEW = 300, "painted.mp4", ".preview.jpg"
+# MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
+MOST, FILM = 300, "painted.mp4"
 
 
 @dataclass(frozen=True)
@@ -69,11 +68,9 @@ class StoredRuns:
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
-        now: dict[str, Any] = {}
-        now["has_preview"] = run.shown["width"] is None and (folder / PREVIEW).is_file()
         if run.shown["status"] == "running" and not is_locked(folder):
-            now["status"] = "stopped"
-        return replace(run, shown=run.shown | now)
+            return replace(run, shown=run.shown | {"status": "stopped"})
+        return run
 
     def _shown(
         self, id: str, record: RunFolder, written: int
