@@ -18,9 +18,9 @@ PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and `--kills`, the length of the random test."""
+    """Add `--all`, which also runs slow tests, and `--kills`, the number of killed runs."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
-    parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
+    parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
