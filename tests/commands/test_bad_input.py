@@ -34,10 +34,9 @@ def test_what_every_face_refuses(desk):
     Image.new("RGB", (7, 400), "teal").save("7x400.png")
     Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save("invisible.png")
     deep = {"size": 12, "scales": 1, "objective": {"content_layers": ["relu5_1"]}}
-    ghost = {"content": "invisible.png", "color": "content_palette"}
     for settings, message in (
         ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
-        (ghost, r"invisible\.png is fully transparent"),
+        ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
         ({"style": "7x400.png"}, r"7x400\.png shows 7 x 400 pixels; .* at least 8"),
         (deep, r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise"),
         ({"loss_mode.name": "magic"}, r"unknown loss_mode.name 'magic'; choose autograd"),
