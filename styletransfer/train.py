@@ -7,7 +7,7 @@ This file shows a run from start to end. `paint` does the following, in the file
 3. For each scale of the picture, `Run` makes an `Objective`: the network with the loss modules of
    the mode in it (objective/whole.py), and an optimiser that moves the picture
    (optimize/descent.py).
-4. At each step the optimiser calls `Objective.evaluate`, which runs the network forward, lets the
+4. Each step begins with `Objective.evaluate`, which runs the network forward, lets the
    loss mode run it backward, and returns the losses with the gradient in `image.grad`.
 5. `RecordedRun` writes metrics and checkpoints after a step, and the pastiche at the end (runs/).
 

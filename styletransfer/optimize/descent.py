@@ -61,7 +61,6 @@ class Descent:
         self.problem: str | None = None  # why the descent gave up, in one line
         self.has_settled = False
         self.looked_at = math.inf
-        self._seen: tuple[Losses, Tensor] | None = None
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
         """Make steps until `steps` are made; yield the losses and the picture before each step.
@@ -70,9 +69,9 @@ class Descent:
         so `state_dict` may be called there.
         """
         while not self.is_over(steps):
-            self.optimizer.step(self.closure)
+            losses, picture = self.evaluate()
+            self.optimizer.step()
             self.shift.grad = None  # the next evaluation makes a new gradient
-            losses, picture = self._take_seen()
             self.best.remember(losses, picture, self.step)
             self.step += 1
             if self.step == steps or self.step % STEPS_BETWEEN_CHECKS == 1:
@@ -87,10 +86,10 @@ class Descent:
     def finish(self) -> tuple[Tensor, Losses]:
         """Return the running mean of pictures, or else the best picture, and its losses."""
         if self.best.mean is not None:
-            return self.best.mean, self._evaluate(self.best.mean.clone().requires_grad_())
-        self.closure()
+            return self.best.mean, self._losses_at(self.best.mean.clone().requires_grad_())
+        losses, picture = self.evaluate()
         self.shift.grad = None
-        self.best.remember(*self._take_seen(), step=0)
+        self.best.remember(losses, picture, step=0)
         assert self.best.losses is not None
         return self.best.image, self.best.losses
 
@@ -107,26 +106,24 @@ class Descent:
         """Return the optimiser's point (1, 3, H, W), not clamped."""
         return self.start + self._precondition(self.shift.detach())
 
-    def closure(self) -> Tensor:
-        """Return the value that the optimiser minimises, 0-d, and set its gradient at the shift."""
+    def evaluate(self) -> tuple[Losses, Tensor]:
+        """Set the shift's gradient; return the losses and the picture (1, 3, H, W), detached."""
         point: Tensor | None = self.point()
         assert point is not None
         clamped = point.clamp(0, 1)
         if self.preconditioner is None:
             point = None  # saves memory; computed again below
         image = self._hold(clamped).requires_grad_()
-        losses = self._evaluate(image)
+        losses = self._losses_at(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
         # The gradient is multiplied by the number of values: Adam adds 1e-8 to its denominator.
-        count = image.numel()
-        gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
+        gradient = image.grad.mul_(image.numel()).masked_fill_(excess != 0, 0)
         if self.protection is not None:
             gradient = gradient.mul_(1 - self.protection.protected)
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
         self.shift.grad = self._precondition(gradient)
-        self._seen = losses, image.detach()
-        return losses.total * count + RANGE_WEIGHT / 2 * excess.mul_(excess).sum()
+        return losses, image.detach()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state: plain values, and tensors, not copied, that later steps change.
@@ -159,19 +156,13 @@ class Descent:
             return Adam(self.shift, rate)
         return LBFGS(self.shift, history=self.config.history, rate=rate, first=FIRST_STEP)
 
-    def _take_seen(self) -> tuple[Losses, Tensor]:
-        """Return the losses and the picture of the last evaluation, and drop them here."""
-        assert self._seen is not None
-        seen, self._seen = self._seen, None
-        return seen
-
     def _hold(self, image: Tensor) -> Tensor:
         return image if self.protection is None else self.protection.hold(image)
 
     def _precondition(self, shift: Tensor) -> Tensor:
         return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
-    def _evaluate(self, image: Tensor) -> Losses:
+    def _losses_at(self, image: Tensor) -> Losses:
         # An evaluation may take minutes, so signals may stop it; nothing changes before its end.
         with interruptible():
             return self.objective.evaluate(image)

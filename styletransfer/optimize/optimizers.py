@@ -6,7 +6,6 @@ tolerances, and gradients of small loss weights are below them.
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +49,8 @@ class LBFGS:
         self._gradient: Tensor | None = None
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], object]) -> None:
-        """Make one step; nothing changes before `closure` returns.
-
-        `closure` sets the gradient of the point. Its tensor is kept, and the next step changes it.
-        """
-        with torch.enable_grad():
-            closure()
+    def step(self) -> None:
+        """Make one step along the point's gradient, whose tensor is kept; the next changes it."""
         assert self.point.grad is not None
         gradient = self.point.grad.flatten()
         self._learn(gradient)
