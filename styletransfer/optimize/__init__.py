@@ -97,7 +97,7 @@ class BestPicture:
 
     def picture(self) -> Tensor:
         """Return the running mean, or else the best picture (1, 3, H, W), in [0, 1]."""
-        # A picture that is not finite makes the mean not finite, until the next check.
+        # A picture that is not finite makes the mean not finite.
         if self.mean is None or not self.mean.isfinite().all():
             return self.image
         return self.mean

@@ -23,11 +23,12 @@ RANGE_WEIGHT = 10.0
 FIRST_STEP = 1 / 255
 # Number of steps from one check of the loss to the next. A check waits for the device.
 STEPS_BETWEEN_CHECKS = 10
-# Number of restarts from the best picture, each after a loss that is not finite.
-RESTARTS = 3
 # Attributes of a `Descent` with plain values, which `state_dict` holds beside tensors.
-COUNTS = ("step", "restarts", "problem", "has_settled", "looked_at")
-ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
+COUNTS = ("step", "problem", "has_settled", "looked_at")
+NOT_FINITE = (
+    "the loss is not finite; lower optimizer.learning_rate or the weights, or choose "
+    "precision=float32"
+)
 
 
 class Descent:
@@ -57,7 +58,7 @@ class Descent:
         self.shift = shift.requires_grad_()
         self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
-        self.step = self.restarts = 0  # number of steps, and of restarts
+        self.step = 0  # number of steps made
         self.problem: str | None = None  # why the descent gave up, in one line
         self.has_settled = False
         self.looked_at = math.inf
@@ -131,7 +132,6 @@ class Descent:
         Call it only between steps. A state kept in memory needs `copy.deepcopy`.
         """
         return {
-            "start": self.start,
             "shift": self.shift.detach(),
             "optimizer": self.optimizer.state_dict(),
             "best": self.best.state_dict(),
@@ -140,10 +140,8 @@ class Descent:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the `state` of an equal descent; the tensors of `state` are reused."""
-        self.start = state["start"].to(self.start.device)
         with torch.no_grad():
             self.shift.copy_(state["shift"])
-        self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
         self.best.load_state_dict(state["best"])
         for key in COUNTS:
@@ -168,9 +166,9 @@ class Descent:
             return self.objective.evaluate(image)
 
     def _look(self, losses: Losses, steps: int) -> None:
-        """Restart from the best picture if the loss is not finite; stop if the loss has settled."""
+        """End the descent if the loss is not finite, or has settled."""
         if not bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all()):
-            self._restart()
+            self.problem = NOT_FINITE
         elif self._is_on_a_plateau(losses):
             logger.info("the loss has settled after %d of %d steps", self.step, steps)
             self.has_settled = True
@@ -187,18 +185,3 @@ class Descent:
         self.looked_at = best
         share = self.config.plateau
         return best > (1 - share) * before and now < (1 + share) * best
-
-    def _restart(self) -> None:
-        if self.restarts == 0:
-            logger.warning("the loss is no longer finite; going on from the best picture so far")
-        if self.restarts == RESTARTS:
-            self.problem = f"the loss was not finite {RESTARTS + 1} times; {ADVICE}"
-        self.restarts += 1
-        self._begin_again()
-
-    def _begin_again(self) -> None:
-        """Start from the best picture, with a new optimiser."""
-        self.start, self.best.mean, self.looked_at = self.best.image, None, math.inf
-        with torch.no_grad():
-            self.shift.zero_()
-        self.optimizer = self._make_optimizer()

@@ -16,7 +16,7 @@ from styletransfer.objective import Evaluates, smallest_tile, tiles_advice, tile
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
-from styletransfer.optimize.descent import ADVICE, Descent
+from styletransfer.optimize.descent import NOT_FINITE, Descent
 from styletransfer.pictures.images import resize
 from styletransfer.system import signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
@@ -97,7 +97,7 @@ class Run:
         """
         image, losses, problem = self.image, self._losses or {}, self._problem
         if losses and not math.isfinite(losses["total"]):
-            problem = f"the loss is not finite; {ADVICE}"
+            problem = NOT_FINITE
         if not losses:
             scale = self.scales[-1]
             if self._level is not None and self._level.descent is not None:
