@@ -92,13 +92,8 @@ class LBFGS:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state`, for a point of the same size; its tensors are reused."""
-
-        def here(value: Any) -> Any:
-            return value.to(self.point.device) if isinstance(value, Tensor) else value
-
-        pairs = [{key: here(value) for key, value in pair.items()} for pair in state["pairs"]]
-        self.pairs = deque((Pair(**pair) for pair in pairs), self.pairs.maxlen)
-        self._move, self._gradient = here(state["move"]), here(state["gradient"])
+        self.pairs = deque((Pair(**pair) for pair in state["pairs"]), self.pairs.maxlen)
+        self._move, self._gradient = state["move"], state["gradient"]
 
 
 def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:

@@ -109,7 +109,7 @@ class RecordedRun:
     def _load(self) -> None:
         from styletransfer.runs.resume import check_recipe
 
-        saved = self.checkpoint.load()
+        saved = self.checkpoint.load(self.job.device)
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
             self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any

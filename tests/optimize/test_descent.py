@@ -1,6 +1,5 @@
 """The descent at one scale: bounds, averages, plateaus, and losses that are not finite."""
 
-
 import pytest
 import torch
 from helpers import Bowl, make_objective, picture
