@@ -122,13 +122,3 @@ def test_what_differs_is_named(desk):
         check_error(words, check_recipe, then, now)
     for nothing in ({}, None):
         check_error("no run's record", check_recipe, nothing, now)
-
-
-def test_what_changes_the_last_bits_is_a_warning(desk, caplog):
-    now, then = differing(threads=99, device="cuda")
-    then["config"] = then["config"] | {"output": "there.png"}
-    check_recipe(then, now, ["output"])
-    assert "with threads 99, and goes on with 1: the last bits may differ" in caplog.text
-    assert "with device cuda, and goes on with cpu" in caplog.text
-    assert len(caplog.records) == 2
-    check_error(r"output=None differs from the run's own output=", check_recipe, then, now)
