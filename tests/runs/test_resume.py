@@ -1,4 +1,4 @@
-"""Resuming runs that were stopped, damaged, or are in use, without any loss."""
+"""Resuming runs that were stopped, without any loss."""
 
 import os
 import signal
