@@ -22,7 +22,7 @@ from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Outcome
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
 from styletransfer.settings.pictures import CompareConfig
@@ -45,7 +45,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
         with ProgressBar() as bar:
-            run = complete_run(replace(job, mode=get_loss_mode(name)), [bar])
+            run = Run(replace(job, mode=get_loss_mode(name))).complete([bar])
         outcomes[name] = run.finished(f"under {name}")
         images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
     pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
