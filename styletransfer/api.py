@@ -30,9 +30,10 @@ from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig
+from styletransfer.settings.changes import changed, check_can_change, with_values
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key
-from styletransfer.settings.values import changed, check_can_change, override, with_values
+from styletransfer.settings.values import override
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 

@@ -11,7 +11,7 @@ from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import with_values
+from styletransfer.settings.changes import with_values
 
 logger = logging.getLogger(__name__)
 
