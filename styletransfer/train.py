@@ -21,8 +21,6 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-
 from styletransfer.errors import UserError
 from styletransfer.job import Job
 from styletransfer.job.load import files_read
@@ -56,7 +54,7 @@ def main(config: TrainConfig, folder: Path) -> None:
 
         if config.resume != "auto":
             folder = Path(config.resume)
-            config = own_settings(config, folder, _typed_keys())
+            config = own_settings(config, folder)
         picture = finished_picture(config, folder)
     if config.dry_run:
         from styletransfer.runs.plan import plan
@@ -129,11 +127,3 @@ def _print_outcome(run: FinishedRun, folder: Path) -> None:
     if (folder / CHECKPOINT).exists():
         print(f"go on with resume={folder}")
     print(run.picture)
-
-
-def _typed_keys() -> list[str]:
-    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
-    if not HydraConfig.initialized():
-        return []
-    overrides = HydraConfig.get().overrides.task
-    return [override.lstrip("+~").partition("=")[0].partition("@")[0] for override in overrides]

@@ -16,7 +16,8 @@ from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
 from styletransfer.settings.commands import COMMANDS, module, schema_of
 from styletransfer.settings.compose import compose, new_folder, settings_of
-from styletransfer.settings.schemas import expanded, keys, keys_marked, meanings
+from styletransfer.settings.help import meanings
+from styletransfer.settings.schemas import expanded, keys, keys_marked
 from styletransfer.settings.values import quote_names
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")

@@ -11,10 +11,10 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from styletransfer.commands import templates
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
-from styletransfer.resources import templates
 from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import RunFolder, read_run, read_steps
 from styletransfer.settings import each
