@@ -49,7 +49,6 @@ class Comparison:
 
     reference: str  # name of the loss mode with which all modes are compared
     modes: dict[str, Findings]  # name of a loss mode -> its measurements
-    machine: dict[str, str | int]  # name, such as "processor" or "torch" -> its value
 
     def table(self) -> str:
         """Return a Markdown table of ratios to `reference`; a ratio to 0 is NaN."""
@@ -141,7 +140,7 @@ def find(
         )
         for mode, outcome in outcomes.items()
     }
-    return Comparison(name, findings, measure.describe_machine(job.device, job.extractor.dtype))
+    return Comparison(name, findings)
 
 
 def objectives_at(job: Job, side: int) -> dict[str, Objective]:

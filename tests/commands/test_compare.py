@@ -42,7 +42,7 @@ def done(tiny, tmp_path_factory):
 def test_every_file_is_there_and_the_json_file_has_its_schema(done):
     assert {path.name for path in done[1].iterdir()} == FILES
     written = json.loads((done[1] / "comparison.json").read_text())
-    assert list(written) == ["reference", "modes", "machine"]
+    assert list(written) == ["reference", "modes"]
     assert written["reference"] == "loss_attribute"
     assert list(written["modes"]) == list(LOSS_MODES)
     for name, mode in written["modes"].items():

@@ -46,7 +46,7 @@ from tools.benchmark.config import BenchmarkConfig, check, default_config
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
-from tools.benchmark.results import Benchmark, Row, Spread
+from tools.benchmark.results import Benchmark, Row, Spread, describe_machine
 from tools.benchmark.rows import Candidate
 
 logger = logging.getLogger(__name__)
@@ -141,8 +141,6 @@ def summary(
     config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
 ) -> Benchmark:
     """Return the rows measured so far, with the settings and the machine."""
-    machine = measure.describe_machine(device, torch.float32)
-    del machine["precision"]  # each row has its own
     weights = config.features.weights
     return Benchmark(
         settings={
@@ -155,7 +153,7 @@ def summary(
             "sizes": sorted(config.sizes),
             "rounds": config.rounds,
         },
-        machine=machine,
+        machine=describe_machine(device),
         rows=list(rows),
         skipped=skipped,
     )
