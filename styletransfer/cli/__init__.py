@@ -69,8 +69,12 @@ def one_line_errors() -> Iterator[None]:
             asked = stop.asked or error  # stop.asked is None if another process got the signal
             status = asked.status if isinstance(asked, Stopped) else 130
             fail("interrupted", status, shared=True)
+        except BrokenPipeError:  # the program that read the output has ended
+            flush(sys.stdout)
+            sys.exit(BROKEN_PIPE)
         except OSError as error:
-            fail_for(error)
+            known = [str(part) for part in (error.filename, error.strerror) if part is not None]
+            fail(": ".join(known) or str(error))
         except (ImportError, MemoryError, RuntimeError, SystemError) as error:
             if "failed to map segment" in str(error):
                 fail("there is not enough memory to load PyTorch")
@@ -89,16 +93,6 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)
-
-
-def fail_for(error: OSError) -> NoReturn:
-    """Exit if `error` names a file or means that standard output is closed; else raise it."""
-    if error.filename is not None:
-        fail(f"{error.filename}: {error.strerror}")
-    if isinstance(error, BrokenPipeError):  # the output's reader has ended
-        flush(sys.stdout)
-        sys.exit(BROKEN_PIPE)
-    raise error
 
 
 def tell(message: str, *, shared: bool = False) -> None:
@@ -168,11 +162,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def check_process(name: str) -> None:
-    """Raise UserError if the current folder is gone, or torchrun runs a one-process command."""
-    try:
-        os.getcwd()
-    except FileNotFoundError as error:
-        raise UserError("the folder this was started in is gone; go to another") from error
+    """Raise UserError if torchrun runs a command that works in one process."""
     if name in COMMANDS and process_rank().world_size > 1 and not COMMANDS[name].shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
 
