@@ -10,7 +10,6 @@ import io
 import logging
 import os
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -168,15 +167,7 @@ def check_process(name: str) -> None:
 
 
 def main_of(name: str) -> Callable[..., int | None]:
-    """Import a command; return its `main` (UserError: PyTorch does not fit under a `ulimit -v`)."""
-    if sys.platform != "win32":
-        import resource
-
-        # PyTorch may abort the process that imports it, so another process tries it first.
-        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY and (
-            subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode
-        ):
-            raise UserError("PyTorch cannot be loaded in so little address space; see ulimit -v")
+    """Import the module of a command or tool; return its `main`."""
     found: Callable[..., int | None] = importlib.import_module(module(name)).main
     return found
 

@@ -110,17 +110,6 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
     assert (status, printed.err.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")
 
 
-def test_too_little_address_space_is_told(here, monkeypatch, capsys):
-    """Here another PyTorch aborts the process that imports it."""
-    resource = pytest.importorskip("resource")
-    (here / "torch.py").write_text("import os; os.abort()")
-    monkeypatch.setenv("PYTHONPATH", str(here))
-    monkeypatch.setattr(resource, "getrlimit", lambda kind: (2**33, 2**33))
-    for words in (("info", "a.png"), ("gradcheck",)):
-        assert "cannot be loaded in so little address space" in refusal(capsys, *words)
-    assert not (here / "outputs").exists()
-
-
 def test_a_folder_that_is_gone_is_told(here, capsys):
     (here / "gone").mkdir()
     os.chdir(here / "gone")
