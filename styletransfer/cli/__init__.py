@@ -18,7 +18,7 @@ from typing import NoReturn, TextIO
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import COMMANDS, module
+from styletransfer.settings.commands import COMMANDS, command, module
 from styletransfer.system import Stopped, interruptible, process_rank, signals_held, stop_on_signals
 
 OVERVIEW = """\
@@ -152,9 +152,9 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(name)
-            command = main_of(name)
+            own_main = main_of(name)
             with interruptible():
-                status = command(argv)
+                status = own_main(argv)
             sys.exit(status)
 
     return run
@@ -162,7 +162,7 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 def check_process(name: str) -> None:
     """Raise UserError if torchrun runs a command that works in one process."""
-    if name in COMMANDS and process_rank().world_size > 1 and not COMMANDS[name].shared:
+    if process_rank().world_size > 1 and not command(name).shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
 
 

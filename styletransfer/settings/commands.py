@@ -50,7 +50,7 @@ COMMANDS = {
     ),
 }
 # Name -> description of a maintainer's tool, which runs like a command. Tools lie outside of the
-# package, in tools/; each adds itself here when it is imported.
+# package, in tools/NAME/command.py; each adds itself here when it is imported.
 TOOLS: dict[str, Command] = {}
 
 
@@ -68,7 +68,9 @@ def schema_of(name: str) -> type[Any]:
 
 
 def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command: a file or a package."""
+    """Return the name of the module with the `main` of a command or tool: a file or a package."""
+    if name in TOOLS:
+        return f"tools.{name}.command"
     if name == "train":
         return "styletransfer.train"
     if name == "studio":

@@ -24,7 +24,6 @@ from typing import NoReturn
 import torch
 from tqdm import tqdm
 
-from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
@@ -56,7 +55,7 @@ PLAIN = "plain"
 UNTIMED = 3
 
 
-def run(config: BenchmarkConfig, folder: Path) -> None:
+def main(config: BenchmarkConfig, folder: Path) -> None:
     """Measure time and memory against the plain loop."""
     results = benchmark(config, folder)
     print(rows_table(results))
@@ -70,7 +69,6 @@ def run(config: BenchmarkConfig, folder: Path) -> None:
 TOOLS["benchmark"] = Command(
     (__doc__ or "").splitlines()[0], f"{BenchmarkConfig.__module__}:BenchmarkConfig", CONFIGS
 )
-main = hydrated("benchmark", run)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
