@@ -11,10 +11,9 @@ from functools import partial
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import Ended, check_process, main_of, one_line_errors, tell
+from styletransfer.cli import Ended, check_process, main_of, one_line_errors
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.errors import UserError
 from styletransfer.runs import ERROR, RECORD
@@ -72,12 +71,14 @@ def _run(name: str, arguments: Arguments) -> None:
             if arguments.cfg:
                 hydra.show_cfg(name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
+                from styletransfer.cli.sweep import report
+
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
                     os.environ["TQDM_DISABLE"] = "1"
                 with interruptible():
-                    batches: list[list[JobReturn]] = hydra.multirun(name, job, words)
-                _report([job for batch in batches for job in batch])
+                    batches = hydra.multirun(name, job, words)
+                report([job for batch in batches for job in batch])
             else:
                 hydra.run(name, job, words)
     except BaseException as error:
@@ -144,7 +145,7 @@ def run_job(name: str, sweep: bool, config: DictConfig) -> str:
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # nothing is lost: `_report` prints the reason as well
+    with suppress(OSError):  # nothing is lost: `report` prints the reason as well
         (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
     return reason.splitlines()[-1]
 
@@ -162,20 +163,6 @@ def _call(name: str, config: DictConfig, folder: Path) -> None:
         status = main(settings, folder)
     if status:
         sys.exit(status)
-
-
-def _report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
-    if not jobs:
-        raise UserError("there is no job: a key is to be swept over no value at all")
-    failed = [job for job in jobs if job.return_value]
-    for job in failed:
-        number = job.hydra_cfg.hydra.job.num if job.hydra_cfg else "?"
-        tell(f"error: #{number} {' '.join(job.overrides or ())}: {job.return_value}")
-    done = f"{len(jobs) - len(failed)} of {len(jobs)} jobs succeeded"
-    if failed:
-        raise UserError(done)
-    print(done)
 
 
 def remove_unused(folders: Iterable[Path]) -> None:
