@@ -2,6 +2,7 @@
 
 import pytest
 import torch
+from helpers import check_error
 
 from styletransfer.system.devices import (
     choose_precision,
@@ -52,3 +53,4 @@ def test_units_for_bfloat16(processor, monkeypatch):
         assert choose_precision("auto", CPU) == auto
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # disables the bfloat16 instructions
     assert choose_precision("auto", CPU) == torch.float32
+    check_error("device=mps has no float64", choose_precision, "float64", torch.device("mps"))
