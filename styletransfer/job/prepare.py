@@ -1,9 +1,7 @@
 """From a config to a job: everything that a style transfer needs, loaded and checked."""
 
-import logging
 import math
 from collections.abc import Mapping
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -14,13 +12,11 @@ from styletransfer.job.load import files_read, load
 from styletransfer.job.memory import plan_memory
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective import Criterion, check_size
-from styletransfer.objective.inputs import Inputs, at_layers
+from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
-
-logger = logging.getLogger(__name__)
 
 
 def prepare(
@@ -57,7 +53,10 @@ def prepare(
     if like is None:
         extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
     job = Job(config, extractor, mode, pictures)
-    _tell_vanished(job)
+    if any(region.weights is not None for region in pictures.regions):
+        from styletransfer.job.regions import tell_vanished
+
+        tell_vanished(job)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
 
@@ -76,39 +75,3 @@ def check_layers(
         )
     for size, name in zip((coarsest.size, *coarsest.style_sizes), pictures.names, strict=True):
         check_size(ended, size, Path(name).name)
-
-
-def _tell_vanished(job: Job) -> None:
-    """Log which regions are too small for which layers at the coarsest scale.
-
-    UserError: all regions are too small for all style layers, and there is no other loss.
-    """
-    layers = list(job.criterion.styles)
-    is_any_seen, scale = False, job.scales[0]
-    # The content itself, which may be large, is not needed.
-    pictures = replace(
-        job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
-    )
-    pictures = pictures.to(job.on_device(pictures.content))
-    for region in pictures.resized(scale.size, scale.style_sizes).regions:
-        gone: set[str] = set()
-        for weights in (region.weights, *(part.weights for part in region.sources)):
-            if weights is not None:
-                seen = at_layers(job.extractor, weights, layers)
-                gone.update(layer for layer, positions in seen.items() if positions is None)
-        if gone:
-            logger.warning(
-                "the region %s is too small for %s at the coarsest scale, and is left out there",
-                region.name or "that is not protected",
-                ", ".join(layer for layer in layers if layer in gone),
-            )
-        if region.weights is not None:
-            own = at_layers(job.extractor, region.weights, layers)
-            is_any_seen |= any(positions is not None for positions in own.values())
-        else:
-            is_any_seen = True
-    if layers and not (job.criterion.contents or job.criterion.matches) and not is_any_seen:
-        raise UserError(
-            "what is left to paint is too small for every style layer at the coarsest scale; "
-            "raise size, lower scales, or protect less"
-        )

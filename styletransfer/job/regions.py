@@ -9,8 +9,8 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.job.load import angles
-from styletransfer.objective.inputs import Region, StylePart
+from styletransfer.job import Job
+from styletransfer.objective.inputs import Region, StylePart, at_layers
 from styletransfer.pictures import images, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import (
@@ -21,7 +21,6 @@ from styletransfer.pictures.regions import (
     read_mask,
     read_regions,
 )
-from styletransfer.pictures.rotate import rotated_regions
 from styletransfer.settings import StyleTransferConfig, each
 
 logger = logging.getLogger(__name__)
@@ -88,7 +87,10 @@ def _content_regions(
 def _style_regions(
     config: StyleTransferConfig, given: Mapping[str, Any], paintings: Sequence[Picture]
 ) -> list[Regions]:
-    """Return the regions of each style image, cropped and rotated like it, or an empty list."""
+    """Return the regions of each style image, or an empty list.
+
+    UserError: a label picture cannot be read, or does not fit its style image.
+    """
     source, styles = given.get("style_regions", config.style_regions), len(paintings)
     if source is None:
         return []
@@ -102,13 +104,17 @@ def _style_regions(
             f"image{'s' * (styles != 1)}; give one for each, in their order, as a list in brackets"
         )
     names = [f"style_regions {n}" for n in range(1, count + 1)] if styles > 1 else ["style_regions"]
-    found = []
-    turned = angles(config, styles)
-    for picture, each_source, name, degrees in zip(paintings, named, names, turned, strict=True):
+    found, is_turned = [], any(each(config.style_rotation))
+    for picture, each_source, name in zip(paintings, named, names, strict=True):
+        if is_turned or images.crop_transparent(picture).size != picture.size:
+            raise UserError(
+                f"style_regions need {picture.name} without style_rotation and without transparent "
+                "margins; turn and crop both files first",
+                "style_regions",
+            )
         regions = read_regions(each_source, name)
         _check_regions(regions, picture)
-        regions = regions.cut(images.visible_box(picture), picture.size)
-        found.append(rotated_regions(regions, degrees) if degrees else regions)
+        found.append(regions)
     return found
 
 
@@ -183,3 +189,34 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
         problem = "protect covers all there is to paint; paint black where a style may go"
         raise UserError(problem, "protect")
     return tuple(painted)
+
+
+def tell_vanished(job: Job) -> None:
+    """Log which regions are too small for which layers at the coarsest scale.
+
+    UserError: all regions are too small for all style layers, and there is no other loss.
+    """
+    layers, scale = list(job.criterion.styles), job.scales[0]
+    # The content itself, which may be large, is not needed.
+    pictures = replace(
+        job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
+    )
+    seen: set[str] = set()  # the layers at which any region is painted
+    for region in pictures.resized(scale.size, scale.style_sizes).regions:
+        own, *of_styles = (
+            at_layers(job.extractor, weights, layers)
+            for weights in (region.weights, *(part.weights for part in region.sources))
+        )
+        seen |= own.keys()
+        gone = [layer for layer in layers if not all(layer in left for left in (own, *of_styles))]
+        if gone:
+            logger.warning(
+                "the region %s is too small for %s at the coarsest scale, and is left out there",
+                region.name or "that is not protected",
+                ", ".join(gone),
+            )
+    if layers and not (job.criterion.contents or job.criterion.matches or seen):
+        raise UserError(
+            "what is left to paint is too small for every style layer at the coarsest scale; "
+            "raise size, lower scales, or protect less"
+        )

@@ -151,16 +151,19 @@ def pair(content: Tensor, style: Tensor) -> Inputs:
 
 
 def at_layers(
-    extractor: FeatureExtractor, weights: Tensor, layers: Collection[str]
+    extractor: FeatureExtractor, weights: Tensor | None, layers: Collection[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w) in [0, 1] of its positions, or None if their sum is below 1.
+    """Return layer -> weights (h, w) in [0, 1] of its positions, or None if all are equal.
 
-    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels. A position's weight is the
-    mean over its stride x stride pixels.
+    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels, or None. A position's weight
+    is the mean over its stride x stride pixels. Layers where their sum is below 1 are left out.
     """
+    if weights is None:
+        return dict.fromkeys(layers)
     positions: dict[str, Tensor | None] = {}
     for layer in layers:
         stride = extractor.stride(layer)
         mean = avg_pool2d(weights, stride) if stride > 1 else weights
-        positions[layer] = None if mean.sum() < FEWEST else mean[0, 0]
+        if mean.sum() >= FEWEST:
+            positions[layer] = mean[0, 0]
     return positions

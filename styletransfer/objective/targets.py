@@ -101,7 +101,7 @@ def style_targets(
     averages = _style_moments(criterion, extractor, pictures, measured)
     styles: Targets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
-        positions = _positions(extractor, region.weights, layers)
+        positions = at_layers(extractor, region.weights, layers)
         for layer, weight in criterion.styles.items():
             if (number, layer) not in averages or layer not in positions:
                 continue
@@ -111,16 +111,6 @@ def style_targets(
             linear = weight * region.share / (blank or 1.0)
             styles[layer].append(Target(name, value, linear, positions[layer]))
     return styles
-
-
-def _positions(
-    extractor: FeatureExtractor, weights: Tensor | None, layers: list[str]
-) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w), None for equal; without layers where their sum is below 1."""
-    if weights is None or not layers:
-        return dict.fromkeys(layers)
-    seen = at_layers(extractor, weights, layers)
-    return {layer: positions for layer, positions in seen.items() if positions is not None}
 
 
 def _style_moments(
@@ -138,7 +128,7 @@ def _style_moments(
             for part in (part for part in region.sources if part.style == number):
                 acting = criterion.styles if part.layers is None else part.layers
                 layers = [layer for layer in criterion.styles if layer in acting]
-                for layer, weights in _positions(extractor, part.weights, layers).items():
+                for layer, weights in at_layers(extractor, part.weights, layers).items():
                     owners.append(((index, layer), part.share))
                     weighted.append((layer, weights))
         for (key, share), moments in zip(owners, measured(image, weighted), strict=True):

@@ -12,7 +12,7 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
-from styletransfer.objective import Evaluates, smallest_tile, tiles_advice, tiles_need
+from styletransfer.objective import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
@@ -257,9 +257,9 @@ class Run:
         tile = None if level is None else level.tile
         smaller = (tile or max(self.scales[self._index].size)) // 2
         least = smallest_tile(job.extractor, job.criterion)
-        if tiles_need(job.mode, job.criterion) or smaller < least:
-            advice = "choose a smaller size" + tiles_advice(job.mode, job.criterion)
-            self._problem = f"memory ran out; {advice}"
+        if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
+            advice = f", or {needed} with its tiles" if needed else ""
+            self._problem = f"memory ran out; choose a smaller size{advice}"
             return
         if self._largest_tile is None:
             logger.warning(

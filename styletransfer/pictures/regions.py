@@ -1,9 +1,8 @@
 """Regions of pictures, read from label pictures: each region is painted in one flat colour."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import cache
-from typing import Self
 
 import numpy as np
 import torch
@@ -63,28 +62,6 @@ class Regions:
         The weights of all regions sum to at most 1, and to 1 if every pixel is in a region.
         """
         return resize((self.labels == region)[None, None].float(), size, "bilinear")
-
-    def cut(self, box: tuple[slice, slice], size: tuple[int, int]) -> Self:
-        """Return the regions within `box`, (rows, columns) in pixels of a picture of `size`."""
-        rows, columns = (
-            slice(side.start * own // whole, -(-side.stop * own // whole))
-            for side, own, whole in zip(box, self.size, size, strict=True)
-        )
-        return self.changed(self.labels[rows, columns], "the transparent margins are cut off")
-
-    def changed(self, labels: Tensor, how: str) -> Self:
-        """Return the regions with new `labels`.
-
-        Raise UserError if a region has no pixel in `labels`; the message says `how` they were made.
-        """
-        changed = replace(self, labels=labels)
-        for name, share in zip(self.names, changed.shares, strict=True):
-            if share == 0:
-                raise UserError(
-                    f"{self.source}: nothing is left of the region {name} once {how}; let it reach "
-                    "further to the middle"
-                )
-        return changed
 
     def find(self, text: str) -> int:
         """Return the number of the region whose colour is `text` (UserError: there is none).

@@ -1,4 +1,4 @@
-"""Rotated pictures and regions, cropped so that no empty corner is visible."""
+"""Rotated pictures, cropped so that no empty corner is visible."""
 
 import math
 from dataclasses import replace
@@ -9,7 +9,6 @@ from torch.nn.functional import grid_sample
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture, resampled
-from styletransfer.pictures.regions import Regions
 
 _SMALLEST = 8  # smallest side of a rotated picture in pixels; a smaller one shows no style
 _ROUNDING = 1e-6  # pixels added to a side before rounding down, against rounding errors of sines
@@ -26,13 +25,6 @@ def rotated(picture: Picture, degrees: float) -> Picture:
         rgb, alpha = (_turned(layer, degrees) for layer in (picture.rgb, picture.alpha))
         return replace(picture, rgb=rgb, alpha=alpha)
     return resampled(picture, lambda image: _turned(image, degrees).clamp(0.0, 1.0))
-
-
-def rotated_regions(regions: Regions, degrees: float) -> Regions:
-    """Rotate and crop regions as `rotated` does pictures; each pixel takes the nearest label."""
-    _check(regions.size, degrees, regions.source)
-    labels = _turned(regions.labels[None, None].float(), degrees, "nearest")[0, 0].long()
-    return regions.changed(labels, f"it is turned by {degrees:g} degrees")
 
 
 def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
@@ -70,7 +62,7 @@ def _check(size: tuple[int, int], degrees: float, name: str) -> None:
         )
 
 
-def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
+def _turned(image: Tensor, degrees: float) -> Tensor:
     """Rotate (N, C, H, W) counterclockwise, and crop it to `inner_size`, without empty corners."""
     if degrees % 90 == 0:
         return torch.rot90(image, int(degrees % 360 // 90), (2, 3)).contiguous()
@@ -83,4 +75,4 @@ def _turned(image: Tensor, degrees: float, mode: str = "bicubic") -> Tensor:
     across = (x[None, :] * c - y[:, None] * s) * (2.0 / width)
     down = (x[None, :] * s + y[:, None] * c) * (2.0 / height)
     grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)
-    return grid_sample(image, grid, mode, "border", align_corners=False)
+    return grid_sample(image, grid, "bicubic", "border", align_corners=False)

@@ -1,4 +1,4 @@
-"""Regions: weights at other sizes, names, pairs, styles, and rotation."""
+"""Regions: weights at other sizes, names, pairs and styles; rotated pictures."""
 
 import math
 
@@ -17,7 +17,7 @@ from styletransfer.pictures.regions import (
     pair_regions,
     read_regions,
 )
-from styletransfer.pictures.rotate import inner_size, rotated, rotated_regions
+from styletransfer.pictures.rotate import inner_size, rotated
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)
 PALETTE = (RED, BLUE, GREEN, (255, 255, 0), (0, 255, 255), (255, 0, 255))
@@ -48,17 +48,6 @@ def test_weights_are_averages_over_the_area_of_a_pixel():
         assert (weights.shape[1:], weights.dtype) == ((1, *size), torch.float32)
         assert (weights.sum(0) - 1.0).abs().max() < 1e-5
         assert 0.0 <= weights.min() <= weights.max() <= 1.0
-
-
-def test_a_cut_keeps_what_lies_in_the_box():
-    """The label picture is half as large as the picture that is cut."""
-    numbers = np.zeros((10, 20), int)
-    numbers[2:6, 5:] = 1
-    numbers[4, 7] = 2
-    cut = painted(numbers).cut((slice(4, 11), slice(9, 29)), (20, 40))
-    assert torch.equal(cut.labels, torch.from_numpy(numbers[2:6, 4:15]))
-    with pytest.raises(UserError, match="labels: nothing is left of the region red once"):
-        stripes(RED, BLUE).cut((slice(0, 9), slice(8, 12)), (9, 12))
 
 
 def test_masks_have_the_aspect_ratio_of_their_picture():
@@ -132,14 +121,11 @@ def test_a_missing_mapping_is_asked_for_with_the_very_argument():
 
 def test_quarters_only_move_pixels():
     image, alpha = picture(0, 20, 30), picture(1, 20, 30)[:, :1]
-    numbers = np.arange(6).reshape(2, 3)  # too small for other angles
     for degrees, quarters in ((0, 0), (90, 1), (-90, 3), (180, 2), (630, 3)):
         turned = rotated(Picture(image, alpha), degrees)
         assert torch.equal(turned.rgb, torch.rot90(image, quarters, (2, 3)))
         assert torch.equal(turned.alpha, torch.rot90(alpha, quarters, (2, 3)))
         assert torch.equal(rotated(Picture(image), degrees).rgb, turned.rgb)
-        regions = rotated_regions(painted(numbers), degrees)
-        assert np.array_equal(regions.labels, np.rot90(numbers, quarters))
 
 
 def test_a_plane_is_rotated_counterclockwise():
@@ -193,20 +179,3 @@ def test_what_cannot_be_turned_is_refused():
         rotated(Picture(picture(0, 10, 200), name="oil.jpg"), 45.0)
     for degrees in (math.nan, math.inf):
         check_error(r"cannot be turned by (nan|inf) degrees", rotated, Picture(picture()), degrees)
-    numbers = np.zeros((40, 40), int)
-    numbers[0, 0] = 1
-    with pytest.raises(UserError, match="left of the region blue once it is turned by 45 degrees"):
-        rotated_regions(painted(numbers), 45.0)
-
-
-def test_regions_turn_with_their_picture():
-    """Regions are one pixel wide; if labels were averaged, none would have more than half."""
-    rows = np.arange(60)[:, None] * 2 // 60
-    numbers = rows * 3 + np.arange(80) % 3
-    numbers[:, 0] = -1
-    regions = rotated_regions(painted(numbers), -60.0)
-    assert regions.labels.unique().tolist() == list(range(6))
-    below = torch.tensor(rows / 1.0).float().expand(1, 3, 60, 80)
-    turned = rotated(Picture(below), -60.0)
-    assert regions.size == turned.size
-    assert ((turned.rgb[0, 0] > 0.5) == (regions.labels >= 3)).float().mean() > 0.98
