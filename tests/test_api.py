@@ -61,6 +61,21 @@ def test_every_form_of_a_picture_is_the_same_picture(tmp_path):
         assert torch.equal(as_picture(form, "content").rgb, expected)
 
 
+def test_python_says_the_same_with_arrays(desk, capsys):
+    labels = np.zeros((24, 32, 3), np.uint8)
+    labels[:, :16, 0] = labels[:, 16:, 2] = 255
+    Image.fromarray(labels).save("labels.png")
+    words = ["content=content.png", "style=[style.png,content.png]", "content_regions=labels.png"]
+    words += ["region_styles.red=1", "region_styles.blue=2", "style_detail=style.png"]
+    words += ["objective.detail_layers=[relu1_1]", "output=out.png"]
+    assert call(capsys, "train", "experiment=tiny", *words)[0] == 0
+    given = {"content_regions": labels, "region_styles": {"red": np.int64(1), "blue": 2}}
+    given |= {"style_detail": np.asarray(Image.open("style.png"))}
+    given |= {"objective.detail_layers": ["relu1_1"]}
+    made = tiny("content.png", ["style.png", Image.open("content.png")], **given)
+    assert np.array_equal(np.asarray(made.to_pil()), np.asarray(Image.open("out.png")))
+
+
 def test_transparency_is_kept():
     alpha = np.full((24, 32), 128, np.uint8)
     result = tiny(content=np.dstack([as_bytes(CONTENT), alpha]))

@@ -32,6 +32,7 @@ class RunFolder:
     output: Path  # path of the pastiche, which may not exist yet
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
+    steered: bool = False  # whether settings changed during the run; `settings` has the last ones
 
     @property
     def pastiche(self) -> Path:
@@ -84,7 +85,8 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
     seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
     path, steps = Path(record["picture"]), steps if type(steps) is int else None
-    return RunFolder(folder, record["status"], record["config"], path, seconds, steps)
+    steered = record.get("steered") is True
+    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered)
 
 
 def read_steps(folder: Path) -> Iterator[Step]:
