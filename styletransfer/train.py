@@ -50,11 +50,11 @@ def main(config: TrainConfig, folder: Path) -> None:
     """Run or continue one style transfer, and print the path of the picture."""
     picture = None  # or the file of a run that is already finished
     if config.resume is not None:
-        from styletransfer.runs.resume import finished_picture, own_settings
+        from styletransfer.runs.resume import finished_picture, own_settings, typed_keys
 
         if config.resume != "auto":
             folder = Path(config.resume)
-            config = own_settings(config, folder)
+            config = own_settings(config, folder, typed_keys())
         picture = finished_picture(config, folder)
     if config.dry_run:
         from styletransfer.runs.plan import plan

@@ -63,14 +63,19 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
         raise UserError("what is there is no run's record of this version; start afresh") from error
 
 
-def own_settings(config: TrainConfig, folder: Path) -> TrainConfig:
+def typed_keys() -> list[str]:
+    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    return [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
+
+
+def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
     """Return the settings of the run in `folder`, to resume it.
 
-    `config` holds the settings of the command line; those keys in FREE_KEYS that were typed there
-    are copied from it. (UserError: `folder` holds no run, or another key was typed.)
+    `config` holds the settings of the command line, and `typed` the keys that were typed there;
+    typed keys in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another
+    key was typed.)
     """
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    typed = [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
         raise UserError(

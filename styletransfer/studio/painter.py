@@ -67,7 +67,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
                 from styletransfer.studio import film
 
                 return {"status": film.paint(order, orders, pipe), "error": None}
-            config = order["config"] or own_settings(TrainConfig(), folder)
+            config = order["config"] or own_settings(TrainConfig(), folder, [])
             finished = paint(config, folder, Guide(order, orders, pipe))
         except UserError as error:
             if not (folder / RECORD).exists():  # the run was refused before it began

@@ -61,7 +61,7 @@ def run(folder, guide=None, values=()):
 
 
 def resume(folder):
-    return paint(own_settings(TrainConfig(), Path(folder)), Path(folder))
+    return paint(own_settings(TrainConfig(), Path(folder), []), Path(folder))
 
 
 REGIONS = {"content_regions": "labels.png", "region_styles": {"red": 1, "blue": 2}}
