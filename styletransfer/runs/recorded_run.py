@@ -199,7 +199,7 @@ def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: by
 
     The file `picture`, which already holds the pastiche, is not overwritten.
     """
-    depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
+    depth = images.BIT_DEPTHS[picture.suffix.lower()]
     try:
         for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
             path = folder / name
