@@ -1,7 +1,7 @@
 """New values of settings, given in Python: in a resumed or steered run, or by the API."""
 
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from copy import deepcopy
 from operator import attrgetter
 from typing import Any, TypeVar
@@ -79,14 +79,9 @@ def plain(key: str, value: Any) -> Any:
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
     """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
-    check_can_change(values)
-    return with_values(config, values)
-
-
-def check_can_change(asked: Iterable[str]) -> None:
-    """Check that all `asked` keys may change during a run (UserError: one may not)."""
     of_a_picture = dict(keys(StyleTransferConfig))
     only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
-    for key in asked:
+    for key in values:
         if key in only_once.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")
+    return with_values(config, values)
