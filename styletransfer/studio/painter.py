@@ -68,7 +68,11 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
 
                 return {"status": film.paint(order, orders, pipe), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
-            finished = paint(config, folder, Guide(order, orders, pipe))
+            guide = Guide(order, orders, pipe)
+            run = paint(config, folder, guide.step)
+            if run.outcome.is_whole:
+                with suppress(KeyboardInterrupt):
+                    guide.end(run)
         except UserError as error:
             if not (folder / RECORD).exists():  # the run was refused before it began
                 log.close()
@@ -84,9 +88,9 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
             said = " ".join(f"{type(error).__name__}: {error}".split())
             said = f"a mistake of ours ({said}); see {folder}/train.log"
             return {"status": "failed", "error": said}
-    if finished.problem:
-        return {"status": "failed", "error": finished.problem}
-    return {"status": "stopped" if finished.outcome.interrupted else "finished", "error": None}
+    if run.problem:
+        return {"status": "failed", "error": run.problem}
+    return {"status": "stopped" if run.outcome.interrupted else "finished", "error": None}
 
 
 @contextmanager
