@@ -67,7 +67,10 @@ def main(config: BenchmarkConfig, folder: Path) -> None:
 
 
 TOOLS["benchmark"] = Command(
-    (__doc__ or "").splitlines()[0], f"{BenchmarkConfig.__module__}:BenchmarkConfig", CONFIGS
+    (__doc__ or "").splitlines()[0],
+    f"{BenchmarkConfig.__module__}:BenchmarkConfig",
+    CONFIGS,
+    code=__name__,
 )
 
 

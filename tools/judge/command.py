@@ -36,7 +36,7 @@ def main(config: JudgeConfig, folder: Path) -> None:
 
 
 TOOLS["judge"] = Command(
-    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS
+    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS, code=__name__
 )
 
 
