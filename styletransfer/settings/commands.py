@@ -80,11 +80,11 @@ def schema_of(name: str) -> type[Any]:
 
 
 def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command.
+    """Return the name of the module with the `main` of a command or tool.
 
     In styletransfer/commands this is the file NAME.py or NAME/command.py.
     """
-    code, plain = COMMANDS[name].code, f"styletransfer.commands.{name}"
+    code, plain = command(name).code, f"styletransfer.commands.{name}"
     if code is not None:
         return code
     spec = find_spec(plain)

@@ -20,15 +20,13 @@ from styletransfer.networks import file
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.settings.networks import TrainNetworkConfig
-from styletransfer.settings.schemas import flat
 from styletransfer.system import Stop, Stopped, process_rank, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
 from styletransfer.system.processes import Processes, joined
-from styletransfer.training.crops import Photos
 from styletransfer.training.prepare import NetworkTask, prepare
-from styletransfer.training.trainer import NetworkTraining, recipe
+from styletransfer.training.trainer import NetworkTraining
 
 logger = logging.getLogger(__name__)
 
@@ -135,16 +133,12 @@ def complete(
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Raise UserError if the batch is too small for all processes, or their settings differ."""
+    """Raise UserError if the batch has fewer pictures than there are processes."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
             "picture"
         )
-    photos = task.photos.files if isinstance(task.photos, Photos) else []
-    names = ", ".join(photo.name for photo in photos)
-    facts = {"pictures": names, "precision": task.extractor.precision}
-    processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> str:

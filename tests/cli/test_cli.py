@@ -17,7 +17,8 @@ from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
 from styletransfer.settings.commands import COMMANDS, module, schema_of
 from styletransfer.settings.compose import compose, new_folder, settings_of
-from styletransfer.settings.schemas import expanded, keys, keys_marked, meanings
+from styletransfer.settings.help import meanings
+from styletransfer.settings.schemas import expanded, keys, keys_marked
 from styletransfer.settings.values import quote_names
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -180,7 +181,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("3\n", "Invalid loaded object type: int"),
         ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
         ("defaults: [mine]\n", "a preset names itself in its defaults list"),
-        ("# \xe9\n", r"/mine\.yaml is no text in UTF-8; save it as UTF-8"),
+        ("# \xe9\n", "'utf-8' codec can't decode"),
         ("", r"Key 'experiment' not in .*; the first line of a preset is # @package _global_"),
     ):
         Path("my/experiment/mine.yaml").write_bytes(preset.encode("latin-1"))

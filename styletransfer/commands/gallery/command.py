@@ -12,10 +12,10 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from styletransfer.commands import templates
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
-from styletransfer.resources import templates
 from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import RunFolder, last_losses, read_run
 from styletransfer.settings import each
