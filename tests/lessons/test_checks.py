@@ -2,6 +2,7 @@
 
 import pytest
 from comparing import case_of, written_functions
+from torch.autograd import Function
 
 from styletransfer.lessons.checks import cases, check
 
@@ -17,6 +18,11 @@ def test_every_function_passes():
         checked.add(last[-1].grad_fn.name().removesuffix("Backward"))
     # FedTap is left out: it adds a gradient that is not of its forward.
     assert {"MaxPoolFunction", "MomentsTap"} < {*written_functions()} - {"FedTap"} <= checked
+
+
+def test_every_function_of_the_package_has_a_setup_context():
+    for function in written_functions().values():
+        assert function.setup_context is not Function.setup_context
 
 
 @pytest.mark.parametrize(
