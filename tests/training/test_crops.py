@@ -4,9 +4,9 @@ import pytest
 import torch
 from helpers import check_error
 
-from styletransfer.networks.crops import KEPT, PHOTO_SIZE, Crops, Photos
 from styletransfer.networks.procedural import picture
 from styletransfer.pictures import images
+from styletransfer.training.crops import KEPT, PHOTO_SIZE, Crops, Photos
 
 
 def generator(seed=0):
