@@ -5,7 +5,6 @@ import pkgutil
 
 import torch
 from torch.autograd import Function
-from torch.func import grad, jacrev, vmap
 
 from styletransfer import features, lessons, losses, objective
 from styletransfer.lessons.checks import Case
@@ -44,18 +43,6 @@ def assert_same(ours, theirs, leaves):
     direction = torch.randn_like(theirs)
     pair = [torch.autograd.grad(x, leaves, direction, retain_graph=True) for x in (ours, theirs)]
     torch.testing.assert_close(*pair, **near)
-
-
-def check_torch_func(ours, theirs, shape):
-    """Assert that two functions agree under torch.func's vmap, jacrev, grad and double jacrev."""
-    batch = torch.randn(5, *shape, dtype=torch.float64)
-    torch.testing.assert_close(vmap(ours)(batch), torch.stack([theirs(x) for x in batch]))
-    torch.testing.assert_close(jacrev(ours)(batch[0]), jacrev(theirs)(batch[0]))
-    our_sum, their_sum = ((lambda x, f=f: f(x).square().sum()) for f in (ours, theirs))
-    slopes = torch.stack([grad(their_sum)(x) for x in batch])
-    torch.testing.assert_close(vmap(grad(our_sum))(batch), slopes)
-    twice = [jacrev(jacrev(function))(batch[0]) for function in (our_sum, their_sum)]
-    torch.testing.assert_close(*twice)
 
 
 def case_of(slope, name="square"):

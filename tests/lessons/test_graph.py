@@ -1,12 +1,7 @@
-import gc
-
-import numpy as np
 import pytest
 import torch
 from comparing import leaf
 from torch import nn
-from torch.autograd import Function, gradcheck
-from torch.multiprocessing.reductions import StorageWeakRef
 
 from styletransfer.lessons import graph
 from styletransfer.losses.squares import content_tap
@@ -35,13 +30,8 @@ def test_every_path_ends_at_a_node_that_holds_the_leaf():
     ends = [node for node in nodes if not graph.next_nodes(node)]
     assert {graph.title(node) for node in ends} == {"AccumulateGrad"}
     assert {id(graph.leaf(node)) for node in ends} == {id(a), id(b)}
-
-
-def test_gradients_of_several_passes_add_up_in_the_leaf():
-    a = leaf(3)
-    a.sum().backward()
-    (2 * a).sum().backward()
-    torch.testing.assert_close(a.grad, torch.full_like(a, 3.0))
+    with pytest.raises(RuntimeError, match="not require gradients"):
+        graph.root(a.detach())
 
 
 def test_a_function_is_a_node_and_a_method_is_not():
@@ -61,79 +51,3 @@ def test_a_function_is_a_node_and_a_method_is_not():
     functions = [graph.title(node) for node in nodes if graph.is_python_function(node)]
     assert (len(nodes), functions) == (3, ["ContentTapBackward"])
     assert fake.entered == 0
-
-
-@pytest.mark.parametrize("retain_graph", [False, True])
-def test_backward_frees_unless_the_graph_is_retained(retain_graph):
-    b = leaf(1000).exp()  # the nodes of exp and square save b
-    storage, loss = StorageWeakRef(b.untyped_storage()), b.square().sum()
-    del b
-    loss.backward(retain_graph=retain_graph)
-    gc.collect()
-    assert storage.expired() is not retain_graph
-
-
-def test_the_last_reference_to_the_graph_frees_a_retained_one():
-    b = leaf(1000).exp()
-    storage, loss = StorageWeakRef(b.untyped_storage()), b.square().sum()
-    loss.backward(retain_graph=True)
-    del b, loss
-    gc.collect()
-    assert storage.expired()
-
-
-class Exp(Function):
-    """e^x, computed with NumPy, which autograd does not record."""
-
-    @staticmethod
-    def forward(ctx, x):
-        result = torch.from_numpy(np.exp(x.numpy()))
-        ctx.save_for_backward(result)
-        return result
-
-    @staticmethod
-    def backward(ctx, grad):
-        (result,) = ctx.saved_tensors
-        return grad * result
-
-
-def test_a_function_mends_a_graph_that_numpy_cuts():
-    x = leaf(3)
-    cut = torch.from_numpy(np.exp(x.detach().numpy()))
-    with pytest.raises(RuntimeError, match="not require gradients"):
-        graph.root(cut)
-    assert gradcheck(Exp.apply, x)
-
-
-class Softplus(Function):
-    """log(1 + e^x), with the derivative 1 / (1 + e^-x), which never overflows."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x.clamp(min=0) + (-x.abs()).exp().log1p()
-
-    @staticmethod
-    def backward(ctx, grad):
-        (x,) = ctx.saved_tensors
-        return grad * x.sigmoid()
-
-
-def test_a_closed_form_can_be_stable_where_autograd_is_not():
-    x = torch.tensor([800.0], dtype=torch.float64, requires_grad=True)
-    (naive,) = torch.autograd.grad((1 + x.exp()).log().sum(), x)
-    (stable,) = torch.autograd.grad(Softplus.apply(x).sum(), x)
-    assert naive.isnan()
-    assert stable == 1
-    assert gradcheck(Softplus.apply, leaf(3))
-
-
-def test_grad_of_a_non_leaf_is_none_unless_retained():
-    a = leaf()
-    b, c = a * 2, a * 3
-    c.retain_grad()
-    (b + c).backward()
-    assert a.grad == 5
-    assert c.grad == 1
-    with pytest.warns(UserWarning, match="not a leaf Tensor"):
-        assert b.grad is None

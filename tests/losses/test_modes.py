@@ -1,7 +1,5 @@
 """The four loss modes, compared with formulas and with each other."""
 
-import dataclasses
-
 import pytest
 import torch
 from helpers import MODES, gradient, make_objective, picture, relative_error, tiny_network
@@ -39,6 +37,7 @@ def test_a_loss_layer_returns_its_input_and_has_one_constant(mode):
     f, direction = picture(0), picture(2)
     for module in (
         get_loss_mode(mode).content(picture(1).requires_grad_(), 4.0),
+        get_loss_mode(mode).match(picture(1).requires_grad_(), 4.0),
         get_loss_mode(mode).style(gram_matrix(picture(1)), 4.0, GRAM, None),
     ):
         leaf = f.clone().requires_grad_()
@@ -110,7 +109,7 @@ def test_all_modes_have_losses_and_gradient_of_the_formula(
         assert relative_error(image.grad, slope) < 1e-10, mode
 
 
-def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeypatch):
+def test_a_weight_acts_squared_in_fake_backward():
     f, p, a = picture(0), picture(1), gram_matrix(picture(1))
     for module, loss in (
         (fake_backward.ContentLoss(p, 3.0), content_loss(f, p)),
@@ -118,14 +117,6 @@ def test_a_weight_acts_squared_in_fake_backward(network, content, style, monkeyp
     ):
         module(f)
         torch.testing.assert_close(module.loss, 9 * loss, rtol=1e-12, atol=0)
-    # The builder therefore passes square roots of weights; other weights change the objective.
-    image, settings = picture(seed=3), {"style_weight": 9.0, "content_weight": 4.0}
-    linear = gradient(make_objective("loss_attribute", network, content, style, **settings), image)
-    kinds = {"content": fake_backward.ContentLoss, "style": fake_backward.StyleLoss}
-    rootless = dataclasses.replace(fake_backward.MODE, **kinds)
-    monkeypatch.setattr(fake_backward, "MODE", rootless)
-    wrong = gradient(make_objective("fake_backward", network, content, style, **settings), image)
-    assert relative_error(wrong, linear) > 1
 
 
 def counted(monkeypatch, kind, entries, wrap=lambda function: function):
@@ -169,24 +160,14 @@ def test_backward_calls_per_evaluation(mode, network, content, style, monkeypatc
     assert all(weight.grad is None for weight in network.parameters())
 
 
-def test_taps_survive_inplace_relu(network, content, style):
+def test_taps_survive_inplace_relu(network):
     """Each layer equals that of a network without in-place operations, also before a ReLU."""
     image = picture(seed=3)
-    expected, p, s = (out_of_place(network, x, LOSS_LAYERS) for x in (image, content, style))
+    expected = out_of_place(network, image, LOSS_LAYERS)
     for layer in LOSS_LAYERS:
         for wanted in ([layer], [layer, "relu2_2"]):
             actual = network(image, wanted)
             assert all(torch.equal(actual[name], expected[name]) for name in wanted)
-        settings = {"content_layers": [layer], "style_layers": [layer], "normalization": "none"}
-        leaf = image.clone().requires_grad_()
-        f = out_of_place(network, leaf, [layer])[layer]
-        total = 0.5 * content_loss(f, p[layer]) + 2.0 * gram_loss(f, gram_matrix(s[layer]))
-        (slope,) = torch.autograd.grad(total, leaf)
-        for mode in MODES:
-            objective = make_objective(mode, network, content, style, **settings)
-            with torch.no_grad():  # loss modules do not change the output
-                assert torch.equal(objective.network(image), expected[layer])
-            assert relative_error(gradient(objective, image), slope) <= 1e-10, (mode, layer)
 
 
 def test_a_loss_with_a_hook_has_no_graph(network, content, style):

@@ -217,10 +217,13 @@ def test_calm_places_paint_with_the_part_that_is_as_light(light):
 def test_all_modes_agree(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    made = (Objective(network, get_loss_mode(mode), criterion, pictures) for mode in MODES)
+    made = [Objective(network, get_loss_mode(mode), criterion, pictures) for mode in MODES]
     start = picture(6, *pictures.content.shape[2:])
     slopes = [gradient(objective, start) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
+    leaf = start.requires_grad_()
+    losses = [objective.evaluate(leaf).as_floats() for objective in made]
+    assert all(found == pytest.approx(losses[0], rel=1e-10) for found in losses)
 
 
 def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):

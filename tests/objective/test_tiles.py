@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import VGG19, check_error, gradient, layers, picture, relative_error, tiny_network
+from helpers import VGG19, check_error, gradient, picture, relative_error, tiny_network
 
 from styletransfer.features.tiles import grid
 from styletransfer.losses import get_loss_mode
@@ -129,16 +129,6 @@ def test_other_losses(settings, height, tile):
     network = tiny_network(VGG19)
     network.content_gains = {"relu4_2": 1.25}
     check(network, replace(GATYS, **settings), noise(height, 35), tile)
-
-
-def test_regions_of_several_styles_of_which_a_tile_may_see_none():
-    above = torch.zeros(1, 1, 24, 20, dtype=torch.float64)
-    above[:, :, :6] = 1
-    both = Region("", 1 - above, (StylePart(0), StylePart(1, 3.0)))
-    styles = (picture(2, 18, 14), picture(4, 15, 21))
-    pictures = Inputs(picture(1, 24, 20), styles, (Region("sky", above), both))
-    for style_loss in ("gram", "wasserstein"):
-        check(tiny_network(), layers(style_loss=style_loss), pictures, tile=8)
 
 
 def test_matched_targets_are_cut_as_the_content_is():
