@@ -26,7 +26,7 @@ from styletransfer.system import STOPPING, checkpoint, interruptible
 
 PAIR = f"content=../0.png style=../1.png {' '.join(LAYERS)} checkpoint_every=1e-9 hydra.run.dir=."
 TRAIN = f"train experiment=tiny {PAIR} size=48 steps=60 scales=2 tile=off resume=auto"
-TRAINING = f"style=../1.png pictures=null steps=12 batch=1 crop=16 style_size=40 {' '.join(LAYERS)}"
+TRAINING = f"style=../1.png steps=12 batch=1 crop=16 style_size=40 {' '.join(LAYERS)}"
 TIMED = {".json", ".log", ".pt"}  # extensions of files that contain times, and so differ
 # The command lines to test: both optimisers, with and without tiles, and training a network.
 JOBS = [

@@ -19,7 +19,6 @@ from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.networks import file
-from styletransfer.networks.crops import Photos
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.settings.networks import TrainNetworkConfig
@@ -145,8 +144,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
             "picture"
         )
-    photos = task.photos.files if isinstance(task.photos, Photos) else []
-    names = ", ".join(photo.name for photo in photos)
+    names = ", ".join(photo.name for photo in task.photos.files)
     facts = {"pictures": names, "precision": task.extractor.precision}
     processes.check_equal(dict(flat(recipe(task))) | facts)
 
