@@ -20,7 +20,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.optimizers import frequencies
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.settings import TrainConfig
 from styletransfer.system.measure import table
 
@@ -57,7 +57,7 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
 def measure(config: TrainConfig, folder: Path) -> None:
     """Paint the pastiche, measure the curvature in each frequency band, and print a table."""
     job = prepare(config)
-    image = job.on_device(complete_run(job).image)
+    image = job.on_device(Run(job).complete().image)
     objective = Objective(job.extractor, job.mode, job.criterion, job.pictures_at(config.size))
     generator = torch.Generator().manual_seed(config.seed)
     rows = []

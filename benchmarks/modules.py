@@ -18,8 +18,7 @@ from torch.nn import functional
 from torch.utils.benchmark import Timer
 
 from styletransfer.losses import GRAM
-from styletransfer.losses.moments import gram_matrix
-from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.moments import gram_matrix, moments_tap
 from styletransfer.system.measure import table
 from tools.benchmark.results import Spread
 

@@ -145,29 +145,16 @@ def by_page(page: Page, settings: dict[str, Any]) -> tuple[int, float]:
         return step, time.perf_counter() - began
 
 
-class Watch:
-    """Watch is an observer of a run that notes the time of each step and of the end."""
-
-    def __init__(self) -> None:
-        self.times: dict[int, float] = {}
-        self.ended = 0.0
-
-    def step(self, run: RecordedRun, iterate: Iterate) -> None:
-        """Note the time of a step."""
-        self.times[iterate.step] = time.perf_counter()
-
-    def end(self, run: RecordedRun) -> bool:
-        """Note the time at which all files were written."""
-        self.ended = time.perf_counter()
-        return False
-
-
 def alone(size: int, steps: int, step: int) -> float:
     """Paint without a page; return the seconds from step number `step` to the end."""
-    watch = Watch()
+    times: dict[int, float] = {}
+
+    def note(run: RecordedRun, iterate: Iterate) -> None:
+        times[iterate.step] = time.perf_counter()
+
     with tempfile.TemporaryDirectory() as folder:
-        paint(TrainConfig(size=size, steps=steps), Path(folder) / "run", watch)
-    return watch.ended - watch.times[step]
+        paint(TrainConfig(size=size, steps=steps), Path(folder) / "run", note)
+        return time.perf_counter() - times[step]
 
 
 def main() -> None:

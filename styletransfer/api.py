@@ -11,7 +11,7 @@ the caller has set them.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 from typing import Any
 
 import numpy as np
@@ -21,20 +21,26 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job import STARTS, Job
-from styletransfer.job.load import PICTURE_KEYS, SHAPE
+from styletransfer.job import Job
+from styletransfer.job.load import PICTURE_KEYS
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
-from styletransfer.pictures import images, in_folder
+from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.runs.recipe import metadata, recipe
-from styletransfer.settings import StyleTransferConfig, TrainConfig
+from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.schemas import GROUPS, check_choice, expanded, keys, unknown_key
-from styletransfer.settings.values import changed, check_can_change, override, with_values
+from styletransfer.settings.schemas import GROUPS, check_choice, expanded
+from styletransfer.settings.values import changed, override, with_values
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
+
+# Keys of a command line alone, which saves pictures and stops by itself.
+OF_THE_COMMAND = {"output", *(one.name for one in fields(TrainConfig))}
+OF_THE_COMMAND -= {one.name for one in fields(StyleTransferConfig) if one.name != "output"}
+# Value of a setting whose picture is in memory; recipes say so.
+IN_MEMORY = "in memory"
 
 
 @contextmanager
@@ -122,15 +128,9 @@ class Stylization:
         Settings are as for `stylize`; `style` may be a picture or several. (UserError: the settings
         cannot work; the run is unchanged.)
         """
-        check_can_change(settings)
-        pictures, values = _split(settings)
+        values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures
-        config = changed(self._job.config, values)
-        if "style" in pictures:
-            config = replace(config, style=[each.name for each in given["style"]])
-        if "style_detail" in pictures:
-            config = replace(config, style_detail=given["style_detail"].name)
-        job = prepare(config, given, like=self._job)
+        job = prepare(changed(self._job.config, values), given, like=self._job)
         self._run.steer(job)
         self._job, self._given, self._steered = job, given, {"steered": True}
 
@@ -140,13 +140,8 @@ class Stylization:
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
-        files: dict[str, Any] = {
-            key: list(map(_file, one)) if isinstance(one, list | tuple) else _file(one)
-            for key, one in self._given.items()
-        }
-        config = replace(self._job.config, **files)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
-        xmp = metadata("train", recipe(config) | self._steered, *stopped)
+        xmp = metadata("train", recipe(self._job.config) | self._steered, *stopped)
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 
@@ -200,68 +195,34 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
     Args and raises: see `stylize`.
     """
-    given, settings = _split(settings | {"content": content, "style": style})
-    shape = settings.pop("content", None)
-    config = _settings(settings)
-    # Messages need the names of pictures.
-    config.content = given["content"].name if shape is None else shape
-    config.style = [each.name for each in given["style"]]
-    if "style_detail" in given:
-        config.style_detail = given["style_detail"].name
-    return Stylization(prepare(config, given), given)
+    values, given = _split(settings | {"content": content, "style": style})
+    return Stylization(prepare(_settings(values), given), given)
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return pictures and other settings; pictures are read, except regions and masks.
-
-    A list or a folder of styles becomes a list of pictures.
-    """
-    sources = {}
-    for key in sorted({*PICTURE_KEYS} & {*settings}):
+    """Return the settings, where pictures in memory are called so, and these pictures by key."""
+    values, given = dict(settings), dict[str, Any]()
+    for key in (key for key in PICTURE_KEYS if key in settings):
         value = settings[key]
-        is_word = isinstance(value, str) and (
-            (key == "init" and value in STARTS)
-            or (key == "content" and SHAPE.fullmatch(value) is not None)
-        )
-        if not is_word and (value is not None or key in ("content", "style")):
-            sources[key] = value
-    _check_devices(sources)
-    values = {key: value for key, value in settings.items() if key not in sources}
-    for key, source in sources.items():
+        names = [one if isinstance(one, str | os.PathLike) else IN_MEMORY for one in each(value)]
+        if IN_MEMORY not in names:
+            continue
+        values[key] = names if isinstance(value, list | tuple) else IN_MEMORY
         if key == "style":
-            several = source if isinstance(source, list | tuple) else [source]
-            if isinstance(source, str | os.PathLike) and os.path.isdir(expanded(source)):
-                several = in_folder(expanded(source))
-            names = [f"style {n + 1}" for n in range(len(several))] if several[1:] else ["style"]
-            sources[key] = list(map(as_picture, several, names))
-        elif key not in ("content_regions", "style_regions", "protect"):
-            sources[key] = as_picture(source, key)
-    return sources, values
-
-
-def _file(source: Any) -> str:
-    """Return the file from which a picture was read, or "in memory"."""
-    name = source.name if isinstance(source, images.Picture) else source
-    is_file = isinstance(name, str | os.PathLike) and "." in str(name)
-    return expanded(name) if is_file else "in memory"
-
-
-def _check_devices(sources: Mapping[str, object]) -> None:
-    devices = {
-        key: given.device
-        for key, source in sources.items()
-        for given in (source if isinstance(source, list | tuple) else [source])
-        if isinstance(given, Tensor)
-    }
-    if len(set(devices.values())) > 1:
-        where = " and ".join(f"{key} is on {device}" for key, device in devices.items())
-        raise UserError(f"{where}; move them to one device")
+            called = [f"style {n + 1}" for n in range(len(names))] if names[1:] else ["style"]
+            given[key] = list(map(as_picture, each(value), called))
+        elif key in ("content_regions", "style_regions", "protect"):
+            given[key] = value
+        else:
+            given[key] = as_picture(value, key)
+    return values, given
 
 
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config for these settings, defaults and presets included."""
     values = {key: value for key, value in given.items() if (key, value) != ("experiment", None)}
-    _check_keys(values)
+    for key in values.keys() & OF_THE_COMMAND:
+        raise UserError(f"{key} is a key of the command line; see Result.save, callback")
     named = [key for key in GROUPS if not isinstance(values.get(key, {}), Mapping)]
     presets = {group: values.pop(group) for group in named}
     for group, name in presets.items():
@@ -269,14 +230,3 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     composed = compose("train", [f"{group}={name}" for group, name in presets.items()])
     settings: TrainConfig = settings_of(composed, "train")
     return with_values(settings, values)
-
-
-def _check_keys(values: Mapping[str, Any]) -> None:
-    known = {key for key, _ in keys(StyleTransferConfig)} | {"experiment"}
-    known -= {"content", "style", "output"}
-    own = {field.name for field in fields(TrainConfig)}
-    for key in (key for key in values if key not in known):
-        if key in own:
-            raise UserError(f"{key} is a key of the command line; see Result.save, callback")
-        names = sorted(known - {"objective"})
-        raise UserError(unknown_key(key, names, f"there are {', '.join(names)}"))

@@ -7,9 +7,10 @@ This file shows a run from start to end. `paint` does the following, in the file
 3. For each scale of the picture, `Run` makes an `Objective`: the network with the loss modules of
    the mode in it (objective/whole.py), and an optimiser that moves the picture
    (optimize/descent.py).
-4. At each step the optimiser calls `Objective.evaluate`, which runs the network forward, lets the
+4. Each step begins with `Objective.evaluate`, which runs the network forward, lets the
    loss mode run it backward, and returns the losses with the gradient in `image.grad`.
-5. `RecordedRun` writes metrics and checkpoints after a step, and the pastiche at the end (runs/).
+5. `RecordedRun` makes the run, and writes metrics and checkpoints after a step, and the pastiche at
+   the end (runs/).
 
 `dry_run=true` prints what would be done, with estimated memory, and writes nothing.
 `resume=FOLDER` continues the stopped run in that folder.
@@ -17,8 +18,6 @@ This file shows a run from start to end. `paint` does the following, in the file
 
 import os
 import sys
-import time
-from dataclasses import dataclass
 from pathlib import Path
 
 from hydra.core.hydra_config import HydraConfig
@@ -27,25 +26,11 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize import Outcome
 from styletransfer.runs import CHECKPOINT, CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recorded_run import Guide, RecordedRun
 from styletransfer.settings import TrainConfig
-from styletransfer.system import Stopped, signals_held, stop_on_signals
+from styletransfer.system import signals_held, stop_on_signals
 from styletransfer.system.files import check_outputs, locked, remove_stale
-
-
-@dataclass(frozen=True)
-class FinishedRun:
-    """A finished run is the file that it has written, its outcome, and how it ended."""
-
-    picture: Path  # the file that holds the pastiche
-    outcome: Outcome
-    seconds: float  # wall time of the optimisation in this process
-    device: str
-    precision: str
-    problem: str | None = None  # one line: why the run gave up, or why `picture` is another file
-    stopped: Stopped | None = None  # the signal that came during the run
 
 
 def main(config: TrainConfig, folder: Path) -> None:
@@ -66,48 +51,37 @@ def main(config: TrainConfig, folder: Path) -> None:
     if picture is not None:
         print(f"already finished\n{picture}")
         return
-    run = paint(config, folder)
-    _print_outcome(run, folder)
-    if run.problem is not None:
-        raise UserError(run.problem)
-    if run.stopped is not None:
-        sys.exit(run.stopped.status)
+    with stop_on_signals() as stop:
+        run = paint(config, folder)
+        _print_outcome(run)
+        if run.problem is not None:
+            raise UserError(run.problem)
+        if stop.asked is not None:
+            sys.exit(stop.asked.status)
 
 
-def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> FinishedRun:
+def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> RecordedRun:
     """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
     gets the content image at the pastiche's size, for `mix`. A run that ends early writes the best
     picture so far and a checkpoint. With `resume=auto`, a run continues from a checkpoint in
-    `folder`. `guide` may observe and steer the run.
+    `folder`. `guide` may observe and steer the run, which is returned.
 
     Raises:
         UserError: bad input, before anything is written, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
-    with stop_on_signals() as stop:
-        picture = Path(config.output) if config.output else folder / PASTICHE
-        job = _checked(config, folder, picture)
-        folder.mkdir(parents=True, exist_ok=True)
-        # Signals are held: the first optimiser makes torch import libraries that abort the process
-        # if a signal raises an exception in them.
-        with signals_held(), locked(folder):
-            remove_stale(folder)
-            start = time.perf_counter()
-            with RecordedRun(config, job, folder, picture, guide) as record:
-                outcome = record.run.complete(record.callbacks)
-                record.finish(outcome)
-            seconds, stopped = time.perf_counter() - start, stop.asked
-    return FinishedRun(
-        record.written,
-        outcome,
-        seconds,
-        str(job.device),
-        job.precision,
-        outcome.problem or record.problem,
-        stopped,
-    )
+    picture = Path(config.output) if config.output else folder / PASTICHE
+    job = _checked(config, folder, picture)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Signals are held: the first optimiser makes torch import libraries that abort the process if a
+    # signal raises an exception in them.
+    with stop_on_signals(), signals_held(), locked(folder):
+        remove_stale(folder)
+        run = RecordedRun(config, job, folder, picture, guide)
+        run.complete()
+    return run
 
 
 def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
@@ -120,14 +94,14 @@ def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
     return job
 
 
-def _print_outcome(run: FinishedRun, folder: Path) -> None:
-    outcome = run.outcome
+def _print_outcome(run: RecordedRun) -> None:
+    outcome, job = run.outcome, run.job
     if outcome.losses:
         print("  ".join(f"{name} {value:.4g}" for name, value in outcome.losses.items()))
     how = "done in" if outcome.is_whole else "stopped early after"
-    print(f"{how} {run.seconds:.1f} s, {outcome.steps} steps, {run.device}, {run.precision}")
-    if (folder / CHECKPOINT).exists():
-        print(f"go on with resume={folder}")
+    print(f"{how} {run.seconds:.1f} s, {outcome.steps} steps, {job.device}, {job.precision}")
+    if (run.folder / CHECKPOINT).exists():
+        print(f"go on with resume={run.folder}")
     print(run.picture)
 
 

@@ -18,9 +18,9 @@ PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and `--kills`, the length of the random test."""
+    """Add `--all`, which also runs slow tests, and `--kills`, the number of killed runs."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
-    parser.addoption("--kills", type=int, default=10, help="runs to kill at random moments")
+    parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
@@ -77,27 +77,8 @@ def photos(desk):
     return str(desk / "content.png"), str(desk / "style.png")
 
 
-@pytest.fixture(scope="session", autouse=True)
-def _close_log_files():
-    """Close each run's log file when Hydra takes it from the logger for the next run.
-
-    Hydra closes the file itself, but a studio run in a thread may write once more and reopen it;
-    an unclosed file makes an unrelated test fail when Python collects it.
-    """
-    remove = logging.Logger.removeHandler
-
-    def removed(logger, handler):
-        remove(logger, handler)
-        if type(handler) is logging.FileHandler:
-            handler.close()
-
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(logging.Logger, "removeHandler", removed)
-        yield
-
-
 @pytest.fixture(autouse=True)
-def _log_as_before(_close_log_files):
+def _log_as_before():
     """Restore the root logger's handlers and level after each test."""
     root = logging.getLogger()
     before = [handler for handler in root.handlers if type(handler) is not logging.FileHandler]

@@ -94,11 +94,6 @@ class Visit:
             for summary in self.page.locator(f"{query} > summary").all():
                 summary.click()
 
-    def ask_for_tiny(self):
-        """Enter settings of a run that lasts for minutes and whose steps are short."""
-        self.unfold("steps", "look")
-        self.last_long()
-
     def last_long(self):
         """Enter the settings LONG, whose loss falls for minutes: a run ends once it settles."""
         for key, value in LONG.items():
@@ -114,7 +109,8 @@ class Visit:
 
     def paint_tiny(self):
         """Start a run that lasts for minutes and whose steps are short."""
-        self.ask_for_tiny()
+        self.unfold("steps", "look")
+        self.last_long()
         self.paint()
 
 

@@ -192,9 +192,9 @@ class Process:
             return False
 
     def paint(self):
-        """Start a long run; return its id when the first picture exists."""
+        """Start a long run; return its id when it has begun."""
         id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
-        until(lambda: self.client.get(f"/api/runs/{id}/picture").status_code == 200)
+        until(lambda: id in [run["id"] for run in self.client.get("/api/runs").json()])
         return id
 
     def end(self, number):

@@ -22,7 +22,7 @@ from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Iterate, Outcome
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import ProgressBar
 from styletransfer.settings.pictures import CompareConfig
@@ -110,7 +110,7 @@ def descend(job: Job, mode: str, losses: list[float]) -> Outcome:
         losses.append(iterate.losses.as_floats()["total"])
 
     with ProgressBar() as bar:
-        run = complete_run(replace(job, mode=get_loss_mode(mode)), [bar, record])
+        run = Run(replace(job, mode=get_loss_mode(mode))).complete([bar, record])
     return run.finished(f"under {mode}")
 
 

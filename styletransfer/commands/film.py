@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame, Watch
-from styletransfer.films.write import check_writable, files_of, film_writer
+from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
@@ -118,7 +118,7 @@ class FilmRun:
         After a signal, its name is NAME.styletransfer-partial.EXTENSION, and Stopped is raised.
         """
         text = text_of("film", self.recipe) if self.config.recipe else ""
-        with film_writer(self.output, self.film, text) as writer:
+        with FilmWriter(self.output, self.film, text) as writer:
             for frame in self._painted(count):
                 writer.write(*frame)
             if stop.asked is not None:

@@ -114,7 +114,7 @@ def _difference(path: Path, again: Path) -> str:
 
 def _layers(path: Path) -> Iterator[Tensor]:
     """Yield the colours and the transparency of a picture, or the frames of a film."""
-    if path.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng"):
+    if path.suffix.lower() in FILM_EXTENSIONS:
         with Film(path) as film:
             yield from (frame.image for frame in film.frames())
     else:

@@ -39,7 +39,7 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
         if config.preprocessing == "auto" and sha256(config.weights).startswith(CAFFE_FILES):
             options["preprocessing"] = "caffe"
     elif config.name == "bundled":
-        state, origin = weights.read_bundled(), "the bundled network"
+        state, origin = weights.read(weights.BUNDLED), "the bundled network"
     elif config.weights == "pretrained":
         state, origin = vgg.pretrained_state(config.name), f"torchvision's {config.name}"
     if state is not None and config.name == "bundled":

@@ -11,7 +11,6 @@ from torch import Tensor, nn
 from torch.autograd import Function
 
 from styletransfer.errors import UserError
-from styletransfer.system.tensors import check_floating
 
 # A convolution uses Winograd's algorithm if its smaller channel count is at least FEWER_CHANNELS,
 # and its larger one at least MORE_CHANNELS. Above these limits it was at least 20 % faster on x86
@@ -97,17 +96,7 @@ def max_pool(x: Tensor) -> Tensor:
 
     Returns:
         (N, C, H // 2, W // 2).
-
-    Raises:
-        TypeError: x is not floating point.
-        ValueError: x is not (N, C, H, W), or no window fits.
     """
-    check_floating("max_pool", x=x)
-    if x.dim() != 4 or min(x.shape[2:]) < 2:
-        raise ValueError(
-            "max_pool: x must have shape (N, C, H, W) with H and W at least 2, "
-            f"not {tuple(x.shape)}"
-        )
     result: Tensor = MaxPoolFunction.apply(x)
     return result
 

@@ -1,6 +1,5 @@
 """VGG-16 and VGG-19 (Simonyan and Zisserman 2014), and narrow networks of the same layout."""
 
-import math
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 
@@ -93,10 +92,13 @@ def load(
     If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
-    reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a
-    gain that is not positive or whose layer does not exist.
+    reports a tensor that is missing, unexpected, misshapen or not finite, and a kernel of zeros.
     """
-    network.content_gains = _content_gains(network, state, origin)
+    network.content_gains = {
+        key.removeprefix(CONTENT_GAIN): gain.item()
+        for key, gain in state.items()
+        if key.startswith(CONTENT_GAIN)
+    }
     expected = {
         f"{key}.{kind}": getattr(network.layers[name], kind)
         for name, key in state_keys(widths).items()
@@ -130,19 +132,6 @@ def load(
             first = network.layers["conv1_1"]
             assert isinstance(first, nn.Conv2d)
             first.weight.copy_(first.weight.flip(1))
-
-
-def _content_gains(
-    network: FeatureExtractor, state: Mapping[str, Tensor], origin: str
-) -> dict[str, float]:
-    gains = {}
-    for key in (key for key in state if key.startswith(CONTENT_GAIN)):
-        layer, gain = key.removeprefix(CONTENT_GAIN), state[key]
-        if layer not in network.layers or gain.dim() or not 0 < gain < math.inf:
-            advice = "no positive number for a layer; get it again"
-            raise UserError(f"{origin} holds a {key} that is {advice}")
-        gains[layer] = gain.item()
-    return gains
 
 
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:

@@ -4,7 +4,6 @@ import hashlib
 import os
 import pickle
 import warnings
-import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -15,8 +14,8 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.system.devices import is_out_of_memory
-from styletransfer.system.files import sha256
 
+BUNDLED = Path(__file__).with_name("bundled.safetensors")
 # Suffix of the key of an int8 kernel's scales: KEY holds int8 values, KEY_scale their factors.
 SCALE = "_scale"
 
@@ -33,7 +32,6 @@ def read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix == ".safetensors":
             return _unpacked(_checked(load_file(path), path))
         if path.suffix in (".pth", ".pt"):
-            _check_unpacked(path)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # remarks on the pickle protocol
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
@@ -83,32 +81,12 @@ def digest(tensors: Mapping[str, Tensor]) -> str:
     return hashed.hexdigest()
 
 
-BUNDLED = Path(__file__).with_name("bundled.safetensors")
-# SHA-256 of the BUNDLED file. safetensors has no checksum, so it would load a flipped bit silently.
-BUNDLED_SHA256 = "64b1cbcf1f61c3e8af426e9c7057a0c8e46eaed4a1d2b387b23e5e24b112cc20"
-
-
-def read_bundled() -> Mapping[str, Tensor]:
-    """Return the tensors of the bundled network (UserError: the file is missing or damaged)."""
-    if not BUNDLED.is_file() or sha256(BUNDLED) != BUNDLED_SHA256:
-        raise UserError(f"{BUNDLED} is missing or damaged; install the project again")
-    return read(BUNDLED)
-
-
 def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
     with safe_open(path, framework="pt") as file:
         expected = (file.metadata() or {}).get("sha256")
     if expected is not None and digest(tensors) != expected:
         raise UserError(f"{path} is damaged: its tensors do not have the hash it was written with")
     return tensors
-
-
-def _check_unpacked(path: Path) -> None:
-    """Raise UserError for a compressed zip archive, which could fill memory; torch writes none."""
-    if zipfile.is_zipfile(path):
-        with zipfile.ZipFile(path) as archive:
-            if any(entry.file_size > entry.compress_size for entry in archive.infolist()):
-                raise UserError(f"{path} is compressed, as torch saves no weights; it was not read")
 
 
 def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:

@@ -1,28 +1,21 @@
-"""Writes films in H.264 or VP9 with the input's sound, animated pictures, and single frames."""
+"""Writes films in H.264 or VP9 with the input's sound."""
 
 import io
 import logging
 import math
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
-from itertools import pairwise
 from pathlib import Path
 from typing import Any, NamedTuple, Self
 
-from PIL import Image
-from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film, from_tensor, pyav, reason
-from styletransfer.pictures import images
-from styletransfer.pictures.convert import to_image
-from styletransfer.pictures.images import xmp_of
 from styletransfer.system import raise_waiting, signals_held
-from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -58,28 +51,15 @@ BT709 = 1
 LIMITED = 1
 
 
-# Extension of an animated picture -> Pillow's name of the format, and its unit of time in ms.
-ANIMATIONS = {".gif": ("GIF", 10), ".apng": ("PNG", 1), ".webp": ("WEBP", 1)}
-# Pattern that finds the place of the number in the file name of frames, such as %05d.
-_NUMBER = re.compile(r"%0?\d?d")
-
-
-def is_frames(path: str | os.PathLike[str]) -> bool:
-    """Return whether a path, such as out/%05d.png, names a picture for each frame."""
-    return _NUMBER.search(Path(path).name) is not None
-
-
 def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise UserError if PyAV or its encoder is missing, or no codec is known for the extension."""
     extension = Path(path).suffix.lower()
-    if is_frames(path):
-        images.check_writable(path)
-    elif extension not in (*CODECS, *ANIMATIONS):
-        known = " ".join((*CODECS, *ANIMATIONS))
+    if extension not in CODECS:
         raise UserError(
-            f"cannot write {path}: unknown extension {extension!r}; use {known}, or %05d.png"
+            f"cannot write a film to {path}; use {' '.join(CODECS)}, which ffmpeg converts into "
+            "other formats and single frames"
         )
-    av, encoder = pyav(), CODECS[extension][1].encoder if extension in CODECS else "png"
+    av, encoder = pyav(), CODECS[extension][1].encoder
     try:
         av.codec.Codec(encoder, "w")
     except ValueError as error:
@@ -88,24 +68,11 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def files_of(path: str | os.PathLike[str]) -> tuple[Path, ...]:
-    """Return the path of a film, and the path of its file while it is incomplete.
-
-    For frames, such as out/%05d.png, return frame 0 and the existing files with such names.
-    """
+def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+    """Return the path of a film, and the path of its file while it is incomplete."""
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
-    if is_frames(path):
-        numbered = " *[0-9]+".join(map(re.escape, _NUMBER.split(target.name, maxsplit=1)))
-        found = (file for file in target.parent.glob("*") if re.fullmatch(numbered, file.name))
-        return tuple(sorted({_numbered(target, 0), *found}))
     return Path(path), target.with_name(f"{target.stem}.styletransfer-partial{target.suffix}")
-
-
-def film_writer(path: str | os.PathLike[str], like: Film, recipe: str = "") -> Any:
-    """Return a FilmWriter or a PictureWriter, according to the extension of `path`."""
-    is_film = Path(path).suffix.lower() in CODECS
-    return (FilmWriter if is_film else PictureWriter)(path, like, recipe)
 
 
 class FilmWriter:
@@ -131,19 +98,17 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
-        self._last = 0, 0  # time and duration of the last frame, in time_base; 0 for unknown
 
     def __enter__(self) -> Self:
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
         return self
 
-    def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
+    def write(self, image: Tensor, time: Fraction) -> None:
         """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
 
-        `duration`, in seconds, is used only for the film's last frame; with None, that frame gets
-        the mean duration. Signals wait until the frame is written. (UserError: the frame
-        cannot be written, or holds NaN or infinity.)
+        Signals wait until the frame is written. (UserError: the frame cannot be written, or holds
+        NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
@@ -154,7 +119,6 @@ class FilmWriter:
             self._sound.copy(time)
             frame.time_base = self._like.time_base
             frame.pts = round(time / frame.time_base)
-            self._last = frame.pts, round((duration or 0) / frame.time_base)
             self._encode(frame)
         raise_waiting()
 
@@ -193,15 +157,8 @@ class FilmWriter:
         self._sound = Sound(self._like, self._container, str(self._path))
 
     def _encode(self, frame: Any) -> None:
-        """Encode and write a frame; with None, write the frames that the encoder still holds.
-
-        The last frame's duration is stored, because players derive a duration from the next frame.
-        """
-        time, duration = self._last
-        for packet in self._stream.encode(frame):
-            if duration and packet.pts == time:
-                packet.duration = duration
-            self._container.mux(packet)
+        """Encode and write a frame; with None, write the frames that the encoder still holds."""
+        self._container.mux(self._stream.encode(frame))
 
     def _keep(self) -> None:
         """Complete the partial film so that it plays, and log its path."""
@@ -220,57 +177,6 @@ class FilmWriter:
         except (OSError, pyav().FFmpegError) as error:
             advice = "choose a writable folder with space left"
             raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
-
-
-class PictureWriter:
-    """A PictureWriter writes a film as an animated GIF, WebP or APNG, or each frame as a file.
-
-    An animated picture is in memory until the end of the `with` block, where the file is written.
-    The frames of a path such as out/%05d.png are numbered from 0, and do not store `recipe`.
-    """
-
-    def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
-        check_writable(path)
-        check_outputs(files_of(path), [("input", like.path)])
-        self._path, self._xmp, self._mean = Path(path), xmp_of(recipe), 1 / like.rate
-        self._frames: list[Image.Image] = []
-        self._times = [Fraction(0)]  # of each frame in seconds, and the end of the last one
-
-    def __enter__(self) -> Self:
-        return self
-
-    def write(self, image: Tensor, time: Fraction, duration: Fraction | None = None) -> None:
-        """Add a frame; see `FilmWriter.write`."""
-        if is_frames(self._path):
-            images.write(_numbered(self._path, len(self._times) - 1), image)
-        else:
-            self._frames.append(to_image(image.detach().clamp(0.0, 1.0)))
-        self._times[-1:] = [time, time + (duration or self._mean)]
-        raise_waiting()
-
-    def __exit__(self, error: type[BaseException] | None, *rest: object) -> None:
-        if not self._frames:
-            return
-        path = self._path if error is None else files_of(self._path)[1]
-        kind, unit = ANIMATIONS[path.suffix.lower()]
-        ticks = [round(time * 1000 / unit) for time in self._times]  # rounding errors do not add up
-        lengths = [max(1, after - before) * unit for before, after in pairwise(ticks)]
-        text, xmp = PngInfo(), self._xmp
-        if xmp:
-            text.add_itxt("XML:com.adobe.xmp", xmp.decode())
-        first, *others = self._frames
-        # Pillow uses what the format knows: `comment` for GIF, `pnginfo` for APNG, `xmp` for WebP.
-        carried: dict[str, Any] = {"comment": xmp, "pnginfo": text, "xmp": xmp, "lossless": True}
-        timed = {"save_all": True, "append_images": others, "duration": lengths, "loop": 0}
-        with atomic(path) as temporary:
-            first.save(temporary, kind, **timed, **carried)
-        if error is not None:
-            logger.warning("the film up to here is in %s", path)
-
-
-def _numbered(path: Path, number: int) -> Path:
-    """Return a path such as out/%05d.png with `number` inserted."""
-    return path.with_name(_NUMBER.sub(lambda found: found[0] % number, path.name, count=1))
 
 
 class Sound:

@@ -98,6 +98,7 @@ def load(
         height, width = photo.size
         logger.info("%s: enlarged from %d x %d pixels", photo.name, width, height)
     content = _fitted(photo, config.size, enlarge)
+    filled = images.fill_transparent(content)  # raises UserError if no pixel is visible
     styles = _fitted_styles(config, styles, content, enlarge)
     names = (content.name, *(style.name for style in styles))
     with about("style_weights"):
@@ -110,7 +111,7 @@ def load(
         sizes = [picture.size for picture in (content, *styles)]
         regions, protected = divided(config, given, [photo, *paintings], sizes, parts)
     return Inputs(
-        content=images.fill_transparent(content),
+        content=filled,
         styles=tuple(map(images.fill_transparent, styles)),
         regions=regions,
         protected=protected,

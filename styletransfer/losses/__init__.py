@@ -8,7 +8,6 @@ also defines `MODE`, a `LossMode` (see below), which `get_loss_mode` finds by th
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -41,37 +40,9 @@ STYLE_LOSSES: dict[str, StyleMeasure] = {
 
 
 class LossLayer(nn.Module):
-    """A loss layer returns its input, and keeps the loss of its last forward in `loss`.
+    """A loss layer returns its input, and keeps the loss of its last forward in `loss`."""
 
-    A loss belongs to the graph of one forward. A deep copy or a pickle of the layer has no loss.
-    """
-
-    _loss: Tensor | None = None
-    is_recorded = False  #: whether a backward pass can add the gradient of `loss`
-
-    @property
-    def loss(self) -> Tensor:
-        """The 0-d loss of the last forward (RuntimeError: there is none)."""
-        if self._loss is None:
-            raise RuntimeError(f"{type(self).__name__} has no loss: call the network first")
-        return self._loss
-
-    @loss.setter
-    def loss(self, loss: Tensor | None) -> None:
-        self._loss, self.is_recorded = loss, loss is not None and loss.requires_grad
-
-    def recorded_loss(self) -> Tensor:
-        """Return the loss (RuntimeError: there is no loss, or it has no gradient)."""
-        loss = self.loss
-        if not self.is_recorded:
-            raise RuntimeError(
-                f"the loss of {type(self).__name__} has no gradient: its last forward ran under "
-                "torch.no_grad(), or its image requires no gradient; call the network again"
-            )
-        return loss
-
-    def __getstate__(self) -> dict[str, Any]:
-        return self.__dict__ | {"_loss": None}
+    loss: Tensor  #: 0-d; `Objective.evaluate` deletes it, because it keeps the graph in memory
 
 
 @dataclass(frozen=True)
@@ -105,8 +76,8 @@ class LossMode:
 
 
 def weighted_losses(terms: Sequence[Term]) -> list[Tensor]:
-    """Return weight * loss of each term (RuntimeError: see `LossLayer.recorded_loss`)."""
-    return [term.weight * term.module.recorded_loss() for term in terms]
+    """Return weight * loss of each term."""
+    return [term.weight * term.module.loss for term in terms]
 
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:

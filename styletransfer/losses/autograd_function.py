@@ -14,7 +14,7 @@ from torch import Tensor
 
 from styletransfer.losses import LossLayer, LossMode, differentiate_sum
 from styletransfer.losses.cosine import cosine_tap
-from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.moments import moments_tap
 from styletransfer.losses.squares import content_tap
 from styletransfer.losses.style import GRAM, StyleMeasure
 

@@ -72,21 +72,15 @@ class CosineTap(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return one gradient for features and one for target, None if not needed."""
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        """Return the gradient of the features; the target, a constant, has none."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None
         features, target = ctx.saved_tensors
         factor = (grad_loss / features[:, 0].numel()).to(features.dtype)
-        grad_input = grad_target = None
-        if ctx.needs_input_grad[0]:
-            grad_input = cosine_gradient(features, target) * factor
-            if grad_features is not None:
-                grad_input = grad_features + grad_input
-        if ctx.needs_input_grad[1]:  # a cosine is symmetric in its two vectors
-            grad_target = cosine_gradient(target, features) * factor
-        return grad_input, grad_target
+        grad_input = cosine_gradient(features, target) * factor
+        return grad_input if grad_features is None else grad_features + grad_input, None
 
 
 def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -94,15 +88,14 @@ def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.
-        target: T, of the same shape, dtype and device; it may require grad.
+        target: T, a constant of the same shape, dtype and device.
 
     Returns:
         The features unchanged (a view), and the 0-d loss of `cosine_loss`, in float32 for bfloat16
         and float16 features, else in their dtype.
 
     Raises:
-        TypeError: a tensor is not floating point, or the dtypes differ.
-        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+        ValueError: the shapes differ, or are not (1, C, H, W).
     """
     check_target("cosine_tap", features, target)
     tapped, loss = CosineTap.apply(features, target)

@@ -45,9 +45,8 @@ class ContentLoss(LossLayer):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        loss = self.recorded_loss()
-        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return loss
+        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return self.loss
 
 
 class MatchLoss(LossLayer):
@@ -74,9 +73,8 @@ class MatchLoss(LossLayer):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        loss = self.recorded_loss()
-        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return loss
+        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return self.loss
 
 
 class StyleLoss(LossLayer):
@@ -116,9 +114,8 @@ class StyleLoss(LossLayer):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the last forward's loss; the objective calls this, autograd never does."""
-        loss = self.recorded_loss()
-        loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
-        return loss
+        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        return self.loss
 
 
 def make_content_loss(target: Tensor, weight: float) -> ContentLoss:

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.system.tensors import accumulate_dtype, check_target, gradient_dtype
+from styletransfer.system.tensors import accumulate_dtype, check_target
 
 
 def mean_square(difference: Tensor) -> Tensor:
@@ -40,25 +40,17 @@ class ContentTap(Function):
         ctx.set_materialize_grads(False)
 
     @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, Tensor | None]:
-        """Return one gradient for features and one for target, None if not needed."""
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        """Return the gradient of the features; the target, a constant, has none."""
         grad_features, grad_loss = grads
         if grad_loss is None:
             return grad_features, None
         features, target = ctx.saved_tensors
-        dtype = gradient_dtype(features.dtype)
-        difference = (features - target).to(dtype)
-        factor = (grad_loss * (2 / features.numel())).to(dtype)
-        grad_input = grad_target = None
-        if ctx.needs_input_grad[0]:
-            if grad_features is None:
-                grad_input = difference * factor
-            else:
-                grad_input = torch.addcmul(grad_features.to(dtype), difference, factor)
-            grad_input = grad_input.to(features.dtype)
-        if ctx.needs_input_grad[1]:
-            grad_target = (difference * -factor).to(target.dtype)
-        return grad_input, grad_target
+        difference = features - target
+        factor = (grad_loss * (2 / features.numel())).to(features.dtype)
+        if grad_features is None:
+            return difference * factor, None
+        return torch.addcmul(grad_features, difference, factor), None
 
 
 def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -66,15 +58,14 @@ def content_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
     Args:
         features: F, (1, C, H, W), floating point, any memory format.
-        target: P, of the same shape, dtype and device. It may require grad.
+        target: P, a constant of the same shape, dtype and device.
 
     Returns:
         The features unchanged (a view), and the 0-d loss mean((F - P)^2), at least 0, in float32
         for bfloat16 and float16 features, else in their dtype.
 
     Raises:
-        TypeError: a tensor is not floating point, or the dtypes differ.
-        ValueError: shapes or devices differ, or the shape is not (1, C, H, W).
+        ValueError: the shapes differ, or are not (1, C, H, W).
 
     The loss is the content loss of Gatys et al. 2016 (equation 1), as a mean instead of half a sum.
     """

@@ -16,8 +16,7 @@ from torch import Tensor
 
 from styletransfer.losses import LossLayer, LossMode, Term, weighted_losses
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
-from styletransfer.losses.moments import Moments, moments
-from styletransfer.losses.moments_tap import add_moments_gradient
+from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.losses.squares import content_loss
 from styletransfer.losses.style import GRAM, StyleMeasure
 
@@ -28,7 +27,6 @@ class HookLayer(LossLayer):
     def with_hook(self, features: Tensor, hook: Callable[[Tensor], Tensor | None]) -> Tensor:
         """Return a view of the features with `hook` registered; `features` itself gets no hook."""
         tapped = features.view_as(features)
-        self.is_recorded = tapped.requires_grad
         if tapped.requires_grad:
             tapped.register_hook(hook)  # type: ignore[no-untyped-call]
         return tapped

@@ -17,7 +17,7 @@ from styletransfer.losses import (
     temporal_loss,
     total_variation,
 )
-from styletransfer.objective.inputs import Anchor, Inputs
+from styletransfer.objective.inputs import Anchor
 from styletransfer.settings import STYLE_LAYER_FACTORS, ObjectiveConfig
 
 # For a match loss, each content position is matched to the style position whose features at these
@@ -106,14 +106,6 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
         )
 
 
-def check_pictures(extractor: FeatureExtractor, pictures: Inputs) -> None:
-    """Check that content and style images are large enough for the deepest layer (UserError)."""
-    several = [f"style image {number + 1}" for number, _ in enumerate(pictures.styles)]
-    names = ["the content image", *(several if several[1:] else ["the style image"])]
-    for image, name in zip(pictures.tensors, names, strict=True):
-        check_size(extractor, (image.shape[2], image.shape[3]), name)
-
-
 def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
     """Return the smallest side of a tile in pixels: the stride of the deepest layer with a loss."""
     ended = extractor.ended_at(criterion.layers)
@@ -125,15 +117,6 @@ def tiles_need(mode: LossMode, criterion: Criterion) -> str:
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""
-
-
-def tiles_advice(mode: LossMode, criterion: Criterion) -> str:
-    """Return the end of a message about lack of memory: the setting that makes tiles possible.
-
-    An example is ", or loss_mode=autograd_function with its tiles". If tiles work, it is "".
-    """
-    needed = tiles_need(mode, criterion)
-    return needed and f", or {needed} with its tiles"
 
 
 def check_tile(
@@ -186,21 +169,17 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
     return leaf.grad
 
 
-@dataclass(frozen=True)
-class Prior:
-    """A prior computes the losses on pixels: total variation, and the temporal loss of a film."""
+def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict[str, Tensor]:
+    """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
 
-    tv_weight: float  #: linear weight of the total variation
-    anchor: Anchor | None  #: the frame that the temporal loss of a film expects, or None
-
-    def losses(self, image: Tensor) -> dict[str, Tensor]:
-        """Return the weighted losses at `image` (1, 3, H, W) by name, 0-d, with their graph."""
-        losses = {}
-        if self.tv_weight > 0:
-            losses["total_variation"] = self.tv_weight * total_variation(image)
-        if (anchor := self.anchor) is not None and anchor.weight > 0:
-            losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
-        return losses
+    They are total variation, with the linear weight `tv_weight`, and the temporal loss of a film.
+    """
+    losses = {}
+    if tv_weight > 0:
+        losses["total_variation"] = tv_weight * total_variation(image)
+    if anchor is not None and anchor.weight > 0:
+        losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
+    return losses
 
 
 def total(losses: dict[str, Tensor]) -> Tensor | None:

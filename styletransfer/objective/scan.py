@@ -12,12 +12,11 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tiles import Tile, stages
 from styletransfer.losses import mean_square
 from styletransfer.losses.cosine import cosine_gradient, cosine_loss
-from styletransfer.losses.moments import Moments, moments
-from styletransfer.losses.moments_tap import add_moments_gradient
+from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.targets import Target, Targets, WeightedLayer
-from styletransfer.system.tensors import accumulate_dtype, gradient_dtype
+from styletransfer.system.tensors import accumulate_dtype
 
 # Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
 Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
@@ -167,8 +166,7 @@ class TileLosses:
         self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
     ) -> Tensor:
         """Add a tile's part to a content or match loss; return the gradient `share` plus dL/dF."""
-        stride, dtype = self.scan.extractor.stride(layer), gradient_dtype(seen.dtype)
-        value = target.value[tile.whole[layer]]
+        stride, value = self.scan.extractor.stride(layer), target.value[tile.whole[layer]]
         count = math.prod(side // stride for side in self.image.shape[2:])  # positions of the layer
         part = target.weight * seen[0, 0].numel() / count
         if target.kind == "match":
@@ -178,5 +176,4 @@ class TileLosses:
             slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
             self.terms[target.name] += mean_square(slope) * part
         # torch fails for an alpha above the dtype's range, where the loss is infinite anyway.
-        scale = min(scale, torch.finfo(dtype).max)
-        return torch.add(share.to(dtype), slope.to(dtype), alpha=scale).to(seen.dtype)
+        return torch.add(share, slope, alpha=min(scale, torch.finfo(seen.dtype).max))

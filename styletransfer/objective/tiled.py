@@ -14,13 +14,15 @@ no more than a forward). Final stages with a single tile need no second forward,
 forward pass keeps their graphs.
 """
 
+from functools import partial
+
 import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode
 from styletransfer.losses.moments import Moments
-from styletransfer.objective import Criterion, Losses, Prior, check_tile, total
+from styletransfer.objective import Criterion, Losses, check_tile, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.scan import Scan, Slopes, TileLosses
 from styletransfer.objective.targets import Targets
@@ -53,7 +55,7 @@ class TiledObjective:
     ) -> None:
         check_tile(extractor, mode, criterion, tile)
         self.extractor, self.criterion = extractor.ended_at(criterion.layers), criterion
-        self.prior = Prior(criterion.tv_weight, pictures.anchor)
+        self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         self.scan = Scan(self.extractor, tile, criterion.measure.with_mean)
         features, measured = self.scan.features, self.scan.measured
         self.targets = all_targets(self.extractor, criterion, pictures, styles, features, measured)
@@ -65,7 +67,7 @@ class TiledObjective:
         `image.grad` changes last, so an evaluation that runs out of memory leaves it unchanged.
         """
         terms, gradient = self._differentiate(image.detach())
-        priors = self.prior.losses(image)
+        priors = self.priors(image)
         if (prior := total(priors)) is not None:
             gradient += torch.autograd.grad(prior, image)[0]
         image.grad = gradient if image.grad is None else image.grad + gradient

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossLayer, LossMode, Term
 from styletransfer.losses.moments import Moments, moments
-from styletransfer.objective import Criterion, Losses, Prior, check_pictures, total
+from styletransfer.objective import Criterion, Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
 from styletransfer.objective.targets import (
@@ -37,12 +37,13 @@ class Objective:
         extractor: the frozen network, on the device and in the dtype of the computation.
         mode: the way in which loss modules compute losses and differentiate them.
         criterion: which losses act at which layers, and the factor of each in the total.
-        pictures: content, styles and regions, on the same device.
+        pictures: content, styles and regions, on the same device; `check_size` tells whether they
+            are large enough for the deepest layer.
         styles: the result of `style_targets_of` for the same arguments and any content image, so
             that many pictures in one style share it. With None it is computed here.
 
     Raises:
-        UserError: an unknown layer, or an image too small for the deepest layer.
+        UserError: an unknown layer.
     """
 
     def __init__(
@@ -53,7 +54,8 @@ class Objective:
         pictures: Inputs,
         styles: Targets | None = None,
     ) -> None:
-        self.mode, self.prior = mode, Prior(criterion.tv_weight, pictures.anchor)
+        self.mode = mode
+        self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         targets = all_targets(
             *(extractor, criterion, pictures, styles),
             partial(_features, extractor),
@@ -83,13 +85,13 @@ class Objective:
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
         output = self.network(image)
-        priors = self.prior.losses(image)
+        priors = self.priors(image)
         values = self.mode.differentiate(self.terms, total(priors), output)
         terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         terms |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
-            term.module.loss = None
+            del term.module.loss
         return Losses(terms)
 
 
@@ -98,7 +100,6 @@ def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> Targets:
     """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
-    check_pictures(extractor.ended_at(criterion.layers), pictures)
     return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
 
 
@@ -116,7 +117,6 @@ def all_targets(
     `extract` and `measured` return features of a picture, and their moments. `styles` are the style
     targets, or None to compute them.
     """
-    check_pictures(extractor.ended_at(criterion.layers), pictures)
     if styles is None:
         styles = style_targets(criterion, extractor, pictures, measured)
     contents = content_targets(criterion, extractor, pictures.content, extract)

@@ -10,7 +10,6 @@ from torch import Tensor
 
 from styletransfer.objective import Evaluates, Losses
 from styletransfer.objective.inputs import Protection
-from styletransfer.optimize import BestPicture
 from styletransfer.optimize.optimizers import LBFGS, Adam, Preconditioner
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system import interruptible
@@ -23,11 +22,58 @@ RANGE_WEIGHT = 10.0
 FIRST_STEP = 1 / 255
 # Number of steps from one check of the loss to the next. A check waits for the device.
 STEPS_BETWEEN_CHECKS = 10
-# Number of restarts from the best picture, each after a loss that is not finite.
-RESTARTS = 3
 # Attributes of a `Descent` with plain values, which `state_dict` holds beside tensors.
-COUNTS = ("step", "restarts", "problem", "has_settled", "looked_at")
-ADVICE = "lower optimizer.learning_rate or the weights, or choose precision=float32"
+COUNTS = ("step", "problem", "has_settled", "looked_at")
+NOT_FINITE = (
+    "the loss is not finite; lower optimizer.learning_rate or the weights, or choose "
+    "precision=float32"
+)
+
+
+class BestPicture:
+    """`BestPicture` keeps the best picture so far at one size, without waiting for the device.
+
+    The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
+    the running mean of pictures; 0 keeps no mean.
+    """
+
+    def __init__(self, start: Tensor, averaging: float) -> None:
+        self.image, self.averaging = start, averaging
+        self.losses: Losses | None = None  # at `image`; None until `remember` is called
+        self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
+
+    def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
+        """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
+        if self.losses is None:
+            self.losses = losses
+        better = losses.total < self.losses.total
+        # A finite loss is better than a loss that is not finite.
+        better |= losses.total.isfinite() & ~self.losses.total.isfinite()
+        self.image = torch.where(better, picture, self.image)
+        self.losses = Losses(
+            {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
+        )
+        if self.averaging > 0:
+            # In the first steps this is the mean of all pictures, so that the start fades soon.
+            decay = min(self.averaging, step / (step + 1))
+            mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
+            self.mean = mean
+
+    def picture(self) -> Tensor:
+        """Return the running mean, or else the best picture (1, 3, H, W), in [0, 1]."""
+        # A picture that is not finite makes the mean not finite.
+        if self.mean is None or not self.mean.isfinite().all():
+            return self.image
+        return self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state: tensors, which are not copied, and None."""
+        return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a `state_dict`, on the same device."""
+        self.image, self.mean = state["image"], state["mean"]
+        self.losses = state["losses"] and Losses(state["losses"])
 
 
 class Descent:
@@ -57,11 +103,10 @@ class Descent:
         self.shift = shift.requires_grad_()
         self.optimizer = self._make_optimizer()
         self.best = BestPicture(self._hold(self.start.clamp(0, 1)), config.averaging)
-        self.step = self.restarts = 0  # number of steps, and of restarts
+        self.step = 0  # number of steps made
         self.problem: str | None = None  # why the descent gave up, in one line
         self.has_settled = False
         self.looked_at = math.inf
-        self._seen: tuple[Losses, Tensor] | None = None
 
     def run(self, steps: int) -> Iterator[tuple[Losses, Tensor]]:
         """Make steps until `steps` are made; yield the losses and the picture before each step.
@@ -70,9 +115,9 @@ class Descent:
         so `state_dict` may be called there.
         """
         while not self.is_over(steps):
-            self.optimizer.step(self.closure)
+            losses, picture = self.evaluate()
+            self.optimizer.step()
             self.shift.grad = None  # the next evaluation makes a new gradient
-            losses, picture = self._take_seen()
             self.best.remember(losses, picture, self.step)
             self.step += 1
             if self.step == steps or self.step % STEPS_BETWEEN_CHECKS == 1:
@@ -87,10 +132,10 @@ class Descent:
     def finish(self) -> tuple[Tensor, Losses]:
         """Return the running mean of pictures, or else the best picture, and its losses."""
         if self.best.mean is not None:
-            return self.best.mean, self._evaluate(self.best.mean.clone().requires_grad_())
-        self.closure()
+            return self.best.mean, self._losses_at(self.best.mean.clone().requires_grad_())
+        losses, picture = self.evaluate()
         self.shift.grad = None
-        self.best.remember(*self._take_seen(), step=0)
+        self.best.remember(losses, picture, step=0)
         assert self.best.losses is not None
         return self.best.image, self.best.losses
 
@@ -107,26 +152,24 @@ class Descent:
         """Return the optimiser's point (1, 3, H, W), not clamped."""
         return self.start + self._precondition(self.shift.detach())
 
-    def closure(self) -> Tensor:
-        """Return the value that the optimiser minimises, 0-d, and set its gradient at the shift."""
+    def evaluate(self) -> tuple[Losses, Tensor]:
+        """Set the shift's gradient; return the losses and the picture (1, 3, H, W), detached."""
         point: Tensor | None = self.point()
         assert point is not None
         clamped = point.clamp(0, 1)
         if self.preconditioner is None:
             point = None  # saves memory; computed again below
         image = self._hold(clamped).requires_grad_()
-        losses = self._evaluate(image)
+        losses = self._losses_at(image)
         assert image.grad is not None
         excess = (self.point() if point is None else point).sub_(clamped.detach())
         # The gradient is multiplied by the number of values: Adam adds 1e-8 to its denominator.
-        count = image.numel()
-        gradient = image.grad.mul_(count).masked_fill_(excess != 0, 0)
+        gradient = image.grad.mul_(image.numel()).masked_fill_(excess != 0, 0)
         if self.protection is not None:
             gradient = gradient.mul_(1 - self.protection.protected)
         gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
         self.shift.grad = self._precondition(gradient)
-        self._seen = losses, image.detach()
-        return losses.total * count + RANGE_WEIGHT / 2 * excess.mul_(excess).sum()
+        return losses, image.detach()
 
     def state_dict(self) -> dict[str, Any]:
         """Return the state: plain values, and tensors, not copied, that later steps change.
@@ -134,7 +177,6 @@ class Descent:
         Call it only between steps. A state kept in memory needs `copy.deepcopy`.
         """
         return {
-            "start": self.start,
             "shift": self.shift.detach(),
             "optimizer": self.optimizer.state_dict(),
             "best": self.best.state_dict(),
@@ -143,10 +185,8 @@ class Descent:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the `state` of an equal descent; the tensors of `state` are reused."""
-        self.start = state["start"].to(self.start.device)
         with torch.no_grad():
             self.shift.copy_(state["shift"])
-        self.optimizer = self._make_optimizer()
         self.optimizer.load_state_dict(state["optimizer"])
         self.best.load_state_dict(state["best"])
         for key in COUNTS:
@@ -159,27 +199,21 @@ class Descent:
             return Adam(self.shift, rate)
         return LBFGS(self.shift, history=self.config.history, rate=rate, first=FIRST_STEP)
 
-    def _take_seen(self) -> tuple[Losses, Tensor]:
-        """Return the losses and the picture of the last evaluation, and drop them here."""
-        assert self._seen is not None
-        seen, self._seen = self._seen, None
-        return seen
-
     def _hold(self, image: Tensor) -> Tensor:
         return image if self.protection is None else self.protection.hold(image)
 
     def _precondition(self, shift: Tensor) -> Tensor:
         return shift if self.preconditioner is None else self.preconditioner.apply(shift)
 
-    def _evaluate(self, image: Tensor) -> Losses:
+    def _losses_at(self, image: Tensor) -> Losses:
         # An evaluation may take minutes, so signals may stop it; nothing changes before its end.
         with interruptible():
             return self.objective.evaluate(image)
 
     def _look(self, losses: Losses, steps: int) -> None:
-        """Restart from the best picture if the loss is not finite; stop if the loss has settled."""
+        """End the descent if the loss is not finite, or has settled."""
         if not bool(torch.isfinite(losses.total) & torch.isfinite(self.shift).all()):
-            self._restart()
+            self.problem = NOT_FINITE
         elif self._is_on_a_plateau(losses):
             logger.info("the loss has settled after %d of %d steps", self.step, steps)
             self.has_settled = True
@@ -196,18 +230,3 @@ class Descent:
         self.looked_at = best
         share = self.config.plateau
         return best > (1 - share) * before and now < (1 + share) * best
-
-    def _restart(self) -> None:
-        if self.restarts == 0:
-            logger.warning("the loss is no longer finite; going on from the best picture so far")
-        if self.restarts == RESTARTS:
-            self.problem = f"the loss was not finite {RESTARTS + 1} times; {ADVICE}"
-        self.restarts += 1
-        self._begin_again()
-
-    def _begin_again(self) -> None:
-        """Start from the best picture, with a new optimiser."""
-        self.start, self.best.mean, self.looked_at = self.best.image, None, math.inf
-        with torch.no_grad():
-            self.shift.zero_()
-        self.optimizer = self._make_optimizer()

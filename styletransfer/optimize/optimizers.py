@@ -6,7 +6,6 @@ tolerances, and gradients of small loss weights are below them.
 """
 
 from collections import deque
-from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -50,13 +49,8 @@ class LBFGS:
         self._gradient: Tensor | None = None
 
     @torch.no_grad()
-    def step(self, closure: Callable[[], object]) -> None:
-        """Make one step; nothing changes before `closure` returns.
-
-        `closure` sets the gradient of the point. Its tensor is kept, and the next step changes it.
-        """
-        with torch.enable_grad():
-            closure()
+    def step(self) -> None:
+        """Make one step along the point's gradient, whose tensor is kept; the next changes it."""
         assert self.point.grad is not None
         gradient = self.point.grad.flatten()
         self._learn(gradient)
@@ -98,13 +92,8 @@ class LBFGS:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from `state`, for a point of the same size; its tensors are reused."""
-
-        def here(value: Any) -> Any:
-            return value.to(self.point.device) if isinstance(value, Tensor) else value
-
-        pairs = [{key: here(value) for key, value in pair.items()} for pair in state["pairs"]]
-        self.pairs = deque((Pair(**pair) for pair in pairs), self.pairs.maxlen)
-        self._move, self._gradient = here(state["move"]), here(state["gradient"])
+        self.pairs = deque((Pair(**pair) for pair in state["pairs"]), self.pairs.maxlen)
+        self._move, self._gradient = state["move"], state["gradient"]
 
 
 def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:

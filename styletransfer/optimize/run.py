@@ -9,14 +9,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
-from styletransfer.objective import Evaluates, smallest_tile, tiles_advice, tiles_need
+from styletransfer.objective import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
-from styletransfer.optimize.descent import ADVICE, Descent
+from styletransfer.optimize.descent import NOT_FINITE, Descent
 from styletransfer.pictures.images import resize
 from styletransfer.system import signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
@@ -55,8 +54,6 @@ class Run:
         self._level: _Level | None = None
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
-        # (steps, side of the scale, picture, momentum) when `steer` was called last.
-        self._turn: tuple[int, int, Tensor, dict[str, Tensor] | None] | None = None
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
         self._problem: str | None = None
 
@@ -97,7 +94,7 @@ class Run:
         """
         image, losses, problem = self.image, self._losses or {}, self._problem
         if losses and not math.isfinite(losses["total"]):
-            problem = f"the loss is not finite; {ADVICE}"
+            problem = NOT_FINITE
         if not losses:
             scale = self.scales[-1]
             if self._level is not None and self._level.descent is not None:
@@ -106,7 +103,7 @@ class Run:
             if protection := self.pictures.resized(scale.size, scale.style_sizes).protection:
                 image = protection.hold(image)
         image = image.float().cpu()
-        return Outcome(image, losses, self.steps, problem=problem, finish=self.finish)
+        return Outcome(image, self.finish(image), losses, self.steps, problem=problem)
 
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours of `config.color`.
@@ -129,15 +126,12 @@ class Run:
         steps. L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
         (UserError: settings that cannot work; see `Objective`.)
         """
-        if self._turn is None or self._turn[0] != self.steps:
-            if (level := self._level) is not None and (descent := level.descent) is not None:
-                if descent.is_over(self.scales[self._index].steps):
-                    self._end_level(descent)
-                else:
-                    self.image, self._momentum = descent.best.picture(), descent.momentum()
-            side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
-            self._turn = self.steps, side, self.image, self._momentum
-        _, side, self.image, self._momentum = self._turn  # a second call replaces the first
+        if (level := self._level) is not None and (descent := level.descent) is not None:
+            if descent.is_over(self.scales[self._index].steps):
+                self._end_level(descent)
+            else:
+                self.image, self._momentum = descent.best.picture(), descent.momentum()
+        side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
@@ -167,25 +161,16 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an equal job (UserError: `state` is of another job).
-
-        The tensors of `state` are reused.
-        """
-        device = self.start.device
+        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused."""
         numbers = (int(state[key]) for key in ("index", "steps", "planned"))
         self._index, self.steps, self.planned = numbers
-        self.image, self._momentum = state["image"].to(device), state["momentum"]
-        if self._momentum is not None:
-            self._momentum = {name: value.to(device) for name, value in self._momentum.items()}
+        self.image, self._momentum = state["image"], state["momentum"]
         self._largest_tile, self._losses = state["largest_tile"], state["losses"]
         self._level, level = None, state["level"]
         if level is None:
             return
-        scale = self.scales[self._index]
-        if tuple(level["start"].shape[2:]) != scale.size or self.image.dtype != self.start.dtype:
-            raise UserError("the saved state belongs to another job; start afresh")
-        self._level = _Level(level["tile"], level["start"].to(device))
-        self._build(scale, self._level).load_state_dict(level["descent"])
+        self._level = _Level(level["tile"], level["start"])
+        self._build(self.scales[self._index], self._level).load_state_dict(level["descent"])
 
     def _take(self, job: Job) -> None:
         """Set the job, its scales, pictures and start."""
@@ -257,9 +242,9 @@ class Run:
         tile = None if level is None else level.tile
         smaller = (tile or max(self.scales[self._index].size)) // 2
         least = smallest_tile(job.extractor, job.criterion)
-        if tiles_need(job.mode, job.criterion) or smaller < least:
-            advice = "choose a smaller size" + tiles_advice(job.mode, job.criterion)
-            self._problem = f"memory ran out; {advice}"
+        if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
+            advice = f", or {needed} with its tiles" if needed else ""
+            self._problem = f"memory ran out; choose a smaller size{advice}"
             return
         if self._largest_tile is None:
             logger.warning(
@@ -281,8 +266,3 @@ def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     from styletransfer.objective.tiled import TiledObjective  # tiles are rare
 
     return TiledObjective(*compared, tile, job.styles)
-
-
-def complete_run(job: Job, callbacks: Sequence[Callback] = ()) -> Outcome:
-    """Make a whole run of a job; see `Run.complete`."""
-    return Run(job).complete(callbacks)

@@ -11,7 +11,6 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture, resize
 
 # Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
@@ -121,13 +120,10 @@ def in_colors(
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
     """Return the style in the content's palette, see `in_palette`; its alpha is kept.
 
-    `strength` is from 0 (the style itself) to 1. (UserError: a picture is fully transparent.)
+    `strength` is from 0 (the style itself) to 1. Both pictures have a visible pixel.
     """
     if strength == 0.0:
         return style
-    for picture in (style, content):
-        if picture.alpha is not None and not picture.alpha.any():
-            raise UserError(f"{picture.name} is fully transparent; choose one with visible pixels")
     start, end = (palette([(1.0, each.rgb, each.alpha)]) for each in (style, content))
     return replace(style, rgb=in_palette(style.rgb, start, end, strength))
 

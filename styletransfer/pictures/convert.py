@@ -65,7 +65,6 @@ def jpeg(image: Image.Image, quality: int) -> bytes:
 
 
 def _from_array(array: NDArray[Any], name: str) -> Picture:
-    array = np.asarray(array)  # np.matrix has two dimensions whatever is done to it
     samples = array[..., None] if array.ndim == 2 else array
     if samples.ndim != 3 or samples.shape[2] not in (1, 3, 4):
         raise UserError(
@@ -83,8 +82,6 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
 
 
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
-    if tensor.is_nested or tensor.is_meta or tensor.layout != torch.strided:
-        raise UserError(f"{name} is a nested, sparse or other special tensor; give a plain one")
     image = tensor[None] if tensor.ndim == 3 else tensor
     if image.ndim != 4 or image.shape[:2] != (1, 3):
         kind = f"a tensor of shape {tuple(tensor.shape)}"

@@ -81,11 +81,11 @@ def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | 
 
 
 def xmp_packet(path: Path) -> bytes:
-    """Return the XMP packet or comment of a picture, or b"" (UserError: it cannot be read)."""
+    """Return the XMP packet of a picture, or b"" (UserError: it cannot be read)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
         with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
-            found = image.info.get("xmp") or image.info.get("comment")  # the latter in a GIF
+            found = image.info.get("xmp")
         return found if isinstance(found, bytes) else b""
 
 

@@ -23,10 +23,6 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.decode import decode, srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
-# Upper limit of the longer side of a new picture, in pixels: more than fits into any memory, and
-# small enough that no tensor size overflows.
-LONGEST_SIDE = 2**20
-
 # IPTC's term for media that were changed by a trained network.
 SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"
 _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
@@ -37,9 +33,8 @@ _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
  styletransfer:recipe="{}"/></rdf:RDF></x:xmpmeta>
 <?xpacket end="r"?>"""
 ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
-# Extension that can be written -> the possible bits per sample, with the default first.
-BIT_DEPTHS = {".png": (8, 16), ".jpg": (8,), ".jpeg": (8,), ".webp": (8,)}
-BIT_DEPTHS |= {".tif": (16, 8), ".tiff": (16, 8)}
+# Extension that can be written -> the bits per sample by default.
+BIT_DEPTHS = {".png": 8, ".jpg": 8, ".jpeg": 8, ".webp": 8, ".tif": 16, ".tiff": 16}
 
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
@@ -90,13 +85,14 @@ def write(
         path: ends in .png, .jpg, .jpeg, .webp, .tif or .tiff; missing folders are created.
         rgb: (1, 3, H, W), any floating dtype and device; clamped to [0, 1].
         alpha: (1, 1, H, W), any floating dtype and device; clamped to [0, 1].
-        bit_depth: 8 or 16 bits per sample; by default 16 for TIFF and 8 for the others.
+        bit_depth: 8 bits per sample, or 16 in PNG and TIFF; by default 16 for TIFF and 8 for PNG.
         xmp: metadata, an XMP packet of at most 65502 bytes; empty for none.
 
     Raises:
-        UserError: extension, depth, size or values do not suit, or the file cannot be written.
+        UserError: extension, size or values do not suit, or the file cannot be written.
     """
-    extension, depth = _file_kind(path, bit_depth)
+    extension = _extension(path)
+    depth = bit_depth or BIT_DEPTHS[extension]
     layers = [rgb] if alpha is None else [rgb, alpha]
     # The minimum and maximum show NaN and infinity without a copy; isfinite() would make one.
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
@@ -165,10 +161,19 @@ def xmp_of(recipe: str) -> bytes:
     return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
-def check_writable(path: str | os.PathLike[str], *, bit_depth: int | None = None) -> None:
+def check_writable(path: str | os.PathLike[str]) -> None:
     """Raise UserError if `write` could not write to this path."""
-    _file_kind(path, bit_depth)
+    _extension(path)
     check_folder(path)
+
+
+def _extension(path: str | os.PathLike[str]) -> str:
+    """Return a path's extension in lower case (UserError: no format that can be written)."""
+    extension = Path(path).suffix.lower()
+    if extension not in BIT_DEPTHS:
+        known = ", ".join(BIT_DEPTHS)
+        raise UserError(f"cannot write {path}: unknown extension '{extension}'; use {known}")
+    return extension
 
 
 def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
@@ -262,17 +267,3 @@ def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
     halves = (avg_pool2d(x, 2, ceil_mode=True) for x in (premultiplied, alpha))
     behind = interpolate(_spread(*halves), size, mode="bilinear", align_corners=False)
     return premultiplied + (1.0 - alpha) * behind
-
-
-def _file_kind(path: str | os.PathLike[str], bit_depth: int | None) -> tuple[str, int]:
-    extension = Path(path).suffix.lower()
-    if extension not in BIT_DEPTHS:
-        known = ", ".join(BIT_DEPTHS)
-        raise UserError(f"cannot write {path}: unknown extension '{extension}'; use {known}")
-    depths = BIT_DEPTHS[extension]
-    if bit_depth not in (None, *depths):
-        known = " or ".join(map(str, depths))
-        raise UserError(
-            f"cannot write {path}: {extension} has no {bit_depth}-bit samples; use {known}"
-        )
-    return extension, bit_depth or depths[0]

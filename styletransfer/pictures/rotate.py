@@ -7,10 +7,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
-from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture, resampled
 
-_SMALLEST = 8  # smallest side of a rotated picture in pixels; a smaller one shows no style
 _ROUNDING = 1e-6  # pixels added to a side before rounding down, against rounding errors of sines
 
 
@@ -18,9 +16,8 @@ def rotated(picture: Picture, degrees: float) -> Picture:
     """Rotate a picture counterclockwise, and crop it to the largest upright rectangle inside.
 
     Multiples of 90 degrees only move pixels. Other angles resample (bicubic), as `resampled` does.
-    (UserError: a side would have fewer than 8 pixels, or `degrees` is not finite.)
+    A side of a small or narrow picture may have 0 pixels then.
     """
-    _check(picture.size, degrees, picture.name)
     if degrees % 90 == 0 and picture.alpha is not None:
         rgb, alpha = (_turned(layer, degrees) for layer in (picture.rgb, picture.alpha))
         return replace(picture, rgb=rgb, alpha=alpha)
@@ -48,18 +45,6 @@ def inner_size(size: tuple[int, int], degrees: float) -> tuple[int, int]:
         double = c * c - s * s
         inner = ((height * c - width * s) / double, (width * c - height * s) / double)
     return math.floor(inner[0] + _ROUNDING), math.floor(inner[1] + _ROUNDING)
-
-
-def _check(size: tuple[int, int], degrees: float, name: str) -> None:
-    """Raise UserError if `degrees` is not finite, or the rotated picture would be too small."""
-    if not math.isfinite(degrees):
-        raise UserError(f"{name} cannot be turned by {degrees} degrees; give a number")
-    height, width = inner_size(size, degrees)
-    if degrees % 90 and min(height, width) < _SMALLEST:
-        raise UserError(
-            f"{name}, turned by {degrees:g} degrees, leaves {width} x {height} pixels without "
-            f"empty corners; each side needs at least {_SMALLEST}"
-        )
 
 
 def _turned(image: Tensor, degrees: float) -> Tensor:

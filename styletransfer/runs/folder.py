@@ -6,7 +6,6 @@ runs shows the message in place of the run.
 
 import json
 import math
-from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,9 +16,6 @@ from omegaconf import OmegaConf
 from styletransfer.errors import UserError
 from styletransfer.runs import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
-
-# Upper bound of step numbers in files; JavaScript's numbers are exact below 2**53.
-MOST_STEPS = 2**53
 
 
 @dataclass(frozen=True)
@@ -32,6 +28,7 @@ class RunFolder:
     output: Path  # path of the pastiche, which may not exist yet
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
+    steered: bool = False  # whether settings changed during the run; `settings` has the last ones
 
     @property
     def pastiche(self) -> Path:
@@ -58,15 +55,6 @@ class RunFolder:
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
 
-@dataclass(frozen=True)
-class Step:
-    """A Step is one line of a run's metrics file."""
-
-    step: int  # from 1
-    scale: int  # level of the pyramid, from 1 (the coarsest)
-    losses: Mapping[str, float]  # name, also "total" -> weighted loss; only finite ones
-
-
 def read_run(folder: Path) -> RunFolder:
     """Return the contents of run.json in `folder` (UserError: it is missing or damaged)."""
     path = folder / RECORD
@@ -84,23 +72,26 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
     seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
     path, steps = Path(record["picture"]), steps if type(steps) is int else None
-    return RunFolder(folder, record["status"], record["config"], path, seconds, steps)
+    steered = record.get("steered") is True
+    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered)
 
 
-def read_steps(folder: Path) -> Iterator[Step]:
-    """Yield the steps in the metrics file of a run; skip damaged lines, as a killed run leaves."""
+def last_losses(folder: Path) -> dict[str, float]:
+    """Return name -> weighted loss, also "total", in the last line of a run's metrics.
+
+    Damaged lines, as a killed run leaves, are skipped, and so are losses that are not finite.
+    """
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:
-        return
-    for line in lines:
-        with suppress(ValueError, LookupError, TypeError, AttributeError, RecursionError):
+        return {}
+    for line in reversed(lines):
+        with suppress(ValueError, LookupError, TypeError, RecursionError):
             values = json.loads(line)
-            step, scale = values.pop("step"), values.pop("scale")
-            del values["width"], values["height"]
-            losses = {name: float(value) for name, value in values.items() if _is_finite(value)}
-            if all(type(n) is int and 0 < n < MOST_STEPS for n in (step, scale)):
-                yield Step(step, scale, losses)
+            for name in ("step", "scale", "width", "height"):
+                del values[name]
+            return {name: float(value) for name, value in values.items() if _is_finite(value)}
+    return {}
 
 
 def recorded(folder: Path, name: str, *keys: str) -> Any:

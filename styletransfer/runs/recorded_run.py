@@ -2,17 +2,16 @@
 
 import logging
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Protocol, Self
+from typing import Any
 
 from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.optimize import Callback, Iterate, Outcome
+from styletransfer.optimize import Iterate, Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE, write_record
@@ -30,27 +29,26 @@ def describe(config: TrainConfig, job: Job) -> Recipe:
     return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
 
 
-class Guide(Protocol):
-    """A Guide observes a run and may change its settings; the run waits for each method."""
-
-    def step(self, work: "RecordedRun", iterate: Iterate) -> None:
-        """Observe a completed step; raise KeyboardInterrupt to end the run early."""
-
-    def end(self, work: "RecordedRun") -> None:
-        """Observe the finished, written run."""
+# Called after each step with the run and the step's result; the run waits for it. It may change
+# settings with `RecordedRun.steer`, or raise KeyboardInterrupt to end the run early.
+Guide = Callable[["RecordedRun", Iterate], None]
 
 
 class RecordedRun:
     """A RecordedRun is a run that writes a folder; config.resume="auto" resumes from the folder.
-
-    Use it as a context manager around the steps; its exit closes the metrics and the progress bar.
 
     Args:
         config: the settings.
         job: the job of `config`.
         folder: folder of the run for metrics, the checkpoint and `run.json`.
         picture: path of the pastiche.
-        guide: an observer that may change settings during the run, or None.
+        guide: see `Guide`.
+
+    Attributes:
+        outcome: result of `complete`.
+        seconds: duration of the optimisation, without the time in the guide.
+        picture: path of the pastiche, another than the given one if that could not be written.
+        problem: one line, why the run gave up or `picture` is another path; None without a problem.
 
     Raises:
         UserError: the checkpoint is damaged or belongs to another run.
@@ -64,33 +62,20 @@ class RecordedRun:
         self.recipe = describe(config, job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.before = 0.0  # seconds up to the checkpoint, minus the time in the guide since
-        self.written = picture  # path to which the pastiche was written
-        self.problem: str | None = None  # one line if `written` is not `picture`
         if config.resume == "auto" and self.checkpoint.exists():
             self._load()
         else:
             self.checkpoint.remove()
             self.run = Run(job)
 
-    def __enter__(self) -> Self:
+    def complete(self) -> None:
+        """Make the remaining steps, then write the pictures and the record."""
         done, self.start_time = self.run.steps, time.perf_counter()
-        with ExitStack() as stack:
-            self.metrics = stack.enter_context(Metrics(self.folder / METRICS, done))
-            bar = stack.enter_context(ProgressBar(done))
-            self.callbacks: list[Callback] = [bar, self.metrics, self._after_step]
-            self._open = stack.pop_all()
-        write_record(self.folder, self.recipe, "running", self.picture)
-        return self
-
-    def __exit__(self, *raised: object) -> None:
-        self._open.close()
-
-    def finish(self, outcome: Outcome) -> None:
-        """Write the pictures and the record; then call the guide if the run made all its steps."""
-        self.written, self.problem = self._leave(outcome)  # before the guide, which may raise
-        if self.guide is not None and outcome.is_whole:
-            with suppress(KeyboardInterrupt):
-                self.guide.end(self)
+        with Metrics(self.folder / METRICS, done) as self.metrics, ProgressBar(done) as bar:
+            write_record(self.folder, self.recipe, "running", self.picture)
+            self.outcome = self.run.complete([bar, self.metrics, self._after_step])
+        self.seconds = self._seconds()
+        self._leave(self.outcome)
 
     def steer(self, values: dict[str, Any]) -> None:
         """Continue from the best picture so far with new settings, key -> value, and record them.
@@ -113,24 +98,18 @@ class RecordedRun:
         if self.checkpoint.is_due():
             self._save()
         if self.guide is not None:
-            with self._clock_stopped():
-                self.guide.step(self, iterate)
+            start = time.perf_counter()
+            try:
+                self.guide(self, iterate)
+            finally:
+                self.before -= time.perf_counter() - start
         if iterate.step == self.config.stop_after:
             raise KeyboardInterrupt
-
-    @contextmanager
-    def _clock_stopped(self) -> Iterator[None]:
-        """Exclude the time of the `with` block, a call of the guide, from the run's seconds."""
-        start = time.perf_counter()
-        try:
-            yield
-        finally:
-            self.before -= time.perf_counter() - start
 
     def _load(self) -> None:
         from styletransfer.runs.resume import check_recipe
 
-        saved = self.checkpoint.load()
+        saved = self.checkpoint.load(self.job.device)
         try:
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
             self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
@@ -155,26 +134,25 @@ class RecordedRun:
         """Return the seconds of optimisation so far, including those before a checkpoint."""
         return round(self.before + time.perf_counter() - self.start_time, 1)
 
-    def _leave(self, result: Outcome) -> tuple[Path, str | None]:
-        """Write pictures, record and, if stopped, a checkpoint; return (path, problem or None)."""
-        seconds = self._seconds()
+    def _leave(self, result: Outcome) -> None:
+        """Write pictures, record and, if stopped, a checkpoint."""
         pastiche, alpha = result.picture, self.job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
-        _keep_pictures(self.folder, picture, pastiche, self.job, xmp)
+        self.picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
+        self.problem = result.problem or problem
+        _keep_pictures(self.folder, self.picture, pastiche, self.job, xmp)
         status = "finished"
         if result.interrupted:
             status = "stopped"
             if self.config.checkpoint_every:
                 self._save()
-        elif result.problem is not None or problem is not None:
+        elif self.problem is not None:
             status = "gave up"
-        known = {"seconds": seconds, "steps": result.steps}
-        write_record(self.folder, self.recipe, status, picture, **known)
+        known = {"seconds": self.seconds, "steps": result.steps}
+        write_record(self.folder, self.recipe, status, self.picture, **known)
         if status == "finished":  # last, so that a kill before run.json is written loses nothing
             self.checkpoint.remove()
-        return picture, problem
 
 
 def _write_picture(
@@ -200,7 +178,7 @@ def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: by
 
     The file `picture`, which already holds the pastiche, is not overwritten.
     """
-    depth = images.BIT_DEPTHS[picture.suffix.lower()][0]
+    depth = images.BIT_DEPTHS[picture.suffix.lower()]
     try:
         for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
             path = folder / name

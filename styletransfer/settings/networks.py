@@ -75,8 +75,7 @@ class ApplyConfig:
     """Path of a picture or a film, or of a folder with all that is below it."""
     output: str | None = path(None, written=True)
     """Path of the pastiche, whose extension chooses the format; or a folder for all pastiches.
-    Default: in the current folder, named after the input and the network: photo_oil.jpg. A film may
-    also become an animation, .gif, .webp or .apng, or frames, such as out/%05d.png."""
+    Default: in the current folder, named after the input and the network: photo_oil.jpg."""
     recipe: bool = True
     """Write into a picture file how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS)

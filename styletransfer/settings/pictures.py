@@ -34,8 +34,7 @@ class FilmConfig(StyleTransferConfig):
     fps: float = number(25.0, "(0, 1000]")
     """Frames per second of a folder of frames."""
     output: str | None = path(None, written=True)
-    """Path of the painted film; the extension chooses the format, also .gif, .webp or .apng. A name
-    such as out/%05d.png is a picture for each frame. Default: in the run folder."""
+    """Path of the painted film; the extension chooses the format. Default: in the run folder."""
     recipe: bool = True
     """Write into the film how it was made, as `train` does."""
     frame_steps: int = number(30, "[1, inf)")

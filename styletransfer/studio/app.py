@@ -23,7 +23,7 @@ from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
 from styletransfer.studio.queue import RunQueue
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
+from styletransfer.studio.runs import FILM, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -153,11 +153,10 @@ async def get_look(request: Request) -> Response:
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
         shares = [float(share) for share in asked.getlist("share")]
-    except ValueError:
-        shares = [-1.0]
-    fits = all(0 <= share <= 1e6 for share in shares) and (sum(shares) > 0 or not shares)
-    if not 0 < len(styles) <= MOST_STYLES or len(shares) not in (0, len(styles)) or not fits:
-        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}, and shares that fit them")
+    except ValueError as error:
+        raise RefusedError("a style's share must be a number") from error
+    if not 0 < len(styles) <= MOST_STYLES:
+        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}")
     content = studio.pictures.find(asked.get("content", "")).path
     made = await studio.reader.ask(reader.look, content, styles, shares, _side(request))
     return Response(made, media_type="image/jpeg", headers=KEPT)
@@ -203,18 +202,10 @@ async def list_runs(request: Request) -> Response:
 
 async def get_run(request: Request) -> Response:
     """Return one of a run's parts: "picture", "content", "film" or "download"."""
-    studio, part = _studio(request), request.path_params["part"]
-    entry = studio.queue.at_work
-    if part == "picture" and entry is not None and entry.id == request.path_params["id"]:
-        if entry.picture is None:
-            raise RefusedError("the run has no picture yet", 404)
-        return Response(entry.picture, media_type="image/jpeg")
     run = await _run(request)
-    match part:
+    match request.path_params["part"]:
         case "picture":
-            preview = run.record.folder / PREVIEW
-            has_preview = run.shown["has_preview"]
-            return await _small(request, preview if has_preview else run.record.pastiche)
+            return await _small(request, run.record.pastiche)
         case "content":
             return await _small(request, run.record.content)
         case "download":

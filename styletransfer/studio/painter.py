@@ -61,46 +61,48 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     from styletransfer.train import paint
 
     folder = Path(order["folder"])
-    try:
-        with _logged(folder):
+    with _logged(folder) as log:
+        try:
             if "command" in order:
                 from styletransfer.studio import film
 
                 return {"status": film.paint(order, orders, pipe), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
-            finished = paint(config, folder, Guide(order, orders, pipe))
-    except UserError as error:
-        if not (folder / RECORD).exists():  # the run was refused before it began
-            (folder / "train.log").unlink(missing_ok=True)
-        return {"status": "failed", "error": str(error), "key": error.key}
-    except KeyboardInterrupt:
-        return {"status": "stopped", "error": None}
-    except Exception as error:
-        if is_out_of_memory(error):
-            said = "memory ran out; choose a smaller size"
-            return {"status": "failed", "error": said, "key": "size"}
-        said = " ".join(f"{type(error).__name__}: {error}".split())
-        return {"status": "failed", "error": f"a mistake of ours ({said}); see {folder}/train.log"}
-    if finished.problem:
-        return {"status": "failed", "error": finished.problem}
-    return {"status": "stopped" if finished.outcome.interrupted else "finished", "error": None}
+            guide = Guide(order, orders, pipe)
+            run = paint(config, folder, guide.step)
+            if run.outcome.is_whole:
+                with suppress(KeyboardInterrupt):
+                    guide.end(run)
+        except UserError as error:
+            if not (folder / RECORD).exists():  # the run was refused before it began
+                log.close()
+                (folder / "train.log").unlink(missing_ok=True)
+            return {"status": "failed", "error": str(error), "key": error.key}
+        except KeyboardInterrupt:
+            return {"status": "stopped", "error": None}
+        except Exception as error:
+            logging.exception("a mistake of ours")
+            if is_out_of_memory(error):
+                said = "memory ran out; choose a smaller size"
+                return {"status": "failed", "error": said, "key": "size"}
+            said = " ".join(f"{type(error).__name__}: {error}".split())
+            said = f"a mistake of ours ({said}); see {folder}/train.log"
+            return {"status": "failed", "error": said}
+    if run.problem:
+        return {"status": "failed", "error": run.problem}
+    return {"status": "stopped" if run.outcome.interrupted else "finished", "error": None}
 
 
 @contextmanager
-def _logged(folder: Path) -> Iterator[None]:
-    """Write the log of a run, tracebacks included, to train.log in its folder."""
+def _logged(folder: Path) -> Iterator[logging.Handler]:
+    """Write the log of a run to train.log in its folder; yield the file's handler."""
     file = logging.FileHandler(folder / "train.log", encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
     root = logging.getLogger()
     root.setLevel(logging.INFO)
     root.addHandler(file)
     try:
-        yield
-    except UserError:
-        raise
-    except Exception:
-        logging.exception("a mistake of ours")
-        raise
+        yield file
     finally:
         root.removeHandler(file)
         file.close()

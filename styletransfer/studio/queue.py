@@ -8,17 +8,14 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from styletransfer.errors import UserError
-from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.compose import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, keep_settings
+from styletransfer.studio.runs import FILM, StoredRun
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
-from styletransfer.system.files import atomic
 
 # Statuses of the run at work, which the painter has received and which has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
@@ -215,11 +212,10 @@ class RunQueue:
                 self._end(entry, message["status"], message["error"], message.get("key"))
 
     def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
-        """Store the settings that the painter reports; after a change, also in the run's folder."""
+        """Store the settings that the painter reports, and whether they changed during the run."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
-            keep_settings(entry.folder, settings)
         entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
@@ -257,7 +253,6 @@ class RunQueue:
     def _painter_ended(self, reason: str) -> None:
         if (entry := self.at_work) is None:
             return
-        _keep_preview(entry)
         if entry.status == "stopping":
             self._end(entry, "stopped")
         else:
@@ -267,13 +262,6 @@ class RunQueue:
 def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
     """Return the values of the settings, apart from the size, that decide the time of a step."""
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
-
-
-def _keep_preview(entry: QueueEntry) -> None:
-    """Write the last preview of a killed run, its only picture, to the run's folder."""
-    if entry.picture is not None and (entry.folder / RECORD).exists():
-        with suppress(UserError), atomic(entry.folder / PREVIEW) as temporary:
-            temporary.write_bytes(entry.picture)
 
 
 def _forget(entry: QueueEntry) -> None:

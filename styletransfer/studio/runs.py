@@ -1,6 +1,5 @@
 """Finds and reads the runs on disk, in the studio's folder."""
 
-import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -11,14 +10,14 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.runs import CHECKPOINT, HYDRA, RECORD
 from styletransfer.runs.folder import RunFolder, read_run, recorded
+from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import changed_settings, command_of, overrides_of
+from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.files import atomic, is_locked
+from styletransfer.system.files import is_locked
 
-# MOST: number of newest runs that the page shows. Files in a run's folder: STEERED holds settings
-# that changed during the run, FILM is the painted film, PREVIEW the last preview of a killed run.
-MOST, STEERED, FILM, PREVIEW = 300, ".studio.json", "painted.mp4", ".preview.jpg"
+# MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
+MOST, FILM = 300, "painted.mp4"
 
 
 @dataclass(frozen=True)
@@ -49,14 +48,9 @@ class StoredRuns:
 
     def find(self, id: str) -> StoredRun:
         """Return the run with this id (RefusedError: there is none)."""
-        if id not in self._read:
-            self.all()
-        with suppress(KeyError, OSError):
-            _, run = self._read[id]
-            folder = run.record.folder
-            written = (folder / RECORD).stat().st_mtime_ns
-            if current := self._look(written, folder):
-                return current
+        for run in self.all():
+            if run.id == id:
+                return run
         raise RefusedError("there is no such run", 404)
 
     def _look(self, written: int, folder: Path) -> StoredRun | None:
@@ -74,26 +68,23 @@ class StoredRuns:
                 return None
             self._read[id] = (written, run)
         run = self._read[id][1]
-        now: dict[str, Any] = {}
-        now["has_preview"] = run.shown["width"] is None and (folder / PREVIEW).is_file()
         if run.shown["status"] == "running" and not is_locked(folder):
-            now["status"] = "stopped"
-        return replace(run, shown=run.shown | now)
+            return replace(run, shown=run.shown | {"status": "stopped"})
+        return run
 
     def _shown(
         self, id: str, record: RunFolder, written: int
     ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
         """Return the values of a run for the page, and the words of its command, if known."""
-        words, steered = record.typed, _kept_settings(record.folder)
+        words = record.typed
         is_film = record.output.name == FILM
         # Reading Hydra's file takes long, and only films need it, for the name of their command.
         name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
         width = height = None
-        settings = steered or changed_settings(record.settings, self._shelf)
-        if steered:
-            with suppress(RefusedError):  # a picture was removed
-                words = tuple(overrides_of(steered, self._shelf))
-        is_early = record.status == "stopped" and not is_film and not steered
+        settings = changed_settings(record.settings, self._shelf)
+        if record.steered:
+            words = tuple(override(key, record.settings[key]) for key in settings)
+        is_early = record.status == "stopped" and not is_film and not record.steered
         stopped = record.steps if is_early else None
         # A damaged file's header may state any size.
         broken = OSError, ValueError, Image.DecompressionBombError
@@ -103,7 +94,7 @@ class StoredRuns:
             "id": id,
             "status": record.status,
             "settings": settings,
-            "is_steered": steered is not None,
+            "is_steered": record.steered,
             "command": "" if words is None else command_of(words, stopped, name),
             "is_film": is_film,
             "step": record.steps,
@@ -114,17 +105,3 @@ class StoredRuns:
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
         return shown, words
-
-
-def keep_settings(folder: Path, settings: dict[str, Any]) -> None:
-    """Store settings that changed during a run, key -> value as the page sends them."""
-    with atomic(folder / STEERED) as temporary:
-        temporary.write_text(json.dumps({"settings": settings}), encoding="utf-8")
-
-
-def _kept_settings(folder: Path) -> dict[str, Any] | None:
-    """Return the settings that `keep_settings` stored, or None if there are none."""
-    with suppress(OSError, ValueError, LookupError, TypeError):
-        settings = json.loads((folder / STEERED).read_text(encoding="utf-8"))["settings"]
-        return settings if isinstance(settings, dict) else None
-    return None

@@ -43,11 +43,13 @@ def serve(config: StudioConfig, folder: Path) -> None:
     """
     kept, token = _kept_address(folder)
     near = _private_addresses() if config.share else []
-    with ExitStack() as open_sockets:
-        first = open_sockets.enter_context(_listening(config.port, kept))
+    with ExitStack() as opened:
+        first = opened.enter_context(_listening(config.port, kept))
         port = first.getsockname()[1]
-        shared = [open_sockets.enter_context(_listening(port, 0, host)) for host in near]
-        open_sockets.enter_context(_only_studio(folder))
+        shared = [opened.enter_context(_listening(port, 0, host)) for host in near]
+        folder.mkdir(parents=True, exist_ok=True)
+        advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
+        opened.enter_context(locked(folder, advice, "studio"))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = uvicorn.Config(
@@ -64,22 +66,11 @@ def serve(config: StudioConfig, folder: Path) -> None:
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
         if config.open:  # in a thread, so that the server does not wait for the browser
-            threading.Thread(target=_open, args=(address,), daemon=True).start()
+            threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
-
-
-@contextmanager
-def _only_studio(folder: Path) -> Iterator[None]:
-    """Lock the run folder during the `with` block (UserError: another studio has locked it)."""
-    with ExitStack() as lock:
-        with suppress(OSError):
-            folder.mkdir(parents=True, exist_ok=True)
-            advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
-            lock.enter_context(locked(folder, advice, "studio"))
-        yield
 
 
 def _private_addresses() -> list[str]:
@@ -107,13 +98,6 @@ def _invitation(address: str) -> str:
         code.getvalue().encode(sys.stdout.encoding or "ascii")
         text += code.getvalue()
     return text
-
-
-def _open(address: str) -> None:
-    with suppress(OSError, webbrowser.Error):
-        if webbrowser.open(address):
-            return
-    print("no browser could be opened; open the address yourself", flush=True)
 
 
 class _Server(uvicorn.Server):
@@ -145,7 +129,6 @@ def _kept_address(folder: Path) -> tuple[int, str]:
 def _keep_address(folder: Path, port: int, token: str) -> None:
     """Store port and token for the next server, in a file that only this user can read."""
     with suppress(OSError):
-        folder.mkdir(parents=True, exist_ok=True)
         (folder / ADDRESS).unlink(missing_ok=True)
         file = os.open(folder / ADDRESS, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         with open(file, "w", encoding="utf-8") as text:

@@ -18,7 +18,7 @@ from styletransfer.system.files import atomic
 logger = logging.getLogger(__name__)
 
 # Version of the file format; increase it when stored values change meaning.
-SCHEMA = 4
+SCHEMA = 5
 # Pause after a save, in multiples of its duration, so that saves take at most 5 % of a run.
 REST = 20
 
@@ -59,8 +59,8 @@ class Checkpoint:
             self.every = 0.0
             logger.warning("%s; going on without checkpoints", error)
 
-    def load(self) -> dict[str, Any]:
-        """Return the saved state, tensors on the CPU.
+    def load(self, device: torch.device | str = "cpu") -> dict[str, Any]:
+        """Return the saved state, tensors on `device`.
 
         Raise UserError if the file is missing, damaged, or not a checkpoint of this version.
         """
@@ -69,7 +69,7 @@ class Checkpoint:
                 damaged = archive.testzip()  # the name of a file whose checksum is wrong
             if damaged is not None:
                 raise zipfile.BadZipFile(damaged)
-            saved = torch.load(self.path, map_location="cpu", weights_only=True)
+            saved = torch.load(self.path, map_location=device, weights_only=True)
             schema, state = saved["schema"], saved["state"]
             if not isinstance(state, dict):
                 raise TypeError(type(state))
@@ -77,6 +77,8 @@ class Checkpoint:
             raise UserError(f"there is no checkpoint at {self.path}") from error
         except OSError as error:
             raise UserError(f"cannot read the checkpoint {self.path}: {error.strerror}") from error
+        except (MemoryError, torch.OutOfMemoryError):
+            raise
         except Exception as error:  # torch's message would advise weights_only=False: unsafe
             raise UserError(
                 f"{self.path} is damaged, or no checkpoint of this version; start afresh"

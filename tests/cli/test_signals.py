@@ -1,10 +1,13 @@
 """On a signal every command prints one line, exits with its status, and leaves no partial file."""
 
+import os
+import random
 import signal
 import sys
+import time
 
 import pytest
-from helpers import ROOT, call, press, process
+from helpers import begun, call, files_in, press, process, until
 
 from styletransfer.cli import one_line_errors, script
 from styletransfer.settings.commands import module
@@ -15,12 +18,26 @@ pytestmark = pytest.mark.usefixtures("signals")
 
 
 @pytest.mark.slow
-def test_runs_killed_at_random_end_in_equal_bytes(tmp_path, request):
-    """`--kills=600` makes 600 runs."""
-    count = request.config.getoption("--kills")
-    attack = str(ROOT / "tests" / "hard_runs.py")
-    done = process(sys.executable, attack, str(tmp_path), str(count))
-    assert done.returncode == 0, done.stdout[-4000:] + done.stderr[-4000:]
+@pytest.mark.parametrize("words", ["optimizer.plateau=0", "optimizer=adam tile=32"])
+def test_runs_killed_at_random_end_in_equal_bytes(words, desk, request):
+    """Kill each run at a random moment after its first checkpoint; `--kills=600` makes 600."""
+    words = f"train experiment=tiny content=content.png style=style.png size=64 steps=99 {words}"
+    train = [sys.executable, "-m", "styletransfer", *words.split(), "checkpoint_every=1e-9"]
+    one_thread, chance = os.environ | {"OMP_NUM_THREADS": "1"}, random.Random(0)
+    whole = process(*train, "hydra.run.dir=whole")
+    assert whole.returncode == 0, whole.stderr
+    for number in range(request.config.getoption("--kills")):
+        folder, command = desk / str(number), (*train, f"hydra.run.dir={number}", "resume=auto")
+        run = begun(*command, env=one_thread)
+        until(lambda: (folder / "checkpoint.pt").exists() or run.poll() is not None)  # noqa: B023
+        time.sleep(chance.random())
+        run.kill()
+        run.communicate()
+        again = process(*command)
+        assert again.returncode == 0, again.stderr
+        ours, expected = files_in(folder), files_in("whole")
+        assert ours.keys() == expected.keys()
+        assert all(ours[name] == expected[name] for name in ("pastiche.png", "metrics.jsonl"))
 
 
 # Hydra runs `train`; `gradcheck` runs without Hydra.

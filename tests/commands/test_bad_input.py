@@ -1,7 +1,6 @@
 """Bad input: one clear line on standard error, a non-zero exit, no incomplete files.
 
-Errors that every interface shares are tested by the Python API, which is faster and gives the same
-messages; errors that only a command line can have are tested by `styletransfer train`.
+Errors that a Python call can have as well are tested where they are raised.
 """
 
 import os
@@ -9,12 +8,10 @@ import re
 import warnings
 
 import pytest
-from helpers import call, check_error, lines_of, record_of, refusal
-from PIL import Image
+from helpers import call, lines_of, record_of, refusal
 
 from styletransfer import UserError
 from styletransfer import train as paint_module
-from styletransfer.api import stylize
 from styletransfer.cli import one_line_errors
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -27,23 +24,6 @@ def train(capsys, *words):
     status, printed = call(capsys, "train", "experiment=tiny", *pictures, *words)
     (line,) = lines_of(printed.err)
     return status, printed.out, line
-
-
-def test_what_every_face_refuses(desk):
-    (desk / "folder.png").mkdir()
-    Image.new("RGB", (7, 400), "teal").save("7x400.png")
-    Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save("invisible.png")
-    deep = {"size": 12, "scales": 1, "objective": {"content_layers": ["relu5_1"]}}
-    for settings, message in (
-        ({"content": "folder.png"}, r"folder\.png is a folder; name a picture file in it"),
-        ({"content": "invisible.png"}, r"invisible\.png is fully transparent"),
-        ({"style": "7x400.png"}, r"7x400\.png shows 7 x 400 pixels; .* at least 8"),
-        (deep, r"comes down to 12 x 9 pixels, too small for relu5_1: .* at least 16; raise"),
-        ({"loss_mode.name": "magic"}, r"unknown loss_mode.name 'magic'; choose autograd"),
-        ({"steps": 0}, r"steps=0 must be 1 or more"),
-    ):
-        given = {"content": "content.png", "style": "style.png", "experiment": "tiny"} | settings
-        check_error(message, stylize, **given)
 
 
 LINES = [

@@ -57,16 +57,6 @@ def test_the_guides_closed_form_passes_gradcheck():
     assert gradcheck(lambda x: pool.apply(x)[0], x)
 
 
-def test_pool_indices_are_not_differentiable():
-    pool = run("global_max_pool")["GlobalMaxPool"].apply
-    x = torch.tensor([[[[1.0, 5.0], [5.0, 5.0]]]], requires_grad=True)
-    values, indices = pool(x)
-    assert (values.requires_grad, indices.requires_grad) == (True, False)
-    values.sum().backward()
-    assert indices.tolist() == [[1]]  # the first of equal values
-    assert x.grad.flatten().tolist() == [0, 1, 0, 0]
-
-
 def test_a_scale_between_linear_layers_receives_the_product():
     scale = run("scale")["Scale"].apply
     x, after = torch.randn(4, 3), torch.randn(2, 3)
@@ -80,23 +70,6 @@ def test_the_guide_quotes_its_examples_word_for_word():
     assert len(quotes) == 10
     texts = "".join(path.read_text(encoding="utf-8") for path in EXAMPLES.values())
     assert [quote for quote in quotes if quote not in texts] == []
-
-
-def test_guide_quotes_its_figures():
-    guide = " ".join(GUIDE.split())
-    maps = {way: (DOCS / f"map_{way}.svg").read_text(encoding="utf-8") for way in WAYS}
-    nodes, visits = re.findall(r"(\d+) nodes are entered (\d+) times", guide)[0]
-    assert f"{nodes} nodes, entered {visits} times" in maps["fake_backward"]
-    assert "a Gram loss has five nodes" in guide
-    assert maps["autograd_function"].count(">5 nodes · ") >= 5
-    trunk = {
-        way: re.findall(r"trunk&#\w+;s hand-written backwards: .* entered (\d+) times", text)[0]
-        for way, text in maps.items()
-    }
-    said = r"here (\d+) in the one pass, under `fake_backward` (\d+) in"
-    once, often = re.findall(said, guide)[0]
-    assert trunk.pop("fake_backward") == often
-    assert trunk == dict.fromkeys(WAYS[1:], once)
 
 
 def test_figures_are_those_of_this_version():

@@ -5,7 +5,6 @@ import io
 import os
 import urllib.error
 import urllib.request
-import zipfile
 from unittest.mock import Mock
 
 import pytest
@@ -73,9 +72,6 @@ def test_a_file_may_say_how_much_its_content_counts(network):
         assert made.content_gains == {"relu2_1": 1.25}
     vgg.load(loaded, state, TINY, "file.pth")
     assert loaded.content_gains == {}
-    wrong = state | {"content_gain.relu2_1": torch.tensor(-1.0)}
-    message = r"file\.pth holds a content_gain\.relu2_1 that is no positive number for a layer"
-    check_error(message, vgg.load, loaded, wrong, TINY, "file.pth")
 
 
 def test_pickled_code_is_not_executed(tmp_path):
@@ -94,12 +90,6 @@ def test_broken_weights_files(tmp_path, network):
     unreadable = "not a readable weights file"
     plain, tensors = saved(tmp_path / "plain.pth", {"a": torch.zeros(100_000)}), state_of(network)
     assert weights.read(plain)
-    with (
-        zipfile.ZipFile(plain) as archive,
-        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
-    ):
-        for name in archive.namelist():
-            bomb.writestr(name, archive.read(name))
     ours, theirs = tmp_path / "ours.safetensors", tmp_path / "theirs.safetensors"
     weights.write(ours, tensors)
     assert weights.read(ours).keys() == tensors.keys()
@@ -115,7 +105,6 @@ def test_broken_weights_files(tmp_path, network):
         ("cut.safetensors", theirs.read_bytes()[:-500], unreadable),
         ("weights.bin", b"abc", r"must end in \.safetensors, \.pth or \.pt"),
         ("missing.pth", None, r"no weights file at .*missing\.pth; check features\.weights"),
-        ("bomb.pth", None, r"bomb\.pth is compressed"),  # zeros, a thousand times compressed
         ("ours.safetensors", flipped, r"ours\.safetensors is damaged: .* hash"),
     ):
         if content is not None:

@@ -103,6 +103,19 @@ def test_each_style_is_rotated_by_its_own_angle():
     assert torch.equal(made.styles[2], still.styles[2])
 
 
+def test_a_style_of_which_a_turn_leaves_too_little_is_refused():
+    for height, left in ((10, "7 x 7"), (1, "0 x 0")):
+        write_pictures("narrow.png", height=height, width=200)
+        message = rf"^narrow\.png shows {left} pixels; each side needs at least 8"
+        refused(message, style="narrow.png", style_rotation=45.0)
+
+
+def test_a_content_that_is_invisible_is_refused():
+    Image.new("RGBA", (32, 24), (0, 0, 0, 0)).save("ghost.png")
+    for color in ("style", "content_palette"):
+        refused(r"^ghost\.png is fully transparent", content="ghost.png", color=color)
+
+
 def test_style_regions_belong_to_the_style_as_its_file_is():
     regions = {"content_regions": "labels.png", "style_regions": "swapped.png"}
     (red,) = (region for region in pictures(**regions).regions if region.name == "red")

@@ -79,13 +79,3 @@ def test_modes_have_one_match_loss(mode):
     assert torch.equal(module(x), x)
     weight = 4.0 if mode == "fake_backward" else 1.0
     torch.testing.assert_close(module.loss, weight * formula(x, target))
-
-
-def test_bad_input_is_refused():
-    x = features()
-    for target, error in (
-        (x.detach()[..., :2], "target has"),
-        (x.detach().float(), "dtype"),
-    ):
-        with pytest.raises((TypeError, ValueError), match=error):
-            cosine_tap(x, target)

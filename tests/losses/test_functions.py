@@ -2,15 +2,15 @@
 
 import pytest
 import torch
-from comparing import LAYOUTS, assert_same, check_bad_input, check_torch_func, images, leaf
+from comparing import LAYOUTS, assert_same, check_torch_func, images, leaf
 from torch import nn
 
 from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import GRAM
-from styletransfer.losses.moments import gram_matrix, moments
-from styletransfer.losses.moments_tap import moments_tap
+from styletransfer.losses.cosine import cosine_tap
+from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 from styletransfer.losses.squares import content_tap
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -40,7 +40,7 @@ def targets(features):
 
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_taps_have_autograds_gradient(layout, device):
-    """Gradients are equal from the loss, the features passed through, both, and for the target."""
+    """Gradients are equal from the loss, from the features passed through, and from both."""
     x = images(layout, 1, 3, 4, 5, device=device)
     for tap, formula, target in targets(x):
         tapped, loss = tap(x, target)
@@ -59,10 +59,6 @@ def test_taps_have_autograds_gradient(layout, device):
             assert (ours - theirs).norm() <= 1e-12 * theirs.norm()
             if layout != "strided":
                 assert ours.stride() == x.stride()
-        target.requires_grad_()
-        (ours,) = torch.autograd.grad(tap(x, target)[1], target)
-        (theirs,) = torch.autograd.grad(formula(x, target), target)
-        torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-15)
 
 
 def test_an_unused_output_of_the_moments_tap_adds_nothing():
@@ -149,21 +145,6 @@ def test_taps_never_wait_for_the_gpu(dtype):
         torch.cuda.set_sync_debug_mode("default")
 
 
-def test_autocast_changes_no_dtype():
-    x = leaf(1, 3, 4, 4, dtype=torch.float32)
-    target, kernels = torch.eye(3), transform_kernels(leaf(2, 3, 3, 3).detach().float())
-
-    def results():
-        taps = [gram_tap(x, target)[1], gram_matrix(x)]
-        return [*taps, winograd_conv(x, kernels)]
-
-    with torch.autocast("cpu", torch.bfloat16):
-        inside = results()
-    outside = results()
-    for ours, expected in zip(inside, outside, strict=True):
-        assert_same(ours, expected, [x])
-
-
 def test_torch_func_transforms():
     weight = torch.linspace(-1, 1, 54, dtype=torch.float64).view(2, 3, 3, 3)
     target, other = torch.eye(3).double(), torch.ones(1, 3, 2, 4).double()
@@ -234,17 +215,14 @@ def test_winograd_conv_equals_torch(layout, size, device):
 def test_bad_input_names_both_sides():
     zeros = torch.zeros
     f, k = zeros(1, 3, 2, 2), zeros(6, 6, 4, 3)
-    for function, arguments, error, words in (
-        (gram_matrix, (zeros(2, 3, 4, 4),), ValueError, ["(1, C, H, W)", "(2, 3, 4, 4)"]),
-        (gram_matrix, (f.long(),), TypeError, ["int64"]),
-        (moments, (zeros(1, 3, 0, 4),), ValueError, ["(1, 3, 0, 4)"]),
-        (moments_tap, (f[0],), ValueError, ["(1, C, H, W)", "(3, 2, 2)"]),
-        (content_tap, (f, zeros(1, 3, 2, 3)), ValueError, ["(1, 3, 2, 2)", "(1, 3, 2, 3)"]),
-        (content_tap, (f, f.double()), TypeError, ["float32", "float64"]),
-        (max_pool, (zeros(1, 3, 1, 2),), ValueError, ["at least 2", "(1, 3, 1, 2)"]),
-        (winograd_conv, (f, zeros(6, 6, 3, 4)), ValueError, ["(1, 3, 2, 2)", "(6, 6, 3, 4)"]),
-        (winograd_conv, (f, k, zeros(3)), ValueError, ["(4,)", "(3,)"]),
-        (winograd_conv, (f, k.clone().requires_grad_()), ValueError, ["constants", "detach"]),
-        (transform_kernels, (zeros(4, 3, 5, 5),), ValueError, ["(K, C, 3, 3)", "(4, 3, 5, 5)"]),
+    for function, arguments, words in (
+        (gram_matrix, (zeros(2, 3, 4, 4),), r"\(1, C, H, W\) .* \(2, 3, 4, 4\)"),
+        (moments, (zeros(1, 3, 0, 4),), r"\(1, 3, 0, 4\)"),
+        (moments_tap, (f[0],), r"\(1, C, H, W\) .* \(3, 2, 2\)"),
+        (content_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (cosine_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (winograd_conv, (zeros(2, 3, 2, 2), k), r"\(1, C, H, W\) .* \(2, 3, 2, 2\)"),
+        (winograd_conv, (f, k.clone().requires_grad_()), "constants; detach"),
     ):
-        check_bad_input(function, arguments, error, words)
+        with pytest.raises(ValueError, match=words):
+            function(*arguments)

@@ -120,10 +120,13 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
         ({"format": "another"}, "is no style network; name a file that train_network has written"),
         ({"version": 1}, "of version 1, and this program reads version 2"),
         ({"sha256": "0"}, "is damaged: its tensors"),
-        ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "is damaged: its tensors"),
-        ({"styles": ["oil"]}, "is damaged: its tensors"),
-        ({"layout": {"widths": [2, 3, 10**9], "blocks": 1}}, "does not say what network"),
-        ({"styles": "oil"}, "does not say what network"),
+        ({"layout": {"widths": [2, 3, 5], "blocks": 1}}, "it holds another network than it says"),
+        ({"layout": {"widths": [2, 3, 10**99], "blocks": 1}}, "it holds another network than"),
+        ({"layout": {"widths": [2, -3, 4], "blocks": 1}}, "it holds another network than it says"),
+        ({"layout": {"widths": [2, 3, 4], "blocks": 2}}, "it holds another network than it says"),
+        ({"layout": 3}, "it holds another network than it says"),
+        ({"styles": ["oil"]}, "it holds another network than it says"),
+        ({"styles": "oil"}, "it holds another network than it says"),
     ):
         check_error(message, file.read, changed(saved, **metadata))
         saved.write_bytes(whole)

@@ -22,7 +22,7 @@ from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import get_loss_mode
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.optimize.run import Run, complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.runs import plan
@@ -42,7 +42,7 @@ def run(config, content, style, network=None, mode=MODE, start=None):
     iterates = []
     pictures = replace(pair(content, style), start=start)
     job = Job(config, network or tiny_network(), mode, pictures)
-    return complete_run(job, [iterates.append]), iterates
+    return Run(job).complete([iterates.append]), iterates
 
 
 @pytest.mark.parametrize("size", [9, 20, 33])
@@ -116,7 +116,7 @@ def test_ctrl_c_in_a_callback(content, style):
     job = Job(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
     for step in (1, 3, 6):
         interrupt = Mock(side_effect=[None] * (step - 1) + [KeyboardInterrupt])
-        result = complete_run(job, [interrupt])
+        result = Run(job).complete([interrupt])
         assert (result.interrupted, result.problem, result.losses) == (True, None, {})
         assert result.steps == step
         assert result.image.shape == (1, 3, 16, 20)  # full size, also from a coarse scale
@@ -146,8 +146,8 @@ def job_of(mode="autograd_function", strength=1.0, **settings):
 
 def test_the_contents_colors_under_the_pastiches_lightness():
     for mode, strength in zip(MODES, (0.0, 0.5, 1.0, 0.25), strict=False):
-        plain = complete_run(job_of(mode))
-        colored = complete_run(job_of(mode, strength, color="content_luminance"))
+        plain = Run(job_of(mode)).complete()
+        colored = Run(job_of(mode, strength, color="content_luminance")).complete()
         # `color=` changes neither the optimised image nor its losses.
         assert torch.equal(colored.image, plain.image)
         assert colored.losses == plain.losses
@@ -175,7 +175,7 @@ def test_a_pastiche_of_grey_pictures_is_grey():
         (grey(1, 16, 20), picture(2, 18, 14), False),
         (picture(1, 16, 20), grey(2, 18, 14), False),
     ):
-        made = complete_run(replace(job_of(), pictures=pair(content / 1.1, style / 1.1)))
+        made = Run(replace(job_of(), pictures=pair(content / 1.1, style / 1.1))).complete()
         spread = made.picture.amax(1) - made.picture.amin(1)
         assert (spread.max() == 0) == is_grey
 
@@ -249,7 +249,7 @@ def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
     assert torch.equal(first[..., :10], content[..., :10])
     assert torch.equal(first[..., 10:], recoloured[..., 10:])
     assert not torch.equal(recoloured, content)
-    assert torch.equal(complete_run(job).picture[..., :10], content[..., :10].float())
+    assert torch.equal(Run(job).complete().picture[..., :10], content[..., :10].float())
 
 
 def job(photos, **settings):

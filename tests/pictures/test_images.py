@@ -1,11 +1,7 @@
 """Writing and resizing pictures, and filling their transparent pixels."""
 
-import errno
 import io
-import os
 import struct
-from pathlib import Path
-from unittest.mock import Mock
 
 import numpy as np
 import pytest
@@ -79,45 +75,17 @@ def test_values_are_clamped_and_rounded_whatever_their_type(tmp_path):
 
 
 def test_what_cannot_be_written_leaves_nothing(tmp_path):
-    (tmp_path / "file").touch()
-    (tmp_path / "folder.png").mkdir()
-    os.mkfifo(tmp_path / "pipe.png")
-    refusals = {
-        "a.bmp": r"unknown extension '\.bmp'; use \.png, \.jpg",
-        "a": "unknown extension ''",
-        "file/a.png": r"a\.png: (Not a directory|File exists)",
-        "folder.png": r"folder\.png: (it is a folder|Is a directory)",
-        "pipe.png": r"pipe\.png: it is a device or pipe; name a file",
-    }
-    images.check_writable(tmp_path / "new" / "folder" / "a.png")  # a folder that does not exist yet
-    for check in (
-        images.check_writable,
-        lambda path, **kw: images.write(path, torch.zeros(1, 3, 2, 2), **kw),
-    ):
-        for name, message in refusals.items():
-            check_error(message, check, tmp_path / name)
-        for name, bits in (("a.jpg", 16), ("a.webp", 16), ("a.png", 12)):
-            check_error(f"has no {bits}-bit samples; use 8", check, tmp_path / name, bit_depth=bits)
+    blank = torch.zeros(1, 3, 2, 2)
+    for name in ("a.bmp", "a"):
+        message = r"unknown extension '(\.bmp)?'; use \.png, \.jpg"
+        check_error(message, images.check_writable, tmp_path / name)
+        check_error(message, images.write, tmp_path / name, blank)
     for name, side in (("a.webp", 16384), ("a.jpg", 65536)):
         with pytest.raises(UserError, match=f"cannot hold {side} x 1 pixels"):
             images.write(tmp_path / name, torch.zeros(1, 3, 1, side))
     for value in (float("nan"), float("inf")):
-        with pytest.raises(UserError, match="NaN or infinity"):
-            images.write(tmp_path / "a.png", torch.tensor(value).expand(1, 3, 2, 2))
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "folder.png", "pipe.png"]
-
-
-def test_a_full_disk_leaves_the_old_picture_and_nothing_else(tmp_path, monkeypatch):
-    path = tmp_path / "new" / "a.png"
-    images.write(path, torch.zeros(1, 3, 2, 2))
-    (tmp_path / "plain").touch()
-    assert path.stat().st_mode == (tmp_path / "plain").stat().st_mode
-    full = Mock(side_effect=OSError(errno.ENOSPC, os.strerror(errno.ENOSPC)))
-    monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(UserError, match=r"cannot write .*a\.png: No space left on device"):
-        images.write(path, torch.ones(1, 3, 2, 2))
-    assert list(path.parent.iterdir()) == [path]
-    assert torch.equal(images.read(path).rgb, torch.zeros(1, 3, 2, 2))
+        check_error("NaN or infinity", images.write, tmp_path / "a.png", blank + value)
+    assert not [*tmp_path.iterdir()]
 
 
 def test_resizing_keeps_constants_and_is_antialiased():

@@ -123,10 +123,3 @@ def test_a_mask_of_colours_is_refused():
     with pytest.raises(UserError, match=r"^protect is a colour picture; a mask is grey"):
         read_mask(stripes([(133, 100, 100)]), "protect")
     assert read_mask(stripes([(131, 100, 100)]), "protect").mean() > 0.4
-
-
-def test_numbers_lists_and_folders_are_no_label_picture(tmp_path):
-    numbers = np.array([[0, 0, 7], [2, -1, 7]])
-    check_error("^regions is an array of int64; give uint8, or", read_regions, numbers, "regions")
-    check_error("^regions is a list; give a path", read_regions, ["a.png", "b.png"], "regions")
-    check_error("is a folder; name a picture file in it", read_regions, tmp_path, "regions")

@@ -172,10 +172,3 @@ def test_no_corner_and_no_hidden_colour_comes_in():
     visible = turned.alpha[0, 0] > 0.05
     assert turned.rgb[0, 1][visible].max() < 1e-3
     assert turned.rgb[0, 0][visible].min() > 0.99
-
-
-def test_what_cannot_be_turned_is_refused():
-    with pytest.raises(UserError, match=r"oil\.jpg, turned by 45 degrees, leaves .* at least 8"):
-        rotated(Picture(picture(0, 10, 200), name="oil.jpg"), 45.0)
-    for degrees in (math.nan, math.inf):
-        check_error(r"cannot be turned by (nan|inf) degrees", rotated, Picture(picture()), degrees)

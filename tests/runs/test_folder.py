@@ -8,7 +8,7 @@ from helpers import check_error, picture, write_pictures
 from styletransfer.job.load import files_read
 from styletransfer.pictures import images
 from styletransfer.runs import write_record
-from styletransfer.runs.folder import Step, read_run, read_steps
+from styletransfer.runs.folder import last_losses, read_run
 from styletransfer.runs.recipe import recipe, settings
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings import FeaturesConfig, TrainConfig
@@ -54,10 +54,11 @@ def test_a_damaged_record_is_one_line(tmp_path):
         check_error(r"is not the folder of a run: it holds no run\.json", read_run, folder)
 
 
-def test_steps_that_can_be_read(tmp_path):
-    assert [*read_steps(tmp_path)] == []
+def test_the_last_losses_that_can_be_read(tmp_path):
+    assert last_losses(tmp_path) == {}
     rest = '"scale": 1, "width": 4, "height": 4'
     lines = [
+        f'{{"step": 0, {rest}, "total": 3.5}}',
         f'{{"step": 1, {rest}, "total": 2.5, "style/a": null, "content/a": Infinity, "x": "y"}}',
         '{"step": 2, "total": 1}',
         DEEP,
@@ -65,7 +66,7 @@ def test_steps_that_can_be_read(tmp_path):
         f'{{"step": 4, {rest}, "total": 1',
     ]
     (tmp_path / "metrics.jsonl").write_bytes("\n".join(lines).encode() + b"\xff")
-    assert [*read_steps(tmp_path)] == [Step(1, 1, {"total": 2.5})]
+    assert last_losses(tmp_path) == {"total": 2.5}
 
 
 @pytest.fixture
@@ -121,13 +122,3 @@ def test_what_differs_is_named(desk):
         check_error(words, check_recipe, then, now)
     for nothing in ({}, None):
         check_error("no run's record", check_recipe, nothing, now)
-
-
-def test_what_changes_the_last_bits_is_a_warning(desk, caplog):
-    now, then = differing(threads=99, device="cuda")
-    then["config"] = then["config"] | {"output": "there.png"}
-    check_recipe(then, now, ["output"])
-    assert "with threads 99, and goes on with 1: the last bits may differ" in caplog.text
-    assert "with device cuda, and goes on with cpu" in caplog.text
-    assert len(caplog.records) == 2
-    check_error(r"output=None differs from the run's own output=", check_recipe, then, now)

@@ -75,15 +75,14 @@ def test_without_a_recipe_pixels_are_the_same(capsys):
 
 
 def test_stopped_and_steered_runs_and_style_networks(desk, capsys):
-    class Hand:
-        def step(self, work, iterate):
-            if iterate.step == 2:
-                work.steer({"objective.content_weight": 2.0})
-            if iterate.step == 4:
-                raise KeyboardInterrupt
+    def guide(work, iterate):
+        if iterate.step == 2:
+            work.steer({"objective.content_weight": 2.0})
+        if iterate.step == 4:
+            raise KeyboardInterrupt
 
     words = ["experiment=tiny", "content=style.png", "style=style.png", "steps=6"]
-    paint(composed("train", *words), desk / "run", Hand())
+    paint(composed("train", *words), desk / "run", guide)
     stopped = info(capsys, "run/pastiche.png")
     assert "steered" in stopped
     assert status_of("train", "resume=run") == 0

@@ -6,7 +6,7 @@ from helpers import largest_file, metrics_of, picture
 
 from styletransfer.objective import Losses
 from styletransfer.optimize import Iterate
-from styletransfer.runs.watchers import METRICS_BATCH, Metrics, ProgressBar
+from styletransfer.runs.watchers import Metrics, ProgressBar
 
 
 def iterate(step=1, steps=10, loss=0.25):
@@ -47,19 +47,6 @@ def test_metrics_are_written_when_a_run_breaks_and_when_flushed(tmp_path):
     with pytest.raises(KeyboardInterrupt):
         interrupted()
     assert len(metrics_of(tmp_path)) == 2
-
-
-def test_metrics_go_on_after_earlier_steps(tmp_path):
-    """Check that later lines and an incomplete line are replaced."""
-    path, made = tmp_path / "metrics.jsonl", METRICS_BATCH + 1
-    for done in (0, 1, made, made + 4):
-        path.unlink(missing_ok=True)
-        written(path, made)
-        with path.open("a") as file:
-            file.write('{"step": 6, "sca')
-        written(path, 1, done)
-        steps = [*range(1, min(done, made) + 1), done + 1]
-        assert [line["step"] for line in metrics_of(tmp_path)] == steps
 
 
 def test_a_disk_that_fills_leaves_whole_lines(tmp_path, caplog):

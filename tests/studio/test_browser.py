@@ -265,9 +265,12 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.click("[data-picker=style] .check")
         page.expect(".shares").to_be_hidden()
         page.click("#looks >> text=bold")
-        page.click("[data-control=size] .about")
+        page.unfold()
+        for about in page.locator(".about:visible").all():
+            about.click()
         page.expect("#control-size-help").to_be_visible()
-        page.ask_for_tiny()
+        settled(page)
+        page.last_long()
         before = page.evaluate(BOXES)
         page.paint()
         page.expect("#title").to_contain_text("harbour")
@@ -278,7 +281,11 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.keyboard.press("ArrowRight")
         page.expect("#details pre").to_contain_text("content_weight=")
         page.click("text=the next one")
-        page.expect("#enqueue").to_be_visible()
+        page.click("#enqueue")
+        page.expect("#queue li").to_have_count(1)
+        settled(page)
+        page.click("#queue button")
+        page.expect("#queue").to_be_hidden()
         page.click("text=this picture")
         page.click("#compare")
         page.expect("#divider").to_be_visible()
@@ -286,6 +293,7 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.click("#compare")
         page.click("#brush")
         page.expect("#overlay").to_be_visible()
+        settled(page)
         dab(page)
         page.expect("#details pre").to_contain_text("content_regions=")
         page.expect("#whose").to_contain_text("last settings from the start")
@@ -326,6 +334,9 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
         page.expect("[data-picker=content] .chosen").to_have_text("coffee")
         page.expect("[data-control=content] :focus").to_have_count(1)  # inside the control
+        page.enter(WEIGHT, "-1")
+        page.expect(".error:visible").to_have_count(1)
+        assert violations(page) == []
 
 
 def test_preparing_the_next_run_leaves_the_present_one(fresh):
@@ -441,34 +452,3 @@ def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path, visited):
             other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
             other.click("#stop")
             one.expect("#status").to_contain_text("Stopped")
-
-
-@pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_no_state_has_a_serious_violation(width, scheme, tmp_path, visited):
-    with served(tmp_path) as address, visited(address, width, scheme) as page:
-        assert violations(page) == []
-        page.unfold()
-        page.click("#details > summary")
-        for about in page.locator(".about:visible").all():
-            about.click()
-        assert violations(page) == []
-        page.enter(WEIGHT, "-1")
-        page.click("#go")
-        page.expect(".error:visible").to_have_count(1)
-        page.click("#compare")
-        page.click("#brush")
-        assert violations(page) == []
-        page.click("#reset-all")
-        page.enter("size", "96")
-        page.last_long()
-        page.click("#go")
-        page.expect("#status").to_contain_text("loss ")
-        page.click("text=the next one")
-        page.click("#enqueue")
-        page.expect("#queue li").to_have_count(1)
-        assert violations(page) == []
-        page.click("#queue button")
-        page.expect("#queue").to_be_hidden()
-        page.click("#stop")
-        page.expect("#result .facts").to_be_visible()
-        assert violations(page) == []

@@ -27,7 +27,6 @@ def test_a_run_from_beginning_to_end(client, socket, tmp_path):
     assert seen[-1]["bytes"] == JPEG
     progress = next(message for message in seen if message["type"] == "progress")
     assert (progress["step"], progress["seconds"]) == (1, 0.1)
-    assert client.get(f"/api/runs/{id}/picture").content == JPEG
     with client.websocket_connect(LIVE) as second:  # a new page sees what the others see
         seen = watch(second, is_picture)
         assert (seen[0]["current"]["id"], seen[-1]["bytes"]) == (id, JPEG)

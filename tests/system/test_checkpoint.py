@@ -1,5 +1,6 @@
 """Checkpoints, files and folders: complete writes, verified reads, one run per folder."""
 
+import errno
 import json
 import math
 import os
@@ -143,6 +144,8 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
         with pytest.raises(UserError, match=message), files.atomic(tmp_path / name):
             pytest.fail("not reached")
         check_error(message, files.check_folder, tmp_path / name)
+    with pytest.raises(UserError, match="No space left on device"), files.atomic(tmp_path / "a"):
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
     check_error("it is a device or pipe; name a file", files.check_folder, os.devnull)
     files.check_folder(tmp_path / "new" / "file")
     assert list(tmp_path.iterdir()) == []

@@ -4,7 +4,6 @@ from dataclasses import dataclass, field
 
 from styletransfer.errors import UserError
 from styletransfer.losses import LOSS_MODES
-from styletransfer.pictures.images import LONGEST_SIDE
 from styletransfer.settings import (
     ASSETS,
     FeaturesConfig,
@@ -14,6 +13,9 @@ from styletransfer.settings import (
     schemas,
 )
 from styletransfer.system.devices import PRECISIONS
+
+# Upper limit of a longer side in pixels, as in the key `size`.
+LONGEST_SIDE = 2**20
 
 
 @dataclass

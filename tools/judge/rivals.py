@@ -24,7 +24,7 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.objective import Criterion
-from styletransfer.optimize.run import complete_run
+from styletransfer.optimize.run import Run
 from styletransfer.settings import FeaturesConfig, each
 from styletransfer.system.measure import median_seconds, now
 from tools.judge.config import JudgeConfig, PairConfig
@@ -146,7 +146,7 @@ def _optimizer_under(
     def paint(pair: Pair) -> Pastiche:
         mode = get_loss_mode(pair.config.loss_mode.name)
         began = now(device)
-        outcome = complete_run(Job(pair.config, network, mode, pair.loaded))
+        outcome = Run(Job(pair.config, network, mode, pair.loaded)).complete()
         seconds = now(device) - began
         return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
 

@@ -18,7 +18,7 @@ from tqdm.auto import tqdm
 
 from styletransfer.commands.apply.painter import Painter, is_film, network_path, paint
 from styletransfer.errors import UserError
-from styletransfer.films.write import ANIMATIONS, CODECS, check_writable
+from styletransfer.films.write import CODECS, check_writable
 from styletransfer.films.write import files_of as film_files
 from styletransfer.job.load import files_of
 from styletransfer.pictures import (
@@ -73,21 +73,18 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
-    if is_film(source, target):
+    if is_film(target) or source.suffix.lower() in FILM_EXTENSIONS:
         check_writable(target)
-    elif source.suffix.lower() in FILM_EXTENSIONS:
-        endings = " ".join((*CODECS, *ANIMATIONS))
-        raise UserError(f"input={source} is a film and output={target} is not; choose of {endings}")
     else:
         images.check_writable(target)
-    check_outputs(_written(source, target), [("input", source), *_read_beside(config, network)])
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Paint each file without a pastiche. If some fail, paint the rest, then raise UserError."""
     check_folders(source, target)
     files = pairs(source, target)
-    written = [name for file, path in files for name in _written(file, path)]
+    written = [name for _, path in files for name in _written(path)]
     inputs = (("input", path) for path, _ in files)
     check_outputs(written, [*_read_beside(config, network), *inputs])
     one = replace(config, style=files_of("style", config.style)[0]) if config.random else config
@@ -194,6 +191,6 @@ def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Pa
     return [("network", network), *(("style", path) for path in styles)]
 
 
-def _written(source: Path, target: Path) -> tuple[Path, ...]:
+def _written(target: Path) -> tuple[Path, ...]:
     """Return the files that painting `target` writes: itself and, for a film, its partial file."""
-    return film_files(target) if is_film(source, target) else (target,)
+    return film_files(target) if is_film(target) else (target,)

@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
-from styletransfer.films.write import ANIMATIONS, CODECS, film_writer, is_frames
+from styletransfer.films.write import CODECS, FilmWriter
 from styletransfer.job.load import files_of, style_image
 from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
@@ -29,7 +29,7 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
-from styletransfer.pictures import FILM_EXTENSIONS, images
+from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
 from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
@@ -214,21 +214,18 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint `source` and write `target`, as a film if `is_film` says so."""
+    """Paint `source` and write `target`, as a film if `target` has the extension of one."""
     try:
-        (paint_film if is_film(source, target) else paint_picture)(painter, source, target)
+        (paint_film if is_film(target) else paint_picture)(painter, source, target)
     except (MemoryError, RuntimeError) as error:
         if not is_out_of_memory(error):
             raise
         raise UserError(f"{source} fits no memory; choose a smaller size") from error
 
 
-def is_film(source: Path, target: Path) -> bool:
-    """Return whether `target` is a film or its frames; .webp is one if `source` is animated."""
-    extension = target.suffix.lower()
-    moves = source.suffix.lower() in (*FILM_EXTENSIONS, ".gif", ".apng")
-    is_animation = extension in ANIMATIONS and (moves or extension != ".webp")
-    return extension in CODECS or is_animation or (is_frames(target) and moves)
+def is_film(target: Path) -> bool:
+    """Return whether `target` has the extension of a film."""
+    return target.suffix.lower() in CODECS
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
@@ -247,7 +244,7 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
     To reduce flicker, the share `config.steady` of the previous result is mixed into each frame.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
-    with Film(source) as film, film_writer(target, film, text) as writer:
+    with Film(source) as film, FilmWriter(target, film, text) as writer:
         size = painter.size(film.size, source)
         steady = Steady(painter.config.steady)
         if steady.strength:
@@ -255,6 +252,6 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content))
-            writer.write(painted, frame.time, frame.duration)
+            writer.write(painted, frame.time)
             if watch and not watch(film.count, content, painted):
                 break

@@ -16,7 +16,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
 from styletransfer.resources import templates
 from styletransfer.runs import FREE_KEYS, RECORD
-from styletransfer.runs.folder import RunFolder, read_run, read_steps
+from styletransfer.runs.folder import RunFolder, last_losses, read_run
 from styletransfer.settings import each
 from styletransfer.settings.pictures import GalleryConfig
 from styletransfer.settings.values import command
@@ -103,8 +103,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
             name = printable(folder.resolve().name if name == "." else name)
             try:
-                losses = [step.losses for step in read_steps(path)]
-                found = FoundRun(name, read_run(path), losses[-1] if losses else {})
+                found = FoundRun(name, read_run(path), last_losses(path))
                 runs.setdefault(os.path.realpath(path), found)
             except UserError as error:
                 unreadable.append((name, printable(str(error))))

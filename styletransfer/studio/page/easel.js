@@ -82,16 +82,13 @@ async function showContent(settings) {
 }
 
 function showRun(run) {
-  const photograph = pictureUrl(value("content", run.settings), SIDE);
-  if (active(run)) putBefore(photograph);
+  if (active(run)) putBefore(pictureUrl(value("content", run.settings), SIDE));
   if (isLive(run)) return decode();
   const ended = ["finished", "stopped"].includes(run.status) && !run.written;
   if (ended) return null; // its picture comes with the list of results
-  if (!run.width && !run.has_preview) return showContent(run.settings);
+  if (!run.width) return showContent(run.settings);
   const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  const before = run.width ? runUrl(run.id, "content", `side=${SIDE}`) : photograph;
-  const size = run.width ? [run.width, run.height] : planned(run.settings);
-  return load(url, ...size, before);
+  return load(url, run.width, run.height, runUrl(run.id, "content", `side=${SIDE}`));
 }
 
 const drawFilm = unlessSame((src) => {

@@ -18,7 +18,7 @@ const dated = ({ written }, style) =>
 /** The picture of a run; what is not finished has none to show yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
-  if ((run.width || run.has_preview) && run.status !== "running")
+  if (run.width && run.status !== "running")
     return thumbnail(runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`));
   return content ? thumbnail(pictureUrl(content, 320)) : el("i", "no picture");
 }

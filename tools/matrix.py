@@ -1,6 +1,6 @@
 """Does torch use a derivative that the user gives, or its own? Six ways to give it, 13 calls.
 
-`python -m styletransfer.lessons.matrix` prints the table. Each way computes the sum of x^2, and the
+`python -m tools.matrix` prints the table. Each way computes the sum of x^2, and the
 derivative that it gives is wrong on purpose: 3 x. Where a call returns 3 x, torch used it; where
 it is 2 x, torch differentiated the operations of forward. The second derivative is 3 or 2.
 """

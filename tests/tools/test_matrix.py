@@ -7,7 +7,7 @@ import torch
 from helpers import ROOT
 from torch.autograd import gradcheck
 
-from styletransfer.lessons.matrix import ASKED, WAYS, cell, square
+from tools.matrix import ASKED, WAYS, cell, square
 
 PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
 TABLE, OTHERS = (
