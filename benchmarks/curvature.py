@@ -9,19 +9,20 @@ shift has norm 1 over the whole picture. The objective is multiplied by the numb
 picture, as in the optimiser.
 """
 
+import sys
 from itertools import pairwise
-from pathlib import Path
 
 import torch
 from torch import Tensor, fft
 
-from styletransfer.cli.hydrated import hydrated
+from styletransfer.cli import one_line_errors
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.optimizers import frequencies
 from styletransfer.optimize.run import Run
 from styletransfer.settings import TrainConfig
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.system.measure import table
 
 # Limits of the frequency bands in cycles per pixel; 0.5 is the finest wave along an axis.
@@ -54,7 +55,7 @@ def curvature(objective: Objective, image: Tensor, shift: Tensor) -> float:
     return float(((ahead - behind) * shift).sum()) * image.numel() / (2 * REACH)
 
 
-def measure(config: TrainConfig, folder: Path) -> None:
+def measure(config: TrainConfig) -> None:
     """Paint the pastiche, measure the curvature in each frequency band, and print a table."""
     job = prepare(config)
     image = job.on_device(Run(job).complete().image)
@@ -76,4 +77,5 @@ def measure(config: TrainConfig, folder: Path) -> None:
 
 
 if __name__ == "__main__":
-    hydrated("train", measure)()
+    with one_line_errors():
+        measure(settings_of(compose("train", sys.argv[1:]), "train"))

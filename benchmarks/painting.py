@@ -18,8 +18,8 @@ from styletransfer.features.vgg import randomize
 from styletransfer.networks import LAYOUTS, StyleNetwork, deployed
 from styletransfer.system import keep_freed_memory
 from styletransfer.system.devices import choose_device, has_native_bfloat16
-from styletransfer.system.measure import Work, describe_machine, seconds_by_round, table
-from tools.benchmark.results import Spread
+from styletransfer.system.measure import Work, seconds_by_round, table
+from tools.benchmark.results import Spread, describe_machine
 
 REFERENCE = "pytorch/examples fast_neural_style"
 
@@ -100,7 +100,7 @@ def main() -> None:
         ratios = [a / b for a, b in zip(seconds[REFERENCE], times, strict=True)]
         rows.append([name, str(Spread.of([1 / each for each in times])), str(Spread.of(ratios))])
     print(table(["network", "pictures a second", "times as fast"], rows))
-    machine = describe_machine(device, torch.float32)
+    machine = describe_machine(device)
     print(
         f"{options.width} x {options.height} pixels, median (quartiles) of {options.rounds}; "
         f"{machine['device']}, {machine['instructions']}, threads: {machine['threads']}, "

@@ -30,9 +30,10 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
+from styletransfer.settings.changes import changed, with_values
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
-from styletransfer.settings.values import changed, override, with_values
+from styletransfer.settings.values import override
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 

@@ -1,10 +1,6 @@
-"""Paths of the files that the package needs beside its code: configs, pictures, templates."""
+"""Paths of the files that the package needs beside its code: configs and pictures."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from jinja2 import Environment
 
 PACKAGE = Path(__file__).resolve().parent
 
@@ -16,19 +12,3 @@ def resource(name: str) -> Path:
     """
     inside = PACKAGE / name
     return inside if inside.exists() else PACKAGE.parent / name
-
-
-def templates(package: str) -> "Environment":
-    """Return a Jinja environment with the files in `templates/` of the package named `package`.
-
-    A value that a template shows is escaped for HTML; a missing value is an error.
-    """
-    from jinja2 import Environment, PackageLoader, StrictUndefined
-
-    return Environment(
-        loader=PackageLoader(package),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-    )

@@ -20,8 +20,6 @@ import os
 import sys
 from pathlib import Path
 
-from hydra.core.hydra_config import HydraConfig
-
 from styletransfer.errors import UserError
 from styletransfer.job import Job
 from styletransfer.job.load import files_read
@@ -37,11 +35,11 @@ def main(config: TrainConfig, folder: Path) -> None:
     """Run or continue one style transfer, and print the path of the picture."""
     picture = None  # or the file of a run that is already finished
     if config.resume is not None:
-        from styletransfer.runs.resume import finished_picture, own_settings
+        from styletransfer.runs.resume import finished_picture, own_settings, typed_keys
 
         if config.resume != "auto":
             folder = Path(config.resume)
-            config = own_settings(config, folder, _typed_keys())
+            config = own_settings(config, folder, typed_keys())
         picture = finished_picture(config, folder)
     if config.dry_run:
         from styletransfer.runs.plan import plan
@@ -103,11 +101,3 @@ def _print_outcome(run: RecordedRun) -> None:
     if (run.folder / CHECKPOINT).exists():
         print(f"go on with resume={run.folder}")
     print(run.picture)
-
-
-def _typed_keys() -> list[str]:
-    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
-    if not HydraConfig.initialized():
-        return []
-    overrides = HydraConfig.get().overrides.task
-    return [override.lstrip("+~").partition("=")[0].partition("@")[0] for override in overrides]

@@ -1,11 +1,9 @@
-"""Short clips with known motion: a smooth scene that is panned or zoomed."""
+"""Short clips with known motion: a smooth scene that is panned."""
 
 import torch
 
 PAN = (1.5, -0.5)
 """Motion of the camera of `pan` in pixels per frame, to the right and down."""
-ZOOM = 1.01
-"""Magnification of the camera of `zoom` per frame."""
 
 
 def scene(x, y):
@@ -32,14 +30,3 @@ def pan(time):
 def pan_flow():
     """Return the flow (1, 2, 24, 32) from a frame of `pan` to the frame before."""
     return torch.tensor(PAN).double().view(1, 2, 1, 1).expand(1, 2, 24, 32)
-
-
-def zoom(time):
-    """Return the frame (1, 3, 24, 32) at `time` of a camera that zooms in at point (0, 0)."""
-    x, y = grid()
-    return scene(x / ZOOM**time, y / ZOOM**time)
-
-
-def zoom_flow():
-    """Return the flow (1, 2, 24, 32) from a frame of `zoom` to the frame before."""
-    return torch.stack(grid())[None] * (1 / ZOOM - 1)

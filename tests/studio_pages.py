@@ -5,7 +5,6 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from functools import partial
 from io import BytesIO
 from typing import Any
 
@@ -18,7 +17,8 @@ playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
 axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=WHY)
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
-needs_chromium = pytest.mark.skipif(CHROMIUM is None, reason="no Chromium to open the page with")
+if CHROMIUM is None:
+    pytest.skip("no Chromium to open the page with", allow_module_level=True)
 # Timeout in milliseconds, long enough for a slow and busy machine.
 PATIENCE = 120_000
 # JavaScript that drops files, [name, base64] each, on an element, as a user does with the mouse.
@@ -115,18 +115,16 @@ class Visit:
 
 
 @contextmanager
-def browsing():
-    """Start a browser; yield a function that opens a page: `_visited` with this browser."""
+def browsing(*flags):
+    """Start a browser with further `flags`; yield it."""
     playwright.expect.set_options(timeout=PATIENCE)
     with playwright.sync_playwright() as tools:
-        patient = {"args": ["--no-sandbox"], "timeout": PATIENCE}
-        browser = tools.chromium.launch(executable_path=CHROMIUM, **patient)
-        yield partial(_visited, browser)
-        browser.close()
+        patient = {"args": ["--no-sandbox", *flags], "timeout": PATIENCE}
+        yield tools.chromium.launch(executable_path=CHROMIUM, **patient)
 
 
 @contextmanager
-def _visited(browser, address, width=1280, scheme="light", height=844):
+def visited_by(browser, address, width=1280, scheme="light", height=844):
     """Open the page in a new browser profile, below 500 pixels wide as on a phone; yield Visit."""
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}

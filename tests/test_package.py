@@ -1,7 +1,6 @@
 """The source archive, the wheel built from it, and the wheel installed away from the checkout."""
 
 import os
-import re
 import shutil
 import subprocess
 import sys
@@ -12,8 +11,6 @@ from pathlib import Path
 import pytest
 from helpers import ROOT
 from PIL import Image
-
-from styletransfer import __version__
 
 pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 
@@ -98,13 +95,3 @@ def test_the_source_archive_holds_what_its_tests_need(run, source):
     named = "links_lead or map_is_the_list or pages_name or one_name_of"
     said = run("python", "-m", "pytest", "-q", "-p", "no:xdist", "-k", named, cwd=source)
     assert "\n4 passed, " in said
-
-
-def test_links_of_the_metadata_lead_to_files_of_this_release(installed):
-    (file,) = installed.parent.glob("lib/python*/site-packages/styletransfer_torch-*/METADATA")
-    said = file.read_text(encoding="utf-8")
-    links = re.findall(r"\]\(([^)#]+)\)", said)
-    (address,) = re.findall(r"^Project-URL: Repository, (\S+)", said, re.M)
-    paths = [re.fullmatch(rf"{address}/(?:raw|blob)/v{__version__}/(.+)", link) for link in links]
-    assert len(paths) > 10
-    assert all(path and (ROOT / path[1]).is_file() for path in paths)

@@ -10,7 +10,6 @@ import io
 import logging
 import os
 import signal
-import subprocess
 import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +18,7 @@ from typing import NoReturn, TextIO
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import COMMANDS, module
+from styletransfer.settings.commands import COMMANDS, command, module
 from styletransfer.system import Stopped, interruptible, process_rank, signals_held, stop_on_signals
 
 OVERVIEW = """\
@@ -69,8 +68,12 @@ def one_line_errors() -> Iterator[None]:
             asked = stop.asked or error  # stop.asked is None if another process got the signal
             status = asked.status if isinstance(asked, Stopped) else 130
             fail("interrupted", status, shared=True)
+        except BrokenPipeError:  # the program that read the output has ended
+            flush(sys.stdout)
+            sys.exit(BROKEN_PIPE)
         except OSError as error:
-            fail_for(error)
+            known = [str(part) for part in (error.filename, error.strerror) if part is not None]
+            fail(": ".join(known) or str(error))
         except (ImportError, MemoryError, RuntimeError, SystemError) as error:
             if "failed to map segment" in str(error):
                 fail("there is not enough memory to load PyTorch")
@@ -89,16 +92,6 @@ def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)
-
-
-def fail_for(error: OSError) -> NoReturn:
-    """Exit if `error` names a file or means that standard output is closed; else raise it."""
-    if error.filename is not None:
-        fail(f"{error.filename}: {error.strerror}")
-    if isinstance(error, BrokenPipeError):  # the output's reader has ended
-        flush(sys.stdout)
-        sys.exit(BROKEN_PIPE)
-    raise error
 
 
 def tell(message: str, *, shared: bool = False) -> None:
@@ -159,34 +152,22 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
     def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(name)
-            command = main_of(name)
+            own_main = main_of(name)
             with interruptible():
-                status = command(argv)
+                status = own_main(argv)
             sys.exit(status)
 
     return run
 
 
 def check_process(name: str) -> None:
-    """Raise UserError if the current folder is gone, or torchrun runs a one-process command."""
-    try:
-        os.getcwd()
-    except FileNotFoundError as error:
-        raise UserError("the folder this was started in is gone; go to another") from error
-    if name in COMMANDS and process_rank().world_size > 1 and not COMMANDS[name].shared:
+    """Raise UserError if torchrun runs a command that works in one process."""
+    if process_rank().world_size > 1 and not command(name).shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
 
 
 def main_of(name: str) -> Callable[..., int | None]:
-    """Import a command; return its `main` (UserError: PyTorch does not fit under a `ulimit -v`)."""
-    if sys.platform != "win32":
-        import resource
-
-        # PyTorch may abort the process that imports it, so another process tries it first.
-        if resource.getrlimit(resource.RLIMIT_AS)[0] != resource.RLIM_INFINITY and (
-            subprocess.run([sys.executable, "-c", "import torch"], capture_output=True).returncode
-        ):
-            raise UserError("PyTorch cannot be loaded in so little address space; see ulimit -v")
+    """Import the module of a command or tool; return its `main`."""
     found: Callable[..., int | None] = importlib.import_module(module(name)).main
     return found
 

@@ -7,7 +7,6 @@ from collections.abc import Collection, Sequence
 from typing import Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override, ValueType
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
@@ -26,10 +25,6 @@ FLAGS = (
     *("-h", "--help", "-m", "--multirun", "-c", "--cfg"),
     *("--resolve", "-cd", "--config-dir"),
 )
-
-
-# Parts of a folder's name by which the jobs of a sweep get different folders.
-NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
 class Arguments(argparse.Namespace):
@@ -141,26 +136,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
             raise UserError(f"{word}: give one name, or leave it out; see --help")
         if isinstance(value, dict) and {} in value.values():
             raise UserError(f"{word}: {{}} is no value")
-    typed = dict(word.lstrip("+").partition("=")[::2] for word in overrides)
-    if not arguments.multirun:
-        return
-    swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
-    output = typed.get("output", "null")
-    if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
-        raise UserError(
-            f"several jobs of a sweep would write {output}; leave output= out, and each has its own"
-        )
-    whole = typed.get("hydra.sweep", "")
-    folder = typed.get("hydra.sweep.subdir", whole if "subdir" in whole else NUMBERED[0])
-    if not any(name in folder for name in NUMBERED) and any(
-        f"${{{key}}}" not in folder or _repeats(one) for key, one in swept.items()
-    ):
-        raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")
+    if arguments.multirun:
+        from styletransfer.cli.sweep import check_sweep
 
-
-def _repeats(override: Override) -> bool:
-    """Tell whether the list of values of a sweep holds a value twice."""
-    if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
-        return False
-    values = [*override.sweep_string_iterator()]
-    return len(values) > len({*values})
+        check_sweep(overrides, parsed)

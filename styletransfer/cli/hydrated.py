@@ -9,13 +9,11 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
-from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from hydra.core.utils import JobReturn
 from omegaconf import DictConfig
 
-from styletransfer.cli import Ended, check_process, main_of, one_line_errors, tell
+from styletransfer.cli import Ended, check_process, main_of, one_line_errors
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.errors import UserError
 from styletransfer.runs import ERROR, RECORD
@@ -25,17 +23,16 @@ from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system import interruptible, keep_freed_memory, process_rank
 
-Function = Callable[[Any, Path], int | None]
 # Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
 FAILED = (1, 2)
 
 
-def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[str] | None], None]:
-    """Return a main function that lets Hydra call `function` with its settings and run folder.
+def hydrated(name: str) -> Callable[[Sequence[str] | None], None]:
+    """Return a function that lets Hydra call the `main` of a command or tool.
 
-    The settings come from NAME.yaml, as an instance of the dataclass in COMMANDS or TOOLS. The
-    function may return an exit status; the default function is the `main` of the command `name`,
-    imported late. Hydra's errors become one line, unless the environment has HYDRA_FULL_ERROR=1.
+    `main` gets the settings from NAME.yaml, as an instance of the dataclass in COMMANDS or TOOLS,
+    and the run folder; it may return an exit status. Its module is imported late. Hydra's errors
+    become one line, unless the environment has HYDRA_FULL_ERROR=1.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -45,21 +42,21 @@ def hydrated(name: str, function: Function | None = None) -> Callable[[Sequence[
             if process_rank().world_size > 1 and arguments.multirun:
                 raise UserError("torchrun starts the processes of one job; leave --multirun out")
             if process_rank().rank:
-                _run_beside_the_first(name, function, arguments)
+                _run_beside_the_first(name, arguments)
             elif arguments.help:
                 from styletransfer.settings.help import help_text
 
                 print(help_text(name, arguments.overrides, arguments.config_dir))
             else:
-                _run(name, function, arguments)
+                _run(name, arguments)
 
     return main
 
 
-def _run(name: str, function: Function | None, arguments: Arguments) -> None:
-    """Let Hydra compose the settings and call the function, once or for each job of a sweep."""
+def _run(name: str, arguments: Arguments) -> None:
+    """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
     words = [*search_path(name, arguments.config_dir), *arguments.overrides]
-    job = partial(run_job, name, function, arguments.multirun)
+    job = partial(run_job, name, arguments.multirun)
     values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
     named = [Path(value.strip("'")) for value in values]
     made = [folder for path in named for folder in absent(path)]
@@ -74,12 +71,14 @@ def _run(name: str, function: Function | None, arguments: Arguments) -> None:
             if arguments.cfg:
                 hydra.show_cfg(name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
+                from styletransfer.cli.sweep import report
+
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
                     os.environ["TQDM_DISABLE"] = "1"
                 with interruptible():
-                    batches: list[list[JobReturn]] = hydra.multirun(name, job, words)
-                _report([job for batch in batches for job in batch])
+                    batches = hydra.multirun(name, job, words)
+                report([job for batch in batches for job in batch])
             else:
                 hydra.run(name, job, words)
     except BaseException as error:
@@ -109,19 +108,19 @@ def _in_one_line(error: BaseException, name: str) -> BaseException:
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
 
 
-def _run_beside_the_first(name: str, function: Function | None, arguments: Arguments) -> None:
+def _run_beside_the_first(name: str, arguments: Arguments) -> None:
     """Run in a process of torchrun that is not the first, without a folder, a log or output."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
     try:
         config = compose(name, arguments.overrides, config_dir=arguments.config_dir)
-        _call(name, function, config, Path(os.devnull))
+        _call(name, config, Path(os.devnull))
     finally:
         logging.disable(logging.NOTSET)
 
 
-def run_job(name: str, function: Function | None, sweep: bool, config: DictConfig) -> str:
+def run_job(name: str, sweep: bool, config: DictConfig) -> str:
     """Run a job with the config that Hydra composed; return "" on success.
 
     A sweep may call it in a process of its own. `sweep`: the job is one of several. A failed job
@@ -135,7 +134,7 @@ def run_job(name: str, function: Function | None, sweep: bool, config: DictConfi
         with one_line_errors():
             if HydraConfig.get().job.chdir:
                 raise UserError("hydra.job.chdir=true would change what file names mean")
-            _call(name, function, config, folder)
+            _call(name, config, folder)
         return ""
     except SystemExit as end:
         if not sweep or end.code not in FAILED:
@@ -146,39 +145,24 @@ def run_job(name: str, function: Function | None, sweep: bool, config: DictConfi
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # nothing is lost: `_report` prints the reason as well
+    with suppress(OSError):  # nothing is lost: `report` prints the reason as well
         (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
     return reason.splitlines()[-1]
 
 
-def _call(name: str, function: Function | None, config: DictConfig, folder: Path) -> None:
-    """Call the function with the settings in `config`; exit if it returns a status."""
+def _call(name: str, config: DictConfig, folder: Path) -> None:
+    """Call the command's `main` with the settings in `config`; exit if it returns a status."""
     settings = settings_of(config, name)
     keep_freed_memory()
-    if function is None:
-        function = main_of(name)
+    main = main_of(name)
     if "torch" in sys.modules:  # The studio's server imports no torch.
         from styletransfer.system.devices import set_float32_precision
 
         set_float32_precision()
     with interruptible():
-        status = function(settings, folder)
+        status = main(settings, folder)
     if status:
         sys.exit(status)
-
-
-def _report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
-    if not jobs:
-        raise UserError("there is no job: a key is to be swept over no value at all")
-    failed = [job for job in jobs if job.return_value]
-    for job in failed:
-        number = job.hydra_cfg.hydra.job.num if job.hydra_cfg else "?"
-        tell(f"error: #{number} {' '.join(job.overrides or ())}: {job.return_value}")
-    done = f"{len(jobs) - len(failed)} of {len(jobs)} jobs succeeded"
-    if failed:
-        raise UserError(done)
-    print(done)
 
 
 def remove_unused(folders: Iterable[Path]) -> None:

@@ -24,10 +24,10 @@ from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
 from styletransfer.runs.metadata import carried, lines_of, settings_in
 from styletransfer.runs.recipe import default_config
 from styletransfer.settings import ASSETS, each
+from styletransfer.settings.changes import with_values
 from styletransfer.settings.commands import module, schema_of
 from styletransfer.settings.pictures import InfoConfig
 from styletransfer.settings.schemas import named_files, path_keys
-from styletransfer.settings.values import with_values
 from styletransfer.system.files import sha256
 
 

@@ -25,17 +25,19 @@ def main(config: MixConfig, folder: Path) -> None:
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
-    shares = []
-    for key in ("strength", "lightness_strength", "color_strength"):
-        value = getattr(config, key)
-        shares.append(config.strength if value is None else value)
-    _, lightness, color = shares
+    shares = (config.lightness_strength, config.color_strength)
+    lightness, color = (config.strength if share is None else share for share in shares)
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"
     images.check_writable(target)
     check_outputs([target], run.files)
-    content, pastiche = kept_pictures(folder, run.status)
+    content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
+    if content.size != pastiche.size:
+        raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")
+    if run.status != "finished":
+        note = f"the run in {folder} is not finished (it is {run.status})"
+        warnings.warn(f"{note}: this is its best picture so far", stacklevel=2)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     xmp = b""
     if config.recipe:
@@ -43,32 +45,3 @@ def main(config: MixConfig, folder: Path) -> None:
         xmp = metadata("mix", recipe(config, ("run",)) | {"files": hashes})
     images.write(target, rgb, pastiche.alpha, xmp=xmp)
     print(target)
-
-
-def kept_pictures(folder: Path, status: str) -> tuple[images.Picture, images.Picture]:
-    """Return a run's content image and pastiche (UserError: one is missing, or sizes differ)."""
-    missing = [name for name in (CONTENT, PASTICHE) if not (folder / name).exists()]
-    if missing and status != "finished":
-        raise UserError(
-            f"the run in {folder} has left no picture yet (it is {status}); "
-            f"go on with styletransfer train resume={folder}"
-        )
-    if missing:
-        raise UserError(
-            f"{folder} holds no {' and no '.join(missing)}: removed, or the run is of an older "
-            "version; run it again"
-        )
-    if status != "finished":
-        warnings.warn(
-            f"the run in {folder} is not finished (it is {status}): this is its best picture so "
-            "far",
-            stacklevel=2,
-        )
-    content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
-    if content.size != pastiche.size:
-        ours, theirs = (f"{width} x {height}" for height, width in (content.size, pastiche.size))
-        raise UserError(
-            f"{content.name} and {pastiche.name} differ in size, {ours} and {theirs} pixels: one "
-            "is not the run's own; run it again"
-        )
-    return content, pastiche

@@ -16,6 +16,7 @@ from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.descent import NOT_FINITE, Descent
+from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.images import resize
 from styletransfer.system import signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
@@ -111,13 +112,8 @@ class Run:
         Only content_luminance changes the picture here. content_palette has already recoloured the
         styles, and style_palette the content. The result of grey pictures is grey.
         """
-        config = self.job.config
-        if config.color != "content_luminance" and not self.job.is_grey:
-            return image
-        from styletransfer.pictures.color import in_colors
-
-        strength, content = config.color_strength, self.pictures.content
-        return in_colors(image, content, config.color, strength, grey=self.job.is_grey)
+        config, content = self.job.config, self.pictures.content
+        return in_colors(image, content, config.color, config.color_strength, grey=self.job.is_grey)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.

@@ -27,8 +27,9 @@ from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs import FREE_KEYS
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.commands import CONFIGS, schema_of
+from styletransfer.settings.compose import settings_of
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import command, override, with_values
+from styletransfer.settings.values import command, override
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -126,10 +127,10 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 
 def default_config(name: str) -> Any:
     """Return the settings of the command `name` when nothing is typed."""
-    given: Any = OmegaConf.to_container(OmegaConf.load(CONFIGS / f"{name}.yaml"))
-    values = {key: value for key, value in given.items() if key not in ("defaults", "hydra")}
-    schema = schema_of(name)()
-    return with_values(schema, values) if values else schema
+    given: Any = OmegaConf.load(CONFIGS / f"{name}.yaml")
+    own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
+    merged: Any = OmegaConf.merge(schema_of(name), own)
+    return settings_of(merged, name) if own else schema_of(name)()
 
 
 @cache

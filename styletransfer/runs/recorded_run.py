@@ -4,7 +4,6 @@ import logging
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from torch import Tensor
 
@@ -18,7 +17,7 @@ from styletransfer.runs import CHECKPOINT, CONTENT, FREE_KEYS, METRICS, PASTICHE
 from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import changed, override
+from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint
 
 logger = logging.getLogger(__name__)
@@ -77,12 +76,11 @@ class RecordedRun:
         self.seconds = self._seconds()
         self._leave(self.outcome)
 
-    def steer(self, values: dict[str, Any]) -> None:
-        """Continue from the best picture so far with new settings, key -> value, and record them.
+    def steer(self, config: TrainConfig) -> None:
+        """Continue from the best picture so far with new settings, and record them.
 
-        (UserError: a value is wrong; the run is unchanged.)
+        (UserError: the settings cannot work; the run is unchanged.)
         """
-        config = changed(self.config, values)
         job = prepare(config, like=self.job)
         recipe_now = describe(config, job) | {"steered": True}
         self.run.steer(job)

@@ -6,12 +6,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from hydra.core.hydra_config import HydraConfig
+
 from styletransfer.errors import UserError
 from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import with_values
+from styletransfer.settings.changes import with_values
 
 logger = logging.getLogger(__name__)
 
@@ -59,6 +61,12 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
                 )
     except (LookupError, TypeError, AttributeError) as error:
         raise UserError("what is there is no run's record of this version; start afresh") from error
+
+
+def typed_keys() -> list[str]:
+    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
+    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
+    return [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:

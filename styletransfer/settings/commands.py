@@ -22,9 +22,10 @@ class Command:
     schema: str | None = None
     folder: Path = CONFIGS  # folder that holds NAME.yaml
     shared: bool = False  # whether several processes of torchrun can share the command's work
+    code: str | None = None  # module with its `main`; None for one in styletransfer/commands
 
 
-# Name -> description of `styletransfer NAME`. The name also locates the command's code.
+# Name -> description of `styletransfer NAME`.
 COMMANDS = {
     "apply": Command("Paint with a style network.", f"{SETTINGS}.networks:ApplyConfig"),
     "compare": Command("Run one job under every loss mode.", f"{SETTINGS}.pictures:CompareConfig"),
@@ -32,7 +33,11 @@ COMMANDS = {
     "export": Command(
         "Write a style network as ONNX, or as a page.", f"{SETTINGS}.networks:ExportConfig"
     ),
-    "film": Command("Paint a film by optimisation.", f"{SETTINGS}.pictures:FilmConfig"),
+    "film": Command(
+        "Paint a film by optimisation.",
+        f"{SETTINGS}.pictures:FilmConfig",
+        code="styletransfer.films.command",
+    ),
     "gallery": Command(
         "Show runs side by side, to choose from.", f"{SETTINGS}.pictures:GalleryConfig"
     ),
@@ -40,13 +45,20 @@ COMMANDS = {
     "info": Command("Print how a picture was made.", f"{SETTINGS}.pictures:InfoConfig"),
     "mix": Command("Mix a finished pastiche with its content.", f"{SETTINGS}.pictures:MixConfig"),
     "studio": Command(
-        "Paint on a page, and change settings meanwhile.", f"{SETTINGS}.pictures:StudioConfig"
+        "Paint on a page, and change settings meanwhile.",
+        f"{SETTINGS}.pictures:StudioConfig",
+        code="styletransfer.studio.command",
     ),
-    "train": Command("Paint one picture in the style of another.", f"{SETTINGS}:TrainConfig"),
+    "train": Command(
+        "Paint one picture in the style of another.",
+        f"{SETTINGS}:TrainConfig",
+        code="styletransfer.train",
+    ),
     "train_network": Command(
         "Train a network that paints in one pass.",
         f"{SETTINGS}.networks:TrainNetworkConfig",
         shared=True,
+        code="styletransfer.training.command",
     ),
 }
 # Name -> description of a maintainer's tool, which runs like a command. Tools lie outside of the
@@ -68,12 +80,13 @@ def schema_of(name: str) -> type[Any]:
 
 
 def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command: a file or a package."""
-    if name == "train":
-        return "styletransfer.train"
-    if name == "studio":
-        return "styletransfer.studio.command"
-    plain = f"styletransfer.commands.{name}"
+    """Return the name of the module with the `main` of a command or tool.
+
+    In styletransfer/commands this is the file NAME.py or NAME/command.py.
+    """
+    code, plain = command(name).code, f"styletransfer.commands.{name}"
+    if code is not None:
+        return code
     spec = find_spec(plain)
     is_folder = spec is not None and spec.submodule_search_locations is not None
     return f"{plain}.command" if is_folder else plain

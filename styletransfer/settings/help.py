@@ -1,11 +1,12 @@
 """The text of `--help`: every key of a command with its value and its meaning."""
 
+import inspect
 import json
 import os
 import re
 import textwrap
 from collections.abc import Sequence
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -15,7 +16,7 @@ from omegaconf import OmegaConf
 from styletransfer.settings import ASSETS
 from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
-from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked, meanings
+from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
@@ -51,6 +52,21 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
     usage = [*(["styletransfer"] if name in COMMANDS else []), name]
     usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
     return "\n".join([" ".join(usage), described.summary, "", *lines, "", FOOT])
+
+
+def meanings(schema: type[Any]) -> dict[str, str]:
+    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
+    texts: dict[str, str] = {}
+    for base in reversed(schema.__mro__[:-1]):
+        source = inspect.getsource(base)
+        declared = r"^    (\w+): [^\n]*\n(?:    [ )][^\n]*\n)*"
+        found = re.findall(declared + r'    """(.*?)"""', source, re.M | re.S)
+        texts |= {key: " ".join(text.split()) for key, text in found}
+    for group in fields(schema):
+        if isinstance(group.type, type) and is_dataclass(group.type):
+            inner = meanings(group.type).items()
+            texts |= {f"{group.name}.{key}": text for key, text in inner}
+    return texts
 
 
 def _row(key: str, value: object, text: str) -> list[str]:

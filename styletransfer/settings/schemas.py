@@ -1,10 +1,8 @@
 """Reads the keys of settings dataclasses (schemas); checks values; explains errors in one line."""
 
 import difflib
-import inspect
 import math
 import os
-import re
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -81,21 +79,6 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     inner = [name for name in known if name.endswith(f".{key}")]  # the group was left out
     near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
-
-
-def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
-    texts: dict[str, str] = {}
-    for base in reversed(schema.__mro__[:-1]):
-        source = inspect.getsource(base)
-        declared = r"^    (\w+): [^\n]*\n(?:    [ )][^\n]*\n)*"
-        found = re.findall(declared + r'    """(.*?)"""', source, re.M | re.S)
-        texts |= {key: " ".join(text.split()) for key, text in found}
-    for group in fields(schema):
-        if isinstance(group.type, type) and is_dataclass(group.type):
-            inner = meanings(group.type).items()
-            texts |= {f"{group.name}.{key}": text for key, text in inner}
-    return texts
 
 
 def check(settings: Any, prefix: str = "") -> None:

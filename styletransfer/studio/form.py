@@ -13,11 +13,13 @@ from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.settings import TrainConfig, each
+from styletransfer.settings.changes import FIXED
 from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.help import meanings
 from styletransfer.settings.networks import ApplyConfig
-from styletransfer.settings.schemas import flat, keys, meanings, unknown_key
-from styletransfer.settings.values import FIXED, command, override
+from styletransfer.settings.schemas import flat, keys, unknown_key
+from styletransfer.settings.values import command, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf, is_film

@@ -16,6 +16,7 @@ from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.convert import jpeg, to_image
 from styletransfer.runs.recorded_run import RecordedRun
+from styletransfer.settings.changes import changed
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
 
@@ -99,7 +100,7 @@ class Guide:
                     now, wanted = page_values(run.config), page_values(wish["config"])
                     changes = {key: wanted[key] for key in wanted if wanted[key] != now[key]}
                     if changes:
-                        run.steer(changes)
+                        run.steer(changed(run.config, changes))
         except UserError as problem:
             error, key = str(problem), problem.key
         number, now = wish.get("number"), page_values(run.config)

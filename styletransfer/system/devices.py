@@ -71,14 +71,8 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
-    try:
-        torch.ones(1, dtype=PRECISIONS[name], device=device)
-    except (TypeError, RuntimeError) as error:  # MPS has no float64
-        if is_out_of_memory(error):
-            raise
-        raise UserError(
-            f"precision={name} does not exist on device={device}; choose precision=float32"
-        ) from error
+    if name == "float64" and device.type == "mps":
+        raise UserError("device=mps has no float64; choose precision=float32")
     return PRECISIONS[name]
 
 

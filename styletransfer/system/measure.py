@@ -1,15 +1,12 @@
 """Measurement of time and memory; Markdown tables of the results."""
 
 import os
-import platform
 import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
 import torch
 from torch.autograd.profiler import profile
-
-from styletransfer.system.devices import cpu_bfloat16_units
 
 Work = Callable[[], object]
 
@@ -84,20 +81,6 @@ def peak_memory(work: Work, device: torch.device) -> int:
         level += event.nbytes()
         peak = max(peak, level)
     return peak
-
-
-def describe_machine(device: torch.device, dtype: torch.dtype) -> dict[str, str | int]:
-    """Return the facts on which a measurement depends: device, processor, torch, precision."""
-    named = getattr(torch.get_device_module(device), "get_device_name", None)
-    return {
-        "device": device.type if named is None else named(device),
-        "processor": platform.machine(),
-        "instructions": ", ".join([torch.backends.cpu.get_cpu_capability(), *cpu_bfloat16_units()]),
-        "cores": os.cpu_count() or 1,
-        "threads": torch.get_num_threads(),
-        "torch": torch.__version__,
-        "precision": str(dtype).removeprefix("torch."),
-    }
 
 
 def table(

@@ -6,7 +6,7 @@ CUDA. Each exchange raises UserError if another process has ended.
 """
 
 import re
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from datetime import timedelta
 from traceback import clear_frames
@@ -40,10 +40,7 @@ class Processes:
 
         Shapes and dtypes are the same in all processes; all tensors are on the job's device.
         """
-        if self.count == 1 or not tensors:
-            return
-        if len(tensors) == 1 and tensors[0].is_contiguous():  # avoids a copy of a large tensor
-            _together(distributed.all_reduce, tensors[0].detach())
+        if self.count == 1:
             return
         flat = torch.cat([tensor.detach().flatten() for tensor in tensors])
         _together(distributed.all_reduce, flat)
@@ -70,33 +67,12 @@ class Processes:
         made: T = box[0]
         return made
 
-    def check_equal(self, settings: Mapping[str, Any]) -> None:
-        """Check that `settings` are the same in all processes (UserError, in all: they differ)."""
-        if self.count == 1:
-            return
-        gathered: list[Any] = [None] * self.count
-        own = {key: str(value) for key, value in settings.items()}
-        _together(distributed.all_gather_object, gathered, own)
-        for rank, other in enumerate(gathered):
-            for key in sorted({*gathered[0], *other}):
-                if gathered[0].get(key) != other.get(key):
-                    raise UserError(
-                        f"all processes must be given the same: {key} is {gathered[0].get(key)} in "
-                        f"process 0 and {other.get(key)} in process {rank}"
-                    )
-
-    def all_reduce_max(self, numbers: list[int]) -> list[int]:
-        """Return the element-wise maximum over all processes."""
-        if self.count == 1:
-            return numbers
-        tensor = torch.tensor(numbers)
-        _together(distributed.all_reduce, tensor, distributed.ReduceOp.MAX)
-        return [int(number) for number in tensor]
-
     def stopped(self, stop: Stop) -> Stopped | None:
         """Return a signal that any process has received, the same in all processes, or None."""
-        (status,) = self.all_reduce_max([0 if stop.asked is None else stop.asked.status])
-        return Stopped(status - 128) if status else None
+        status = torch.tensor(0 if stop.asked is None else stop.asked.status)
+        if self.count > 1:
+            _together(distributed.all_reduce, status, distributed.ReduceOp.MAX)
+        return Stopped(int(status) - 128) if status else None
 
 
 @contextmanager

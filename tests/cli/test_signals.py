@@ -9,9 +9,9 @@ import time
 import pytest
 from helpers import begun, call, files_in, press, process, until
 
-from styletransfer.cli import one_line_errors, script
+from styletransfer.cli import script
 from styletransfer.settings.commands import module
-from styletransfer.system import STOPPING, interruptible
+from styletransfer.system import STOPPING
 from styletransfer.system.files import atomic
 
 pytestmark = pytest.mark.usefixtures("signals")
@@ -56,16 +56,3 @@ def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
     status, printed = call(capsys, run=script(name))
     assert (status, printed.err) == (128 + number, "error: interrupted\n")
     assert [path.read_text() for path in here.iterdir()] == ["begun"]
-
-
-def test_a_second_signal_does_not_break_the_last_line(capsys):
-    def pressed_twice():
-        try:
-            with interruptible():
-                press(signal.SIGINT)
-        finally:
-            press()
-
-    with pytest.raises(SystemExit) as exit, one_line_errors():
-        pressed_twice()
-    assert (exit.value.code, capsys.readouterr().err) == (130, "error: interrupted\n")

@@ -9,7 +9,7 @@ from helpers import picture, refusal
 from html_tags import Tags
 
 from styletransfer.cli import script
-from styletransfer.commands.gallery.command import find_runs, make_gallery
+from styletransfer.commands.gallery.command import find_runs, main
 from styletransfer.pictures import images
 from styletransfer.settings.pictures import GalleryConfig
 
@@ -40,8 +40,10 @@ def make_sweep(folder):
         make_run(folder / str(number), settings, total=1.0 + number, seconds=9.0 - number)
 
 
-def made(*folders):
-    return make_gallery(GalleryConfig(list(map(str, folders))))
+def made(folder):
+    """Return the page's tags, of the runs in `folder`."""
+    main(GalleryConfig([str(folder)]), folder)
+    return Tags((folder / "gallery.html").read_text(encoding="utf-8"))
 
 
 def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
@@ -57,16 +59,16 @@ def test_runs_are_found_in_the_order_of_their_numbers(tmp_path):
     assert len(runs) == 3
 
 
-def test_a_damaged_run_is_named_and_the_others_are_shown(tmp_path):
+def test_a_damaged_run_is_named_and_the_others_are_shown(tmp_path, capsys):
     make_sweep(tmp_path)
     (tmp_path / "0/run.json").write_text("{")
     (tmp_path / "2/pastiche.png").write_bytes(b"no picture")
     (tmp_path / "3/pastiche.png").unlink()
     (tmp_path / "4/metrics.jsonl").write_text('{"step": 1, "sca')
     (tmp_path / "5/.hydra/overrides.yaml").write_text("{: [")
-    summary, page = made(tmp_path)
-    assert summary == "5 runs, 2 without a picture; not shown: 0"
-    text = Tags(page.read_text()).text
+    text = made(tmp_path).text
+    page = f"{tmp_path}/gallery.html"
+    assert capsys.readouterr().out == f"5 runs, 2 without a picture; not shown: 0\n{page}\n"
     assert "run.json is damaged" in text
     assert "no picture: the run is finished" in text
     assert "pastiche.png" in text  # the reason names the file that cannot be read
@@ -76,9 +78,7 @@ def test_a_damaged_run_is_named_and_the_others_are_shown(tmp_path):
 
 def test_the_page_shows_each_run_as_a_picture_and_a_row(tmp_path):
     make_sweep(tmp_path / "weights")
-    _, page = made(tmp_path / "weights")
-    assert page == tmp_path / "weights/gallery.html"
-    tags = Tags(page.read_text(encoding="utf-8"))
+    tags = made(tmp_path / "weights")
     pictures = tags.all("img")
     assert [each["alt"] for each in pictures] == list("012345")
     assert all(str(each["src"]).startswith("data:image/jpeg;base64,") for each in pictures)
@@ -92,13 +92,14 @@ def test_the_page_shows_each_run_as_a_picture_and_a_row(tmp_path):
         assert str(attributes.get("href", "data:")).startswith("data:")
 
 
-def test_hostile_names_are_text(tmp_path):
+def test_hostile_names_are_text(tmp_path, capsys):
     hostile = "</script><script>alert(1)</script>\"' onload=x & <b>"
     for number, text in enumerate((hostile, "{{ 7 * 7 }}")):
         make_run(tmp_path / f"<i>{number}", {"style": text, text: number}, status=text)
-    (tmp_path / "<u>").mkdir()
-    (tmp_path / "<u>/run.json").write_text("{")
-    tags = Tags(made(tmp_path)[1].read_text(encoding="utf-8"))
+    (tmp_path / "<u>\x1b[2J").mkdir()
+    (tmp_path / "<u>\x1b[2J/run.json").write_text("{")
+    tags = made(tmp_path)
+    assert capsys.readouterr().out.startswith("2 runs; not shown: <u>[2J\n")
     assert not [*tags.all("script"), *tags.all("i"), *tags.all("u")]
     assert hostile in tags.text
     assert "{{ 7 * 7 }}" in tags.text

@@ -21,15 +21,13 @@ WIDER = "document.documentElement.scrollWidth - innerWidth"
     not SITE.exists(), reason="there is no site; docs/README.md says how it is built"
 )
 def test_the_site_is_legible_on_a_phone_and_a_desk():
-    pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
-    if pages.CHROMIUM is None:
-        pytest.skip("no Chromium to open the site with")
+    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+
     names = ["index", "search", "docs/README", "docs/controls", "docs/zh/clinic"]
     names += [f"docs/course/{name}" for name in ("modules", "graph", "stepper", "matrix")]
     names += ["docs/course/pastiche", "docs/api/objective", "styletransfer/losses/style"]
     found = []
-    with pages.playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=pages.CHROMIUM, args=["--no-sandbox"])
+    with pages.browsing() as browser:
         for width, scheme in ((390, "dark"), (1280, "light")):
             size = {"width": width, "height": 844}
             page = browser.new_page(viewport=size, color_scheme=scheme)
@@ -38,7 +36,6 @@ def test_the_site_is_legible_on_a_phone_and_a_desk():
                 if page.evaluate(WIDER) > 0:
                     found.append(f"{name} is wider than {width} pixels")
                 found += pages.violations(pages.Visit(page))
-        browser.close()
     assert found == []
 
 
@@ -66,9 +63,8 @@ def served(folder):
 @torch.no_grad()
 def test_the_page_paints_as_python_does_and_offline(tmp_path):
     """With a user's photo and two styles, the page saves the network's pastiche, with palette."""
-    pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
-    if pages.CHROMIUM is None:
-        pytest.skip("no Chromium to open the page with")
+    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+
     given = [tmp_path / name for name in ("photo.png", "one.png", "two.png")]
     for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):
         images.write(path, picture(seed, *size) ** (1 + seed))
@@ -79,12 +75,8 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
     goal = sum(encoder.palette(one) for one in styles) / 2
     wanted = encoder.finished(encoder.paint_rows(network, photo, row), goal)
     expect = pages.playwright.expect
-    expect.set_options(timeout=pages.PATIENCE)
-    with pages.playwright.sync_playwright() as tools:
-        fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-        browser = tools.chromium.launch(
-            executable_path=pages.CHROMIUM, args=["--no-sandbox", *fake]
-        )
+    fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
+    with pages.browsing(*fake) as browser:
         page, told = browser.new_page(viewport={"width": 390, "height": 844}), []
         page.set_default_timeout(pages.PATIENCE)
         page.on("pageerror", lambda error: told.append(str(error)))
@@ -117,4 +109,3 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
         page.reload()  # the server has been stopped
         page.set_input_files("#photo", given[0])
         expect(page.locator("#speed")).to_contain_text("70 x 50")
-        browser.close()

@@ -18,11 +18,9 @@ def test_every_way_is_in_the_stepper():
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_stepper_works_by_keyboard(width, scheme):
-    pages = pytest.importorskip("studio_pages", reason="needs the extra [browser]")
-    if pages.CHROMIUM is None:
-        pytest.skip("no Chromium to open the page with")
-    with pages.playwright.sync_playwright() as tools:
-        browser = tools.chromium.launch(executable_path=pages.CHROMIUM, args=["--no-sandbox"])
+    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+
+    with pages.browsing() as browser:
         page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
         page.goto(PATH.as_uri())
         page.keyboard.press("Tab")
@@ -43,4 +41,3 @@ def test_the_stepper_works_by_keyboard(width, scheme):
             assert counts == [run.count(number) for number in range(len(each["nodes"]))]
         assert page.evaluate("document.documentElement.scrollWidth - innerWidth") <= 0
         assert pages.axe.Axe().run(page).response["violations"] == []
-        browser.close()

@@ -25,6 +25,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
 from styletransfer.runs.recipe import LONGEST
+from styletransfer.settings.changes import with_values
 from styletransfer.settings.pictures import InfoConfig
 from styletransfer.system.files import sha256
 from styletransfer.train import paint
@@ -77,7 +78,7 @@ def test_without_a_recipe_pixels_are_the_same(capsys):
 def test_stopped_and_steered_runs_and_style_networks(desk, capsys):
     def guide(work, iterate):
         if iterate.step == 2:
-            work.steer({"objective.content_weight": 2.0})
+            work.steer(with_values(work.config, {"objective.content_weight": 2.0}))
         if iterate.step == 4:
             raise KeyboardInterrupt
 

@@ -10,7 +10,7 @@ from helpers import check_error, composed, metrics_of, record_of, write_pictures
 from styletransfer.pictures import images
 from styletransfer.runs.resume import own_settings
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.values import with_values
+from styletransfer.settings.changes import changed, with_values
 from styletransfer.train import paint
 
 ADAM = {"optimizer": "adam", "optimizer.plateau": 0.0}
@@ -46,7 +46,7 @@ class Hand:
 
 def steer(**values):
     values = {key.replace("__", "."): value for key, value in values.items()}
-    return lambda work: work.steer(values)
+    return lambda work: work.steer(changed(work.config, values))
 
 
 def stop(work):
@@ -127,7 +127,7 @@ def test_a_change_that_cannot_be_leaves_the_run_as_it_was():
             ({"style": "absent.png"}, "absent.png"),
             ({"objective.style_loss": "pigeon"}, "pigeon"),
         ):
-            check_error(words, work.steer, values)
+            check_error(words, steer(**values), work)
 
     run("run", Hand({3: refused}))
     run("plain")

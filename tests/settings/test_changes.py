@@ -8,7 +8,8 @@ from helpers import check_error, composed
 
 from styletransfer.cli.arguments import parse
 from styletransfer.settings import ObjectiveConfig, TrainConfig
-from styletransfer.settings.values import changed, command, override, with_values
+from styletransfer.settings.changes import changed, with_values
+from styletransfer.settings.values import command, override
 
 
 def test_values_in_every_spelling():

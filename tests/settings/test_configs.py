@@ -13,10 +13,10 @@ from styletransfer.losses import content_loss, mean_square
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
+from styletransfer.settings.changes import with_values
 from styletransfer.settings.commands import COMMANDS, schema_of
 from styletransfer.settings.compose import compose
 from styletransfer.settings.schemas import check, keys
-from styletransfer.settings.values import with_values
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 

@@ -1,6 +1,7 @@
 """The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
 import re
+from functools import partial
 from io import BytesIO
 from pathlib import Path
 from urllib.parse import urlsplit
@@ -9,11 +10,11 @@ import pytest
 from film_files import make
 from helpers import picture
 from PIL import Image
-from studio_pages import browsing, needs_chromium, png, served, violations, visit
+from studio_pages import browsing, png, served, violations, visit, visited_by
 
 from styletransfer.films.read import Film
 
-pytestmark = [pytest.mark.slow, needs_chromium]
+pytestmark = pytest.mark.slow
 
 # Addresses of first looks, without the smaller ones on the tiles.
 FIRST_LOOK = re.compile(r"/api/look\?(?!.*side=)")
@@ -33,8 +34,8 @@ IS_SHOWN = """async (url) => {
 
 @pytest.fixture(scope="module")
 def visited():
-    with browsing() as opens:
-        yield opens
+    with browsing() as browser:
+        yield partial(visited_by, browser)
 
 
 @pytest.fixture(scope="module")
@@ -55,16 +56,6 @@ def fresh(tmp_path, visited):
     """Yield a page of a new studio, which has no runs of other tests."""
     with served(tmp_path) as address, visited(address) as opened:
         yield opened
-
-
-@pytest.mark.parametrize("width", [390, 1280, 3840])
-def test_first_look_shows_six_controls_and_fits(width, address, visited):
-    with visited(address, width) as page:
-        assert page.locator(".control:visible").count() == 6
-        page.unfold()
-        assert page.locator(".control:visible").count() > 15
-        assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
-        assert page.complaints == []
 
 
 def test_a_chosen_style_is_seen_at_once(page):
@@ -116,16 +107,6 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect("#go").to_have_text("Pause")
     fresh.enter("style_scale", "2")  # an accepted change hides the error
     fresh.expect(error).to_be_hidden()
-
-
-def test_a_look_is_chosen_by_one_tap(page):
-    page.expect("#looks [aria-pressed=true]").to_have_text("painted")
-    for look, words in (("bold", "wasserstein"), ("faithful", "relu3_2")):
-        page.click(f"#looks >> text={look}")
-        page.expect("#looks [aria-pressed=true]").to_have_text(look)
-        page.expect("#look-help").to_contain_text(f"A {look} look")
-        page.expect("#details pre").to_contain_text(words)
-    page.expect("#details pre").not_to_contain_text("wasserstein")
 
 
 def test_each_region_has_its_own_share_of_styles(page):
@@ -254,6 +235,7 @@ def settled(page):
 def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
     """Go through the tour of docs/studio.md, in its order, with one run."""
     with served(tmp_path) as address, visited(address, width, scheme) as page:
+        assert page.locator(".control:visible").count() == 6
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
         page.expect("[data-picker=style] .chosen").to_contain_text("rust")
@@ -264,7 +246,11 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         settled(page)
         page.click("[data-picker=style] .check")
         page.expect(".shares").to_be_hidden()
+        page.expect("#looks [aria-pressed=true]").to_have_text("painted")
         page.click("#looks >> text=bold")
+        page.expect("#looks [aria-pressed=true]").to_have_text("bold")
+        page.expect("#look-help").to_contain_text("A bold look")
+        page.expect("#details pre").to_contain_text("wasserstein")
         page.unfold()
         for about in page.locator(".about:visible").all():
             about.click()

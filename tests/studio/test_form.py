@@ -10,7 +10,7 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 from styletransfer.cli.arguments import parse
 from styletransfer.job import memory
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.schemas import meanings
+from styletransfer.settings.help import meanings
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 

@@ -2,12 +2,14 @@
 
 import pytest
 import torch
+from helpers import check_error
 
-from styletransfer.system.devices import choose_precision, set_float32_precision
-from styletransfer.system.measure import (
-    describe_machine,
-    peak_memory,
+from styletransfer.system.devices import (
+    choose_precision,
+    cpu_bfloat16_units,
+    set_float32_precision,
 )
+from styletransfer.system.measure import peak_memory
 
 CPU = torch.device("cpu")
 
@@ -22,11 +24,9 @@ def test_peak_memory_is_the_sum_of_what_lives_at_once():
 @pytest.fixture
 def processor(monkeypatch):
     """Return a function that sets the instruction sets which the processor reports."""
-
     monkeypatch.delenv("ONEDNN_MAX_CPU_ISA", raising=False)  # CI sets this variable
 
     def has(**units):
-        monkeypatch.setattr(torch.backends.cpu, "get_cpu_capability", lambda: "AVX2")
         monkeypatch.setattr(torch.cpu, "get_capabilities", lambda: units)
 
     return has
@@ -45,11 +45,12 @@ def test_float32_is_stated():
 
 def test_units_for_bfloat16(processor, monkeypatch):
     for units, told, auto in (
-        ({}, "AVX2", torch.float32),
-        ({"avx512_bf16": True, "amx_bf16": True}, "AVX2, AVX512-BF16, AMX", torch.bfloat16),
+        ({}, [], torch.float32),
+        ({"avx512_bf16": True, "amx_bf16": True}, ["AVX512-BF16", "AMX"], torch.bfloat16),
     ):
         processor(**units)
-        assert describe_machine(CPU, torch.float32)["instructions"] == told
+        assert cpu_bfloat16_units() == told
         assert choose_precision("auto", CPU) == auto
     monkeypatch.setenv("ONEDNN_MAX_CPU_ISA", "AVX2")  # disables the bfloat16 instructions
     assert choose_precision("auto", CPU) == torch.float32
+    check_error("device=mps has no float64", choose_precision, "float64", torch.device("mps"))

@@ -10,7 +10,7 @@ from helpers import picture, style_network, write_pictures
 from styletransfer.networks import Architecture, file
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig
-from tools.judge.command import run
+from tools.judge.command import main
 from tools.judge.config import JudgeConfig, PairConfig
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -29,7 +29,7 @@ def config(desk):
 
 
 def test_every_pair_is_painted_judged_and_shown(config, capsys):
-    run(config, Path("run"))
+    main(config, Path("run"))
     printed, written = capsys.readouterr().out, json.loads(Path("run/judge.json").read_text())
     pair = written["pairs"]["a x oil"]
     assert list(pair) == ["content", "random", "bundled", "vgg19"]
@@ -44,7 +44,7 @@ def test_each_content_is_judged_in_each_style_of_a_network(config):
     network = style_network(Architecture((3, 4, 5), 1), 2)
     file.write(Path("net.safetensors"), network, ["wash", "oil"])
     sources = {"networks": "net.safetensors", "contents": "photos", "styles": "styles"}
-    run(replace(config, pairs=[], **sources), Path("run"))
+    main(replace(config, pairs=[], **sources), Path("run"))
     written = json.loads(Path("run/judge.json").read_text())
     assert list(written["pairs"]) == ["a x oil", "a x wash", "b x oil", "b x wash"]
     for row in written["pairs"].values():

@@ -24,7 +24,6 @@ from typing import NoReturn
 import torch
 from tqdm import tqdm
 
-from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
@@ -46,7 +45,7 @@ from tools.benchmark.config import BenchmarkConfig, check, default_config
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
-from tools.benchmark.results import Benchmark, Row, Spread
+from tools.benchmark.results import Benchmark, Row, Spread, describe_machine
 from tools.benchmark.rows import Candidate
 
 logger = logging.getLogger(__name__)
@@ -56,7 +55,7 @@ PLAIN = "plain"
 UNTIMED = 3
 
 
-def run(config: BenchmarkConfig, folder: Path) -> None:
+def main(config: BenchmarkConfig, folder: Path) -> None:
     """Measure time and memory against the plain loop."""
     results = benchmark(config, folder)
     print(rows_table(results))
@@ -68,9 +67,11 @@ def run(config: BenchmarkConfig, folder: Path) -> None:
 
 
 TOOLS["benchmark"] = Command(
-    (__doc__ or "").splitlines()[0], f"{BenchmarkConfig.__module__}:BenchmarkConfig", CONFIGS
+    (__doc__ or "").splitlines()[0],
+    f"{BenchmarkConfig.__module__}:BenchmarkConfig",
+    CONFIGS,
+    code=__name__,
 )
-main = hydrated("benchmark", run)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
@@ -141,8 +142,6 @@ def summary(
     config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
 ) -> Benchmark:
     """Return the rows measured so far, with the settings and the machine."""
-    machine = measure.describe_machine(device, torch.float32)
-    del machine["precision"]  # each row has its own
     weights = config.features.weights
     return Benchmark(
         settings={
@@ -155,7 +154,7 @@ def summary(
             "sizes": sorted(config.sizes),
             "rounds": config.rounds,
         },
-        machine=machine,
+        machine=describe_machine(device),
         rows=list(rows),
         skipped=skipped,
     )

@@ -1,9 +1,15 @@
-"""The results of a benchmark, and the cost of regions computed from them."""
+"""The results of a benchmark, the machine, and the cost of regions computed from them."""
 
+import os
+import platform
 import re
 import statistics
 from collections.abc import Sequence
 from dataclasses import dataclass
+
+import torch
+
+from styletransfer.system.devices import cpu_bfloat16_units
 
 
 @dataclass(frozen=True)
@@ -51,6 +57,19 @@ class Benchmark:
     machine: dict[str, str | int]  # processor, versions and so on -> their values
     rows: list[Row]  # by picture size; at each size first the loop of benchmarks/plain.py
     skipped: list[str]  # descriptions of the rows left out, with the reason
+
+
+def describe_machine(device: torch.device) -> dict[str, str | int]:
+    """Return the facts on which a measurement depends: device, processor, torch."""
+    named = getattr(torch.get_device_module(device), "get_device_name", None)
+    return {
+        "device": device.type if named is None else named(device),
+        "processor": platform.machine(),
+        "instructions": ", ".join([torch.backends.cpu.get_cpu_capability(), *cpu_bfloat16_units()]),
+        "cores": os.cpu_count() or 1,
+        "threads": torch.get_num_threads(),
+        "torch": torch.__version__,
+    }
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:

@@ -12,7 +12,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from styletransfer.cli.hydrated import hydrated
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.pictures import images
@@ -27,7 +26,7 @@ from tools.judge.rivals import Pastiche, pairs_of, read_networks, rivals
 from tools.judge.verdict import Judgement, Verdict, as_json, errors_under, gap_closed, tables
 
 
-def run(config: JudgeConfig, folder: Path) -> None:
+def main(config: JudgeConfig, folder: Path) -> None:
     """Judge the bundled feature network, or style networks, by VGG-19."""
     judgement = judge(config, folder, print)
     for heading, text in tables(judgement).items():
@@ -37,9 +36,8 @@ def run(config: JudgeConfig, folder: Path) -> None:
 
 
 TOOLS["judge"] = Command(
-    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS
+    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS, code=__name__
 )
-main = hydrated("judge", run)
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:

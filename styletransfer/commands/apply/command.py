@@ -31,7 +31,7 @@ from styletransfer.pictures import (
 from styletransfer.settings import each
 from styletransfer.settings.networks import ApplyConfig
 from styletransfer.system import stop_on_signals
-from styletransfer.system.files import atomic, check_folder, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 
 logger = logging.getLogger(__name__)
 
@@ -63,11 +63,6 @@ def default_output(source: Path, network: Path) -> Path:
     name = network.parent.name if network.stem == "network" else network.stem
     if source.is_dir():
         return Path(f"{source.name}_{name}")
-    if source.suffix.lower() not in (*picture_extensions(), *FILM_EXTENSIONS):
-        raise UserError(
-            f"input={source} has the name of no picture and no film; name it so, or say what to "
-            "make of it: output=NAME.png or output=NAME.mp4"
-        )
     return Path(as_written(f"{source.stem}_{name}{source.suffix}"))
 
 
@@ -159,9 +154,6 @@ def check_folders(source: Path, target: Path) -> None:
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")
-    if os.path.exists(outputs) and not os.path.isdir(outputs):
-        raise UserError(f"output={target} is a file, and input={source} a folder; name a folder")
-    check_folder(outputs / "picture")
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:

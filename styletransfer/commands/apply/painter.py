@@ -35,12 +35,7 @@ from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.settings import each
 from styletransfer.settings.networks import ApplyConfig
-from styletransfer.system.devices import (
-    choose_device,
-    choose_precision,
-    free_bytes,
-    is_out_of_memory,
-)
+from styletransfer.system.devices import choose_device, choose_precision, free_bytes
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -215,12 +210,7 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
     """Paint `source` and write `target`, as a film if `target` has the extension of one."""
-    try:
-        (paint_film if is_film(target) else paint_picture)(painter, source, target)
-    except (MemoryError, RuntimeError) as error:
-        if not is_out_of_memory(error):
-            raise
-        raise UserError(f"{source} fits no memory; choose a smaller size") from error
+    (paint_film if is_film(target) else paint_picture)(painter, source, target)
 
 
 def is_film(target: Path) -> bool:

@@ -2,8 +2,8 @@
 
 from typing import Any
 
+from styletransfer.commands import templates
 from styletransfer.commands.explain.study import Group, Study
-from styletransfer.resources import templates
 
 COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth pass has the first
 

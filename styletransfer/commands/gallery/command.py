@@ -9,12 +9,13 @@ import os
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
+from styletransfer.commands import templates
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
-from styletransfer.resources import templates
 from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import RunFolder, last_losses, read_run
 from styletransfer.settings import each
@@ -24,7 +25,6 @@ from styletransfer.system.files import atomic, check_outputs
 
 SIDE = 480  # longer side of a picture on the page, in pixels
 QUALITY = 85  # JPEG quality of a picture, from 1 to 95
-MAX_CHARACTERS = 300  # longest name, value or error message on the page; longer ones are cut
 
 
 @dataclass(frozen=True)
@@ -33,28 +33,43 @@ class FoundRun:
 
     name: str  # path of its folder, relative to the folder that was searched
     record: RunFolder  # the contents of its run.json
-    # Name of a loss, also "total" -> its weighted value at the last step; empty if unknown.
+    # Kind of loss, such as "style" or "total" -> sum of its weighted losses at the last step.
     losses: Mapping[str, float]
 
-    @property
+    @cached_property
     def settings(self) -> dict[str, str]:
         """Key -> value on the run's command line, without the keys that change no pixel."""
         words = (word.lstrip("+").partition("=") for word in self.record.typed or ())
-        return {key: printable(value) for key, _, value in words if key not in FREE_KEYS}
+        return {key: value for key, _, value in words if key not in FREE_KEYS}
+
+    @property
+    def command(self) -> str:
+        """The run's command line for a shell; "" if it is not recorded."""
+        return command(self.record.typed)
+
+    @cached_property
+    def preview(self) -> tuple[str, str]:
+        """(data URI of the run's picture, ""), or ("", the reason why there is no picture).
+
+        The longer side is at most SIDE pixels; transparent pixels become white.
+        """
+        record = self.record
+        path = next(filter(os.path.isfile, (record.pastiche, record.output)), None)
+        if path is None:
+            return "", f"no picture: the run is {record.status}"
+        try:
+            image = small_picture(images.read(path), SIDE)
+        except UserError as error:
+            return "", str(error)
+        return f"data:image/jpeg;base64,{base64.b64encode(jpeg(image, QUALITY)).decode()}", ""
 
 
 def main(config: GalleryConfig, folder: Path) -> None:
-    """Write the page, print a summary and the page's path; `folder` is not used."""
-    for line in make_gallery(config):
-        print(line)
+    """Write a page of the runs in and below folders; print a summary and the page's path.
 
-
-def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
-    """Write a page of the runs in and below folders (UserError: bad input).
-
-    Return a summary in one line, and the path of the page.
+    `folder` is not used. (UserError: bad input.)
     """
-    folders = [Path(folder) for folder in each(config.folders)]
+    folders = [Path(name) for name in each(config.folders)]
     if not folders:
         raise UserError("name the folder of a sweep or of runs: styletransfer gallery FOLDER")
     page = Path(config.output) if config.output else folders[0] / "gallery.html"
@@ -62,30 +77,18 @@ def make_gallery(config: GalleryConfig) -> tuple[str, Path]:
         raise UserError(f"output={page} must end in .html")
     runs, unreadable = find_runs(folders)
     check_outputs([page], [file for run in runs for file in run.record.files])
-    columns = varied(runs)
-    previews = [preview(run) for run in runs]
-    without = sum(not uri for uri, _ in previews)
+    without = sum(not uri for uri, _ in (run.preview for run in runs))
     summary = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     summary += f", {without} without a picture" if without else ""
     summary += f"; not shown: {', '.join(name for name, _ in unreadable)}" if unreadable else ""
-    text = (
-        templates("styletransfer.commands.gallery")
-        .get_template("page.html")
-        .render(
-            title=printable(", ".join(path.resolve().name or str(path) for path in folders)),
-            summary=summary,
-            runs=runs,
-            previews=previews,
-            columns=columns,
-            losses=[loss_sums(run) for run in runs],
-            commands=[command(run.record.typed) for run in runs],
-            statuses=[printable(run.record.status) for run in runs],
-            unreadable=unreadable,
-        )
+    title = ", ".join(path.resolve().name or str(path) for path in folders)
+    template = templates("styletransfer.commands.gallery").get_template("page.html")
+    text = template.render(
+        title=title, summary=summary, runs=runs, columns=varied(runs), unreadable=unreadable
     )
     with atomic(page) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-    return summary, page
+    print("".join(filter(str.isprintable, summary)), page, sep="\n")
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
@@ -101,12 +104,12 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
         for path in _run_folders(folder):
             # The page's title names the folder if it is the only one; else each run's name does.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
-            name = printable(folder.resolve().name if name == "." else name)
+            name = folder.resolve().name if name == "." else name
             try:
-                found = FoundRun(name, read_run(path), last_losses(path))
+                found = FoundRun(name, read_run(path), sums(last_losses(path)))
                 runs.setdefault(os.path.realpath(path), found)
             except UserError as error:
-                unreadable.append((name, printable(str(error))))
+                unreadable.append((name, str(error)))
     if not runs and not unreadable:
         named = ", ".join(map(str, folders))
         raise UserError(f"there is no run of train in {named}; name a sweep's folder, or a run's")
@@ -126,39 +129,16 @@ def _natural(name: str) -> list[str | int]:
     return [int(part) if part.isdecimal() else part for part in re.split(r"(\d+)", name)]
 
 
-def varied(runs: Sequence[FoundRun]) -> dict[str, list[str]]:
-    """Return key -> its value in each run, for the keys whose values differ between runs."""
+def varied(runs: Sequence[FoundRun]) -> list[str]:
+    """Return the keys whose values differ between runs."""
     keys = dict.fromkeys(key for run in runs for key in run.settings)
-    columns = {key: [run.settings.get(key, "") for run in runs] for key in keys}
-    return {key: values for key, values in columns.items() if len(set(values)) > 1}
+    return [key for key in keys if len({run.settings.get(key, "") for run in runs}) > 1]
 
 
-def printable(text: str) -> str:
-    """Return `text` cut to MAX_CHARACTERS, with line breaks and other unprintables escaped."""
-    short = text if len(text) <= MAX_CHARACTERS else text[:MAX_CHARACTERS] + "…"
-    return "".join(letter if letter.isprintable() else repr(letter)[1:-1] for letter in short)
-
-
-def preview(run: FoundRun) -> tuple[str, str]:
-    """Return (data URI of a run's picture, ""), or ("", the reason why there is no picture).
-
-    The longer side is at most SIDE pixels; transparent pixels become white.
-    """
-    record = run.record
-    path = next(filter(os.path.isfile, (record.pastiche, record.output)), None)
-    if path is None:
-        return "", f"no picture: the run is {printable(record.status)}"
-    try:
-        image = small_picture(images.read(path), SIDE)
-    except UserError as error:
-        return "", printable(str(error))
-    return f"data:image/jpeg;base64,{base64.b64encode(jpeg(image, QUALITY)).decode()}", ""
-
-
-def loss_sums(run: FoundRun) -> dict[str, float]:
-    """Return kind of loss, such as "style" or "total" -> sum of its weighted losses in the run."""
+def sums(losses: Mapping[str, float]) -> dict[str, float]:
+    """Return kind of loss, such as "style" or "total" -> sum of its weighted losses."""
     sums: dict[str, float] = {}
-    for name, loss in run.losses.items():
+    for name, loss in losses.items():
         kind = name.partition("/")[0]
         sums[kind] = sums.get(kind, 0.0) + loss
     return sums

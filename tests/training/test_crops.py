@@ -4,8 +4,8 @@ import pytest
 import torch
 from helpers import check_error
 
-from styletransfer.networks.crops import KEPT, PHOTO_SIZE, Crops, Photos
 from styletransfer.pictures import images
+from styletransfer.training.crops import KEPT, PHOTO_SIZE, Crops, Photos
 
 
 def generator(seed=0):

@@ -13,7 +13,7 @@ from helpers import ROOT, check_error, check_refused, composed, files_in, press
 
 from styletransfer import __version__
 from styletransfer.commands import info
-from styletransfer.commands.film import main
+from styletransfer.films.command import main
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
@@ -104,7 +104,7 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     main(config, tmp_path)
     before, frame = files_in(tmp_path / "frames"), tmp_path / "frames" / "000001.png"
     frame.write_bytes(before[frame.name][:-40])
-    check_error(r"frames/000001\.png is damaged; remove it, and run the", main, config, tmp_path)
+    check_error(r"frames/000001\.png is damaged or truncated", main, config, tmp_path)
     frame.unlink()
     main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT

@@ -10,12 +10,10 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
-from torch import Tensor
-
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film, Frame, Watch
+from styletransfer.films.read import Film, Frame
 from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
@@ -88,11 +86,11 @@ class FilmRun:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
-    def paint(self, stop: Stop, watch: Watch | None = None) -> int:
+    def paint(self, stop: Stop) -> int:
         """Paint the missing frames, until a signal comes; return how many frames now exist."""
         config = self.config
         painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
-        bar = self.film.bar(self._contents())
+        bar = self.film.bar(self.film.images(self.job.scales[-1].size))
         for number, content in enumerate(bar):
             path = self.path(number)
             if not path.exists():
@@ -103,10 +101,8 @@ class FilmRun:
                     break
                 images.write(path, outcome.image, bit_depth=16)
             # Read the pastiche from its file, so that a resumed film continues with the same bits.
-            painter.before = None if config.independent else (content, self._read(number))
+            painter.before = None if config.independent else (content, images.read(path).rgb)
             count = number + 1
-            if watch and not watch(self.film.count, content, self._read(number)):
-                break
         bar.close()
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on after frame %d", count)
@@ -124,24 +120,11 @@ class FilmRun:
             if stop.asked is not None:
                 raise stop.asked
 
-    def _read(self, number: int) -> Tensor:
-        """Return painted frame `number`, (1, 3, H, W) (UserError: its file is damaged)."""
-        path = self.path(number)
-        try:
-            return images.read(path).rgb
-        except UserError as error:
-            advice = "remove it, and run the same command to paint that frame anew"
-            raise UserError(f"{path} is damaged; {advice}") from error
-
-    def _contents(self) -> Iterator[Tensor]:
-        """Return the frames of the input film, (1, 3, H, W), in the size of the painted film."""
-        return self.film.images(self.job.scales[-1].size)
-
     def _painted(self, count: int) -> Iterator[Frame]:
         """Yield the first `count` painted frames, recoloured as the setting `color` asks."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             config, content = self.config, frame.image
             grey = images.is_grey([content, *self.job.pictures.styles])
-            image = self._read(number)
+            image = images.read(self.path(number)).rgb
             image = in_colors(image, content, config.color, config.color_strength, grey=grey)
             yield frame._replace(image=image)

@@ -14,20 +14,19 @@ from typing import Any
 
 from tqdm.auto import tqdm
 
-from styletransfer.commands.train_network.prepare import NetworkTask, prepare
-from styletransfer.commands.train_network.trainer import NetworkTraining, recipe
 from styletransfer.errors import UserError
 from styletransfer.job.load import files_read
 from styletransfer.networks import file
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.settings.networks import TrainNetworkConfig
-from styletransfer.settings.schemas import flat
 from styletransfer.system import Stop, Stopped, process_rank, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
 from styletransfer.system.processes import Processes, joined
+from styletransfer.training.prepare import NetworkTask, prepare
+from styletransfer.training.trainer import NetworkTraining
 
 logger = logging.getLogger(__name__)
 
@@ -79,11 +78,7 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
             folder.mkdir(parents=True, exist_ok=True)
             stack.enter_context(locked(folder))
             remove_stale(folder)
-            state = checkpoint.load() if checkpoint.exists() else None
-            if state is not None and "average" not in state:
-                path = checkpoint.path
-                raise UserError(f"{path} is no checkpoint of a style network; move it away")
-            return state
+            return checkpoint.load() if checkpoint.exists() else None
 
         run = NetworkTraining(task, processes.broadcast(begin), processes)
         if run.step:
@@ -138,23 +133,16 @@ def complete(
 
 
 def check_shares(task: NetworkTask, processes: Processes) -> None:
-    """Raise UserError if the batch is too small for all processes, or their settings differ."""
+    """Raise UserError if the batch has fewer pictures than there are processes."""
     if task.config.batch < processes.count:
         raise UserError(
             f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
             "picture"
         )
-    names = ", ".join(photo.name for photo in task.photos.files)
-    facts = {"pictures": names, "precision": task.extractor.precision}
-    processes.check_equal(dict(flat(recipe(task))) | facts)
 
 
-def paint_preview(run: NetworkTraining, folder: Path) -> str | None:
-    """Paint the preview, write it below `folder`, and return its name, or None if that fails."""
+def paint_preview(run: NetworkTraining, folder: Path) -> str:
+    """Paint the preview, write it below `folder`, and return its name."""
     name = f"previews/step_{run.step:05d}.png"
-    try:
-        images.write(folder / name, run.preview())
-    except UserError as error:
-        logger.warning("%s; going on without", error)
-        return None
+    images.write(folder / name, run.preview())
     return name

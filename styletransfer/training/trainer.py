@@ -20,12 +20,10 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
-from styletransfer.commands.train_network.prepare import NetworkTask
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.networks import LAYOUTS, StyleNetwork, encoder
-from styletransfer.networks.crops import Crops
 from styletransfer.networks.johnson import adopt
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
@@ -34,6 +32,8 @@ from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.resume import check_settings
 from styletransfer.system import signals_held
 from styletransfer.system.processes import Processes
+from styletransfer.training.crops import Crops
+from styletransfer.training.prepare import NetworkTask
 
 # Settings that may differ when a training is resumed; hashes are compared instead of `style` and
 # `start`.
@@ -71,7 +71,7 @@ class NetworkTraining:
     ) -> None:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
-            check_settings(state["recipe"], recipe(task))
+            check_settings(state.get("recipe", {}), recipe(task))
         self.make = Crops(task.photos, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)

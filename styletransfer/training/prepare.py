@@ -11,7 +11,6 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.load import check_side, files_of, style_image
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
-from styletransfer.networks.crops import Photos
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import SMALLEST_SIDE, STRIDE
 from styletransfer.objective import Criterion, smallest_tile
@@ -19,6 +18,7 @@ from styletransfer.pictures import images
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
+from styletransfer.training.crops import Photos
 
 # Upper limit of a preview's longer side, in pixels. A preview is a picture painted now and then to
 # show the progress.

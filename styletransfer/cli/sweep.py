@@ -1,0 +1,54 @@
+"""Sweeps, several jobs of one command line: checked before they begin, counted at the end."""
+
+from collections.abc import Sequence
+
+from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.utils import JobReturn
+
+from styletransfer.cli import tell
+from styletransfer.errors import UserError
+
+# Parts of a folder's name by which the jobs of a sweep get different folders.
+NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
+
+
+def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
+    """Check that no two jobs write the same file or folder (UserError: they would).
+
+    `parsed` are the KEY=VALUE words of the command line as Hydra reads them.
+    """
+    typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
+    swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
+    output = typed.get("output", "null")
+    if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
+        raise UserError(
+            f"several jobs of a sweep would write {output}; leave output= out, and each has its own"
+        )
+    whole = typed.get("hydra.sweep", "")
+    folder = typed.get("hydra.sweep.subdir", whole if "subdir" in whole else NUMBERED[0])
+    if not any(name in folder for name in NUMBERED) and any(
+        f"${{{key}}}" not in folder or _repeats(one) for key, one in swept.items()
+    ):
+        raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")
+
+
+def _repeats(override: Override) -> bool:
+    """Tell whether the list of values of a sweep holds a value twice."""
+    if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
+        return False
+    values = [*override.sweep_string_iterator()]
+    return len(values) > len({*values})
+
+
+def report(jobs: Sequence[JobReturn]) -> None:
+    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
+    if not jobs:
+        raise UserError("there is no job: a key is to be swept over no value at all")
+    failed = [job for job in jobs if job.return_value]
+    for job in failed:
+        number = job.hydra_cfg.hydra.job.num if job.hydra_cfg else "?"
+        tell(f"error: #{number} {' '.join(job.overrides or ())}: {job.return_value}")
+    done = f"{len(jobs) - len(failed)} of {len(jobs)} jobs succeeded"
+    if failed:
+        raise UserError(done)
+    print(done)

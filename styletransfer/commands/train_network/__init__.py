@@ -1,1 +1,0 @@
-"""The command `train_network`: trains a network that paints in one pass."""
