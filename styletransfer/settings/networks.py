@@ -28,10 +28,8 @@ class TrainNetworkConfig:
     start: str | None = path("auto", words=("auto",))
     """Initial weights: the path of a network of the same layout; null for random weights; auto for
     the network that ships with the project, or random weights if its layout differs."""
-    pictures: str | None = path(str(ASSETS / "content"))
-    """Folder of photographs to crop from, in addition to procedural pictures; null for none."""
-    photo_share: float = number(0.8, "[0, 1]")
-    """Share of the training pictures that are crops of photographs, if pictures is not null."""
+    pictures: str = path(str(ASSETS / "content"))
+    """Folder of photographs; the training pictures are crops of them."""
     steps: int = number(1200, "[1, inf)")
     """Training steps in all; the learning rate falls to zero over them. From random weights, give
     it several times as many."""

@@ -1,7 +1,8 @@
-"""Training pictures for networks: procedural pictures, mixed with crops of photographs."""
+"""Training pictures for networks: crops of photographs."""
 
 import logging
 import os
+from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
 
@@ -10,7 +11,6 @@ from torch import Tensor
 from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.networks import procedural
 from styletransfer.pictures import images
 
 logger = logging.getLogger(__name__)
@@ -60,18 +60,16 @@ class Photos:
 
 
 class Crops:
-    """`Crops` makes pictures (3, size, size): a fraction `share` are crops, others procedural."""
+    """`Crops` makes pictures (size, size): parts of photographs, enlarged or reduced."""
 
-    def __init__(self, photos: list[Tensor] | Photos, share: float, size: int) -> None:
-        self.photos, self.share, self.size = photos, share if photos else 0.0, size
+    def __init__(self, photos: Sequence[Tensor] | Photos, size: int) -> None:
+        self.photos, self.size = photos, size
 
     def __call__(self, count: int, generator: torch.Generator) -> Tensor:
         """Return (count, 3, size, size) in [0, 1]; the CPU generator makes every random choice."""
         return torch.stack([self._picture(generator) for _ in range(count)])
 
     def _picture(self, generator: torch.Generator) -> Tensor:
-        if torch.rand((), generator=generator) >= self.share:
-            return procedural.picture(self.size, generator)
         photo = self.photos[int(torch.randint(len(self.photos), (), generator=generator))]
         height, width = photo.shape[1:]
         shorter = min(height, width)

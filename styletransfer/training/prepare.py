@@ -34,7 +34,7 @@ class NetworkTask:
     mode: LossMode  # how the losses are differentiated
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
     hashes: list[str]  # SHA-256 of each style file, in the order of `styles`
-    photos: Photos | list[Tensor]  # photographs to crop; may be empty
+    photos: Photos  # photographs to crop
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
 
@@ -59,7 +59,6 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
     start = start_network(config)
-    photos: Photos | list[Tensor] = Photos(Path(config.pictures)) if config.pictures else []
     extractor = build_features(config.features, config.seed)
     least = check_crop(extractor, config)
     styles = {name: style_image(name, config.style_size, least) for name in files}
@@ -69,7 +68,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         mode=mode,
         styles={name: style.to(device, exact) for name, style in styles.items()},
         hashes=[sha256(name) for name in files],
-        photos=photos,
+        photos=Photos(Path(config.pictures)),
         preview=images.fill_transparent(preview).to(device, exact),
         start=start,
     )

@@ -72,7 +72,7 @@ class NetworkTraining:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
             check_settings(state.get("recipe", {}), recipe(task))
-        self.make = Crops(task.photos, self.config.photo_share, self.config.crop)
+        self.make = Crops(task.photos, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
         self.network = initial_network(task)

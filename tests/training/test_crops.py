@@ -1,10 +1,9 @@
-"""Training pictures: crops of photographs, and procedural pictures."""
+"""Training pictures: crops of photographs."""
 
 import pytest
 import torch
 from helpers import check_error
 
-from styletransfer.networks.procedural import picture
 from styletransfer.pictures import images
 from styletransfer.training.crops import KEPT, PHOTO_SIZE, Crops, Photos
 
@@ -43,22 +42,23 @@ def test_a_folder_may_be_larger_than_memory(tmp_path):
     assert Photos(tmp_path)[0].shape == (3, 19, PHOTO_SIZE)  # large photos are reduced
 
 
-def test_crops_come_from_photos_at_the_given_share():
-    photo = torch.full((3, 10, 13), 0.25)  # smaller than the crops, so enlarged
-    crops = Crops([photo], 0.3, 16)(60, generator())
+def test_crops_come_from_all_photos_and_are_the_same_for_a_seed():
+    photos = [torch.full((3, 10, 13), level) for level in (0.25, 0.75)]  # enlarged to the crops
+    before = torch.get_rng_state()
+    crops = Crops(photos, 16)(60, generator())
     assert crops.shape == (60, 3, 16, 16)
-    flat = (crops - 0.25).abs().amax((1, 2, 3)) < 1e-5
-    assert 0.1 < flat.float().mean() < 0.5
-    without = Crops([], 1.0, 16)(3, generator())
-    assert without.std() > 0.01
-    assert torch.equal(Crops([photo], 0.0, 16)(3, generator()), without)
+    levels = crops.mean((1, 2, 3))
+    assert torch.equal((levels < 0.5) | ((levels - 0.75).abs() < 1e-5), torch.ones(60).bool())
+    assert 10 < (levels < 0.5).sum() < 50
+    assert torch.equal(Crops(photos, 16)(60, generator()), crops)
+    assert torch.equal(torch.get_rng_state(), before)  # the global generator is unchanged
 
 
 def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
     """In the photo red grows downwards and green to the right; in mirrored crops, to the left."""
     lines = torch.linspace(0, 1, 40), torch.linspace(0, 1, 60)
     rows, columns = torch.meshgrid(*lines, indexing="ij")
-    crops = Crops([torch.stack([rows, columns, rows])], 1.0, 16)(40, generator())
+    crops = Crops([torch.stack([rows, columns, rows])], 16)(40, generator())
     down, across = crops[:, 0].diff(dim=1), crops[:, 1].diff(dim=2)
     assert (down > 0).all()
     to_the_right, to_the_left = (across > 0).all((1, 2)), (across < 0).all((1, 2))
@@ -67,16 +67,3 @@ def test_crops_are_parts_of_the_photo_as_they_stand_or_mirrored():
     sides = crops[:, 0].amax((1, 2)) - crops[:, 0].amin((1, 2))
     assert sides.min() < 0.6 < 0.8 < sides.max()  # close-ups and overviews
     assert (crops[:, 0].mean((1, 2)).max() - crops[:, 0].mean((1, 2)).min()) > 0.2  # all over
-
-
-def test_procedural_pictures_are_varied_and_the_same_for_a_seed():
-    before, drawn, again = torch.get_rng_state(), generator(3), generator(3)
-    pictures = torch.stack([picture(48, drawn) for _ in range(64)])
-    assert all(torch.equal(picture(48, again), one) for one in pictures[:16])
-    assert torch.equal(torch.get_rng_state(), before)  # the global generator is unchanged
-    assert picture(33, generator(7)).shape == (3, 33, 33)
-    flat = pictures.flatten(1)[:, ::7]
-    assert torch.cdist(flat, flat, p=torch.inf).fill_diagonal_(1.0).min() > 0.01
-    assert 0.0 <= pictures.min() <= pictures.max() <= 1.0  # and none is NaN
-    assert pictures.mean((2, 3)).std(0).min() > 0.08
-    assert pictures.std((2, 3)).mean(1).median() > 0.1
