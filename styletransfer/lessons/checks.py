@@ -1,6 +1,10 @@
-"""Checks each Function's backward against difference quotients of its forward, by gradcheck."""
+"""Checks each Function's backward against difference quotients of its forward, by gradcheck.
 
-from collections.abc import Callable
+`main` is the command `scripts/gradcheck.py`.
+"""
+
+import sys
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -9,6 +13,7 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
+from styletransfer.errors import UserError
 from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
@@ -113,3 +118,26 @@ def cases() -> list[Case]:
         Case("cosine_tap", cosine_tap, (random(1, 3, 2, 4), target)),
     ]
     return [*layers, *losses]
+
+
+HELP = """\
+styletransfer gradcheck
+Check every hand-written backward, first and second derivatives, in float64.
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Print a table; return 1 if a check fails, else 0; `argv` defaults to the command line."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments in (["-h"], ["--help"]):
+        print(HELP, end="")
+        return 0
+    if arguments:
+        raise UserError(f"gradcheck takes no arguments; leave {' '.join(arguments)} out")
+    complaints = []
+    for case in cases():
+        complaints.append(check(case))
+        words = f"FAILED: {complaints[-1]}" if complaints[-1] else "passed"
+        print(f"{case.name:<14} {case.shapes:<32} {words}")
+    print(f"{complaints.count('')} of {len(complaints)} checks passed, to {TOLERANCE:g}.")
+    return 1 if any(complaints) else 0

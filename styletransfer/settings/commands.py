@@ -41,7 +41,10 @@ COMMANDS = {
     "gallery": Command(
         "Show runs side by side, to choose from.", f"{SETTINGS}.pictures:GalleryConfig"
     ),
-    "gradcheck": Command("Check every hand-written backward against measured slopes."),
+    "gradcheck": Command(
+        "Check every hand-written backward against measured slopes.",
+        code="styletransfer.lessons.checks",
+    ),
     "info": Command("Print how a picture was made.", f"{SETTINGS}.pictures:InfoConfig"),
     "mix": Command("Mix a finished pastiche with its content.", f"{SETTINGS}.pictures:MixConfig"),
     "studio": Command(

@@ -1,9 +1,12 @@
-"""The checker of hand-written backwards fails wrong backwards and passes right ones."""
+"""The checker of hand-written backwards, and its command `gradcheck`."""
 
 import pytest
 from comparing import case_of, written_functions
+from helpers import call, refusal
 from torch.autograd import Function
 
+from styletransfer.cli import script
+from styletransfer.lessons import checks
 from styletransfer.lessons.checks import cases, check
 
 pytestmark = pytest.mark.usefixtures("seeded")
@@ -38,3 +41,21 @@ def test_every_function_of_the_package_has_a_setup_context():
 )
 def test_a_wrong_backward_is_caught(slope):
     assert "mismatch" in check(case_of(slope))
+
+
+def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
+    right = case_of(lambda grad, x: grad * 2 * x, "right")
+    wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))
+    for cases, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
+        monkeypatch.setattr(checks, "cases", lambda cases=cases: cases)
+        assert checks.main([]) == status
+        printed = capsys.readouterr().out
+        assert printed.count("FAILED") == len(cases) - 1
+        assert printed.count("(3,) note") == len(cases)
+        assert f"{counted} checks passed, to 1e-06." in printed
+
+
+def test_gradcheck_has_help_and_takes_no_argument(capsys):
+    assert call(capsys, "gradcheck", "--help")[1].out.startswith("styletransfer gradcheck\n")
+    refused = refusal(capsys, "--steps=0", run=script("gradcheck"))
+    assert refused == "error: gradcheck takes no arguments; leave --steps=0 out"
