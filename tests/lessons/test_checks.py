@@ -46,12 +46,12 @@ def test_a_wrong_backward_is_caught(slope):
 def test_a_wrong_backward_shows_in_table_and_exit_status(monkeypatch, capsys):
     right = case_of(lambda grad, x: grad * 2 * x, "right")
     wrong, again = (case_of(lambda grad, x: grad * x, "wrong") for _ in range(2))
-    for cases, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
-        monkeypatch.setattr(checks, "cases", lambda cases=cases: cases)
+    for given, status, counted in [([right], 0, "1 of 1"), ([right, wrong, again], 1, "1 of 3")]:
+        monkeypatch.setattr(checks, "cases", lambda given=given: given)
         assert checks.main([]) == status
         printed = capsys.readouterr().out
-        assert printed.count("FAILED") == len(cases) - 1
-        assert printed.count("(3,) note") == len(cases)
+        assert printed.count("FAILED") == len(given) - 1
+        assert printed.count("(3,) note") == len(given)
         assert f"{counted} checks passed, to 1e-06." in printed
 
 
