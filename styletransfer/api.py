@@ -126,8 +126,9 @@ class Stylization:
         The current scale (picture size) begins again with all of its steps. L-BFGS's history
         belongs to the old objective and is dropped; Adam's moments are kept.
 
-        Settings are as for `stylize`; `style` may be a picture or several. (UserError: the settings
-        cannot work; the run is unchanged.)
+        Settings are as for `stylize`; `style` may be a picture or several. Paths of pictures, also
+        those that do not change, are read again. (UserError: the settings cannot work, or a file is
+        gone; the run is unchanged.)
         """
         values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures

@@ -25,7 +25,7 @@ from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
 from styletransfer.runs import CHECKPOINT, CONTENT, PASTICHE, RECORD
-from styletransfer.runs.recorded_run import Guide, RecordedRun
+from styletransfer.runs.recorded_run import RecordedRun, StepCallback
 from styletransfer.settings import TrainConfig
 from styletransfer.system import signals_held, stop_on_signals
 from styletransfer.system.files import check_outputs, locked, remove_stale
@@ -58,7 +58,7 @@ def main(config: TrainConfig, folder: Path) -> None:
             sys.exit(stop.asked.status)
 
 
-def paint(config: TrainConfig, folder: Path, guide: Guide | None = None) -> RecordedRun:
+def paint(config: TrainConfig, folder: Path, guide: StepCallback | None = None) -> RecordedRun:
     """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also

@@ -31,8 +31,8 @@ def make(
     """Write images (1, 3, H, W) with even sides as a film; return its path.
 
     Frames come at `times` in seconds, or 10 per second. `sound` lists codecs, one track each.
-    `rotation` is degrees anticlockwise. The YUV matrix is `matrix`, but the file states `said`.
-    All times are shifted by `start` seconds.
+    `rotation` is degrees anticlockwise, then flags to mirror left-right and top-bottom. The YUV
+    matrix is `matrix`, but the file states `said`. All times are shifted by `start` seconds.
     """
     with av.open(str(path), "w", container_options={"output_ts_offset": str(start)}) as film:
         stream = film.add_stream(codec, rate=10, options={"crf": "10"} | options)
@@ -42,7 +42,7 @@ def make(
         context.time_base, context.sample_aspect_ratio = TICK, aspect or 1
         context.color_range, context.color_trc, context.colorspace = 1, BT709, said or matrix
         if rotation is not None:
-            stream.set_display_rotation(rotation)
+            stream.set_display_rotation(*rotation)
         tracks = [film.add_stream(name, rate=48000, layout="mono") for name in sound]
         for number, image in enumerate(images):
             samples = np.ascontiguousarray((image[0] * 255).round().byte().permute(1, 2, 0).numpy())

@@ -47,7 +47,8 @@ class Ended(SystemExit):
 def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on standard error and an exit status.
 
-    The status is 1 for bad input or too little memory, 130 for Ctrl-C, and 128 + N for signal N.
+    The status is 1 for bad input, an OSError or too little memory, 130 for Ctrl-C, 128 + N for
+    signal N, and BROKEN_PIPE if the program that reads the output has ended.
     Signals wait, except in `interruptible` blocks. A warning also becomes one line. Any other
     error is a bug and keeps its traceback. Each process of torchrun prints its own error, because
     torchrun stops the other processes as soon as one has ended.
@@ -161,7 +162,11 @@ def script(name: str) -> Callable[[Sequence[str] | None], None]:
 
 
 def check_process(name: str) -> None:
-    """Raise UserError if torchrun runs a command that works in one process."""
+    """Raise UserError if the current folder is gone, or torchrun runs a one-process command."""
+    try:
+        os.getcwd()
+    except FileNotFoundError as error:
+        raise UserError("the folder this was started in is gone; go to another") from error
     if process_rank().world_size > 1 and not command(name).shared:
         raise UserError(f"{name} works in one process; start it without torchrun")
 

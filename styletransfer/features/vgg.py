@@ -1,5 +1,6 @@
 """VGG-16 and VGG-19 (Simonyan and Zisserman 2014), and narrow networks of the same layout."""
 
+import math
 from collections.abc import Mapping, Sequence
 from http.client import HTTPException
 
@@ -92,13 +93,14 @@ def load(
     If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
-    reports a tensor that is missing, unexpected, misshapen or not finite, and a kernel of zeros.
+    reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a
+    gain that is not positive.
     """
-    network.content_gains = {
-        key.removeprefix(CONTENT_GAIN): gain.item()
-        for key, gain in state.items()
-        if key.startswith(CONTENT_GAIN)
-    }
+    gains = {key: gain for key, gain in state.items() if key.startswith(CONTENT_GAIN)}
+    for key, gain in gains.items():
+        if gain.dim() or not 0 < gain < math.inf:
+            raise UserError(f"{origin} holds a {key} that is no positive number; get it again")
+    network.content_gains = {key.removeprefix(CONTENT_GAIN): gains[key].item() for key in gains}
     expected = {
         f"{key}.{kind}": getattr(network.layers[name], kind)
         for name, key in state_keys(widths).items()

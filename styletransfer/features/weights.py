@@ -4,6 +4,7 @@ import hashlib
 import os
 import pickle
 import warnings
+import zipfile
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -32,6 +33,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix == ".safetensors":
             return _unpacked(_checked(load_file(path), path))
         if path.suffix in (".pth", ".pt"):
+            _check_unpacked(path)
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")  # remarks on the pickle protocol
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
@@ -87,6 +89,14 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
     if expected is not None and digest(tensors) != expected:
         raise UserError(f"{path} is damaged: its tensors do not have the hash it was written with")
     return tensors
+
+
+def _check_unpacked(path: Path) -> None:
+    """Raise UserError for a compressed zip archive, which could fill memory; torch writes none."""
+    if zipfile.is_zipfile(path):
+        with zipfile.ZipFile(path) as archive:
+            if any(entry.file_size > entry.compress_size for entry in archive.infolist()):
+                raise UserError(f"{path} is compressed, as torch saves no weights; it was not read")
 
 
 def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:

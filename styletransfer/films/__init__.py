@@ -1,1 +1,1 @@
-"""Reads and writes films, finds their motion, and paints them without flicker."""
+"""Reads and writes films, finds their motion, paints them without flicker; the command `film`."""

@@ -1,7 +1,9 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
 import glob
+import math
 import os
+import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
@@ -25,6 +27,9 @@ whether to go on. Frames are (1, 3, H, W). False ends the film after the frames 
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
+# Codecs whose side data is not read: it may hold the name of a colour profile. PyAV frees this name
+# twice, which crashes the process. Frames of other codecs have no such name.
+PNGS = ("png", "apng")
 # Largest width and height in pixels of a standard-definition frame. If a film does not state the
 # matrix of its YUV colours, larger frames are read with BT.709, others with BT.601, as in players.
 LARGEST_SD = (1279, 576)
@@ -112,12 +117,14 @@ class Film:
             first = next(self._decoded(container, stream), None)
             if first is None:
                 raise UserError(f"{path} has no frame that FFmpeg can read; save it as MP4 or GIF")
-            self._turns = round(first.rotation / 90)  # quarter turns, anticlockwise
-            is_turned = self._turns % 2 == 1  # rows become columns
+            a, b, c, d = _display_matrix(first, stream.codec_context.name)
+            self._is_turned = abs(b) > abs(a)  # rows become columns
+            down, across = (b, c) if self._is_turned else (d, a)
+            self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
             self._coded_size = (first.height, first.width)
-            self.size = self._coded_size[::-1] if is_turned else self._coded_size
+            self.size = self._coded_size[::-1] if self._is_turned else self._coded_size
             aspect = Fraction(stream.sample_aspect_ratio or 1)
-            self.pixel_aspect = 1 / aspect if is_turned else aspect
+            self.pixel_aspect = 1 / aspect if self._is_turned else aspect
 
     def __enter__(self) -> Self:
         return self
@@ -183,7 +190,8 @@ class Film:
             threads=1,
         ).to_ndarray()
         image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
-        return torch.rot90(image, self._turns, (2, 3)).contiguous()
+        image = image.transpose(2, 3) if self._is_turned else image
+        return image.flip(self._mirrored).contiguous()
 
     def _video(self, container: Any) -> Any:
         """Return the first video stream of a file, except the cover picture of a song."""
@@ -218,6 +226,19 @@ class Film:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
         return time if last is None or time > last else last + self.time_base
+
+
+def _display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
+    """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
+    try:
+        kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
+        if codec not in PNGS and (data := frame.side_data.get(kind)):
+            a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
+            return a, b, c, d
+    except ValueError:  # PyAV does not know all side data of FFmpeg 8, such as EXIF
+        angle = math.radians(frame.rotation)
+        return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
+    return 1, 0, 0, 1
 
 
 def _start(container: Any, video: Any) -> Fraction:

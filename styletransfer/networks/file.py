@@ -26,6 +26,9 @@ KEY = "styletransfer"
 FORMAT = "style network"
 # Version of the file format; raise it when the meaning of the stored data changes.
 VERSION = 2
+# Largest width in channels, number of residual blocks, and number of styles that a file may have.
+# All trained networks are smaller. The limits keep a file from requesting a huge network.
+WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
 # Name of the shipped network from which a training starts by default; it was trained on the most
 # styles.
@@ -117,9 +120,11 @@ def _built(header: Mapping[str, Any]) -> StyleNetwork:
     (KeyError, TypeError, ValueError, OverflowError, RuntimeError: the header is damaged.)
     """
     styles, blocks = header["styles"], int(header["layout"]["blocks"])
-    first, second, third = map(int, header["layout"]["widths"])
+    first, second, third = widths = tuple(map(int, header["layout"]["widths"]))
     if not isinstance(styles, list) or not all(isinstance(name, str) for name in styles):
         raise TypeError(styles)
+    if max(widths) > WIDEST or blocks > DEEPEST or len(styles) > MOST_STYLES:
+        raise ValueError(header["layout"])
     with torch.device("meta"):
         network = StyleNetwork(Architecture((first, second, third), blocks), len(styles))
         network.encoder = StyleEncoder(network) if header.get("any_style") else None

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale, enlarge, starting_picture
 from styletransfer.job.memory import plan_memory
 from styletransfer.objective import Evaluates, smallest_tile, tiles_need
@@ -55,6 +56,7 @@ class Run:
         self._level: _Level | None = None
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
+        self._side_left: int | None = None  # longer side of the scale that `steer` has left
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
         self._problem: str | None = None
 
@@ -120,14 +122,19 @@ class Run:
 
         The current scale, or the next larger scale of the new job, begins again with all of its
         steps. L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
-        (UserError: settings that cannot work; see `Objective`.)
+        (UserError: settings that cannot work, see `Objective`; or a content of another shape.)
         """
+        (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
+            raise UserError("the content image has another shape now; start another run")
         if (level := self._level) is not None and (descent := level.descent) is not None:
             if descent.is_over(self.scales[self._index].steps):
                 self._end_level(descent)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
-        side = max(self.scales[min(self._index, len(self.scales) - 1)].size)
+        if self._side_left is None:  # of several calls between two steps, the first one sets it
+            self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
+        side = self._side_left
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
@@ -191,7 +198,7 @@ class Run:
 
     def _begin(self, scale: Scale) -> _Level:
         """Return a scale's state, which starts from the picture of the scale before."""
-        job = self.job
+        job, self._side_left = self.job, None
         tile = plan_memory(job, scale, free_bytes(job.device)).tile
         if self._largest_tile is not None:
             tile = min(tile or max(scale.size), self._largest_tile)

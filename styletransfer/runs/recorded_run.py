@@ -30,7 +30,7 @@ def describe(config: TrainConfig, job: Job) -> Recipe:
 
 # Called after each step with the run and the step's result; the run waits for it. It may change
 # settings with `RecordedRun.steer`, or raise KeyboardInterrupt to end the run early.
-Guide = Callable[["RecordedRun", Iterate], None]
+StepCallback = Callable[["RecordedRun", Iterate], None]
 
 
 class RecordedRun:
@@ -41,7 +41,7 @@ class RecordedRun:
         job: the job of `config`.
         folder: folder of the run for metrics, the checkpoint and `run.json`.
         picture: path of the pastiche.
-        guide: see `Guide`.
+        guide: see `StepCallback`.
 
     Attributes:
         outcome: result of `complete`.
@@ -54,7 +54,12 @@ class RecordedRun:
     """
 
     def __init__(
-        self, config: TrainConfig, job: Job, folder: Path, picture: Path, guide: Guide | None = None
+        self,
+        config: TrainConfig,
+        job: Job,
+        folder: Path,
+        picture: Path,
+        guide: StepCallback | None = None,
     ) -> None:
         self.config, self.job = config, job
         self.folder, self.picture, self.guide = folder, picture, guide

@@ -75,7 +75,7 @@ class Guide:
     def end(self, run: RecordedRun) -> None:
         """Report the last step and the result."""
         if self._last is not None:
-            self._tell(run, self._last, encode(run.run.result().picture))
+            self._tell(run, self._last, encode(run.outcome.picture))
 
     def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
         """Wait for a request to resume or to stop; meanwhile, carry out changes of settings."""

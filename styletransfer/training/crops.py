@@ -60,7 +60,7 @@ class Photos:
 
 
 class Crops:
-    """`Crops` makes pictures (size, size): parts of photographs, enlarged or reduced."""
+    """`Crops` makes pictures (3, size, size): parts of photographs, enlarged or reduced."""
 
     def __init__(self, photos: Sequence[Tensor] | Photos, size: int) -> None:
         self.photos, self.size = photos, size

@@ -95,7 +95,7 @@ def test_a_folder_that_is_gone_is_told(here, capsys):
     os.chdir(here / "gone")
     (here / "gone").rmdir()
     for words in (("train",), ("info", "a.png")):
-        assert "No such file or directory" in refusal(capsys, *words)
+        assert "was started in is gone; go to another" in refusal(capsys, *words)
 
 
 def test_errors_and_warnings_are_one_line(capsys):

@@ -60,7 +60,7 @@ def test_refused_or_stopped_midway_it_leaves_all_as_it_was(given, here):
     ):
         check_error(re.escape(words), command.main, ExportConfig(**other | settings), here)
     with largest_file(100_000):
-        check_error("cannot write page/.*; choose", command.main, given, here)
+        check_error("cannot write page: .*; choose", command.main, given, here)
     assert files_in(here) == before
     assert not [path.name for path in here.iterdir() if path.name.startswith(".")]
     package.write_text(json.dumps({"name": web.PACKAGE, "version": "1.0.0"}))

@@ -5,6 +5,7 @@ import io
 import os
 import urllib.error
 import urllib.request
+import zipfile
 from unittest.mock import Mock
 
 import pytest
@@ -72,6 +73,10 @@ def test_a_file_may_say_how_much_its_content_counts(network):
         assert made.content_gains == {"relu2_1": 1.25}
     vgg.load(loaded, state, TINY, "file.pth")
     assert loaded.content_gains == {}
+    for gain in (torch.tensor(-1.0), torch.tensor(torch.nan), torch.ones(2)):
+        wrong = state | {"content_gain.relu2_1": gain}
+        message = r"file\.pth holds a content_gain\.relu2_1 that is no positive number"
+        check_error(message, vgg.load, loaded, wrong, TINY, "file.pth")
 
 
 def test_pickled_code_is_not_executed(tmp_path):
@@ -90,6 +95,12 @@ def test_broken_weights_files(tmp_path, network):
     unreadable = "not a readable weights file"
     plain, tensors = saved(tmp_path / "plain.pth", {"a": torch.zeros(100_000)}), state_of(network)
     assert weights.read(plain)
+    with (
+        zipfile.ZipFile(plain) as archive,
+        zipfile.ZipFile(tmp_path / "bomb.pth", "w", zipfile.ZIP_DEFLATED) as bomb,
+    ):
+        for name in archive.namelist():
+            bomb.writestr(name, archive.read(name))
     ours, theirs = tmp_path / "ours.safetensors", tmp_path / "theirs.safetensors"
     weights.write(ours, tensors)
     assert weights.read(ours).keys() == tensors.keys()
@@ -105,6 +116,7 @@ def test_broken_weights_files(tmp_path, network):
         ("cut.safetensors", theirs.read_bytes()[:-500], unreadable),
         ("weights.bin", b"abc", r"must end in \.safetensors, \.pth or \.pt"),
         ("missing.pth", None, r"no weights file at .*missing\.pth; check features\.weights"),
+        ("bomb.pth", None, r"bomb\.pth is compressed"),  # zeros, a thousand times compressed
         ("ours.safetensors", flipped, r"ours\.safetensors is damaged: .* hash"),
     ):
         if content is not None:

@@ -3,7 +3,7 @@
 import re
 import sys
 from fractions import Fraction
-from itertools import pairwise
+from itertools import pairwise, product
 from unittest.mock import Mock
 
 import pytest
@@ -103,9 +103,11 @@ def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
 def test_frames_are_upright(tmp_path):
     image = torch.zeros(1, 3, 24, 40)
     image[..., :12, :10], image[..., 12:, 30:] = 1.0, 0.5
-    for degrees in (0, 90, 180, 270):
-        source = make(tmp_path / "in.mov", [image], rotation=degrees)
-        expected = torch.rot90(image, degrees // 90, (2, 3))
+    """Check 16 combinations, two for each of the 8 orientations."""
+    for degrees, across, down in product((0, 90, 180, 270), (False, True), (False, True)):
+        source = make(tmp_path / "in.mov", [image], rotation=(degrees, across, down))
+        mirrored = [side for side, wanted in ((2, down), (3, across)) if wanted]
+        expected = torch.rot90(image, degrees // 90, (2, 3)).flip(mirrored)
         with Film(source) as film:
             assert film.size == expected.shape[2:]
             (frame,) = film.frames()
@@ -132,7 +134,7 @@ def test_the_matrix_of_the_film_counts(width, matrix, said, tmp_path):
 
 def test_pixels_keep_their_shape_and_frames_are_upright(tmp_path):
     pan = [noise(1)[0].roll(n, 3) for n in range(12)]
-    source = make(tmp_path / "in.mp4", pan, aspect=Fraction(4, 3), rotation=90)
+    source = make(tmp_path / "in.mp4", pan, aspect=Fraction(4, 3), rotation=(90,))
     target = rewritten(source, tmp_path / "out.mp4")
     for path in (source, target):
         with Film(path) as film:

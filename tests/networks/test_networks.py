@@ -124,6 +124,7 @@ def test_what_is_no_network_is_refused(saved, tmp_path):
         ({"layout": {"widths": [2, 3, 10**99], "blocks": 1}}, "it holds another network than"),
         ({"layout": {"widths": [2, -3, 4], "blocks": 1}}, "it holds another network than it says"),
         ({"layout": {"widths": [2, 3, 4], "blocks": 2}}, "it holds another network than it says"),
+        ({"layout": {"widths": [2, 3, 4], "blocks": 10**9}}, "it holds another network than it"),
         ({"layout": 3}, "it holds another network than it says"),
         ({"styles": ["oil"]}, "it holds another network than it says"),
         ({"styles": "oil"}, "it holds another network than it says"),

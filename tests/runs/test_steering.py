@@ -119,6 +119,22 @@ def test_a_steered_scale_restarts_at_the_best_picture():
         assert made[6][name] == pytest.approx(factor * best[name], rel=1e-4)
 
 
+def test_the_last_of_several_changes_between_steps_counts():
+    both = Hand({6: lambda work: [steer(size=16, scales=1)(work), steer(size=32, scales=2)(work)]})
+    run("both", both)
+    again = Hand({6: steer(size=32, scales=2)})
+    run("once", again)
+    assert both.seen == again.seen
+
+
+def test_a_content_of_another_shape_is_refused():
+    def refused(work):
+        write_pictures("content.png", height=40, width=20)
+        check_error("another shape now; start another run", steer(size=16), work)
+
+    assert run("run", Hand({3: refused})).outcome.is_whole
+
+
 def test_a_change_that_cannot_be_leaves_the_run_as_it_was():
     def refused(work):
         for values, words in (

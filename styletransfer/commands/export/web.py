@@ -9,7 +9,9 @@ import base64
 import gzip
 import json
 import os
+import secrets
 import shutil
+from collections.abc import Mapping
 from importlib.metadata import distribution
 from pathlib import Path
 from typing import Any
@@ -23,7 +25,7 @@ from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS
 from styletransfer.settings.networks import ExportConfig
-from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.files import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 # Build of onnxruntime-web -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU, jspi
@@ -65,10 +67,7 @@ def check(config: ExportConfig) -> dict[str, bytes]:
 def write(
     config: ExportConfig, saved: NetworkFile, exported: list[bytes], runtime: dict[str, bytes]
 ) -> None:
-    """Write the page's folder for a network; `exported` are its ONNX files (see `as_onnx`).
-
-    The folder is removed again if it cannot be completed.
-    """
+    """Write the page's folder for a network; `exported` are its ONNX files (see `as_onnx`)."""
     files = {file.name: file.read_bytes() for file in Path(__file__).with_name("page").iterdir()}
     files |= dict(zip(("network.bin", "look.bin"), exported, strict=False)) | runtime
     for name in files:
@@ -79,13 +78,7 @@ def write(
         files[f"onnxruntime.{name}"] = Path(str(licence)).read_bytes()
     files["photo.jpg"] = (ASSETS / "content" / "chelsea.jpg").read_bytes()
     files["styles.json"] = json.dumps(styles(config, saved)).encode()
-    try:
-        for name, data in files.items():
-            with atomic(Path(config.output, name)) as temporary:
-                temporary.write_bytes(data)
-    except BaseException:
-        shutil.rmtree(config.output, ignore_errors=True)
-        raise
+    write_folder(Path(config.output), files)
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
@@ -117,3 +110,18 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
             jpeg = convert.jpeg(convert.small_picture(images.read(file), SHOWN), 85)
             style["picture"] = f"data:image/jpeg;base64,{base64.b64encode(jpeg).decode()}"
     return known
+
+
+def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
+    """Write `files` (name -> contents) as a new folder, all or none (UserError: it failed)."""
+    temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
+    try:
+        temporary.mkdir(parents=True)
+        for name, data in files.items():
+            (temporary / name).write_bytes(data)
+        temporary.rename(folder)
+    except OSError as error:
+        reason = f"{error.strerror or error}; choose a writable folder with space left"
+        raise UserError(f"cannot write {folder}: {reason}") from error
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
