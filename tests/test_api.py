@@ -96,8 +96,13 @@ def test_bad_pictures():
         (np.zeros((0, 32, 3)), "content is empty"),
         (["a.png", CONTENT], "content is a list; give a path, a Pillow image"),
         ("no.png", "no.png"),
+        (CONTENT.to_sparse(), "content is a nested, sparse or meta tensor; give a plain one"),
+        (CONTENT.to("meta"), "content is a nested, sparse or meta tensor"),
     ):
         check_error(message, tiny, content=content)
+    mask = CONTENT[0, 0].round()
+    check_error("protect is a nested, sparse or meta tensor", tiny, protect=mask.to_sparse())
+    assert torch.equal(tiny(protect=mask.bfloat16()).image, tiny(protect=mask).image)
 
 
 def test_bad_keys():

@@ -53,6 +53,9 @@ def one_line_errors() -> Iterator[None]:
     error is a bug and keeps its traceback. Each process of torchrun prints its own error, because
     torchrun stops the other processes as soon as one has ended.
     """
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:  # it was closed before Python started
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
         sys.stdout.reconfigure(errors="backslashreplace")  # escape characters it cannot encode
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full

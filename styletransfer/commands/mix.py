@@ -36,7 +36,7 @@ def main(config: MixConfig, folder: Path) -> None:
     if content.size != pastiche.size:
         raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")
     if run.status != "finished":
-        note = f"the run in {folder} is not finished (it is {run.status})"
+        note = f"the run in {folder} is not finished ({run.status})"
         warnings.warn(f"{note}: this is its best picture so far", stacklevel=2)
     rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
     xmp = b""

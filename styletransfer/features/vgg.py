@@ -123,6 +123,9 @@ def load(
         if keys
     ]:
         raise UserError(f"{origin} holds weights of another network: {'; '.join(wrong)}")
+    if whole := [key for key in expected if not state[key].is_floating_point()]:
+        raise UserError(f"{origin} holds {state[whole[0]].dtype} in {whole[0]}; save it as floats")
+    state = {key: state[key].float() for key in expected}
     if broken := [key for key in expected if not state[key].isfinite().all()]:
         raise UserError(f"{origin} holds values that are not finite in {broken[0]}; get it again")
     if empty := [key for key in expected if key.endswith("weight") and not state[key].any()]:

@@ -10,6 +10,8 @@ from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 
+from torch import Tensor
+
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
@@ -36,7 +38,8 @@ FREE_KEYS = ("output", "device", "recipe")
 def main(config: FilmConfig, folder: Path) -> None:
     """Paint a film, or continue after the frames in `folder`; print the path of the painted film.
 
-    A signal such as Ctrl-C ends the painting, and the painted frames become a partial film.
+    If a signal such as Ctrl-C or a damaged frame ends the painting, the painted frames become a
+    partial film.
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
         run = FilmRun(config, film, folder)
@@ -45,8 +48,7 @@ def main(config: FilmConfig, folder: Path) -> None:
         with signals_held(), locked(folder):
             run.check_record()
             remove_stale(run.path(0).parent)
-            count = run.paint(stop)
-            run.write(count, stop)
+            run.write(*run.paint(stop), stop)
     print(run.output)
 
 
@@ -78,7 +80,7 @@ class FilmRun:
         if path.exists():
             try:
                 then = json.loads(path.read_text(encoding="utf-8"))
-            except (OSError, ValueError):
+            except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_KEYS)
         elif self.path(0).exists():
@@ -86,45 +88,63 @@ class FilmRun:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
-    def paint(self, stop: Stop) -> int:
-        """Paint the missing frames, until a signal comes; return how many frames now exist."""
+    def paint(self, stop: Stop) -> tuple[int, UserError | None]:
+        """Paint the missing frames; return how many frames now exist, and an error after them.
+
+        A signal ends the painting.
+        """
         config = self.config
         painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
-        bar = self.film.bar(self.film.images(self.job.scales[-1].size))
-        for number, content in enumerate(bar):
-            path = self.path(number)
-            if not path.exists():
-                outcome = painter.paint(content)
-                if outcome.problem is not None:
-                    raise UserError(f"frame {number + 1}: {outcome.problem}")
-                if outcome.interrupted:
-                    break
-                images.write(path, outcome.image, bit_depth=16)
-            # Read the pastiche from its file, so that a resumed film continues with the same bits.
-            painter.before = None if config.independent else (content, images.read(path).rgb)
-            count = number + 1
+        bar, problem = self.film.bar(self.film.images(self.job.scales[-1].size)), None
+        try:
+            for number, content in enumerate(bar):
+                path = self.path(number)
+                if not path.exists():
+                    outcome = painter.paint(content)
+                    if outcome.problem is not None:
+                        raise UserError(f"frame {number + 1}: {outcome.problem}")
+                    if outcome.interrupted:
+                        break
+                    images.write(path, outcome.image, bit_depth=16)
+                # Read the pastiche from its file, so that a resumed film has the same bits.
+                painted = self._painted_frame(number)
+                painter.before = None if config.independent else (content, painted)
+                count = number + 1
+        except UserError as error:
+            if count == 0:
+                raise
+            problem = error
         bar.close()
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on after frame %d", count)
-        return count
+        return count, problem
 
-    def write(self, count: int, stop: Stop) -> None:
+    def write(self, count: int, problem: UserError | None, stop: Stop) -> None:
         """Write a film of the first `count` frames.
 
-        After a signal, its name is NAME.styletransfer-partial.EXTENSION, and Stopped is raised.
+        After a signal or a `problem`, its name is NAME.styletransfer-partial.EXTENSION, and Stopped
+        or the problem is raised.
         """
         text = text_of("film", self.recipe) if self.config.recipe else ""
         with FilmWriter(self.output, self.film, text) as writer:
             for frame in self._painted(count):
                 writer.write(*frame)
-            if stop.asked is not None:
-                raise stop.asked
+            if (reason := stop.asked or problem) is not None:
+                raise reason
+
+    def _painted_frame(self, number: int) -> Tensor:
+        """Return painted frame `number` (UserError: it is damaged, or has another film's size)."""
+        path, (height, width) = self.path(number), self.job.scales[-1].size
+        frame = images.read(path)
+        if frame.size != (height, width):
+            raise UserError(f"{path} is not {width} x {height} pixels, as this film; remove it")
+        return frame.rgb
 
     def _painted(self, count: int) -> Iterator[Frame]:
         """Yield the first `count` painted frames, recoloured as the setting `color` asks."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
             config, content = self.config, frame.image
             grey = images.is_grey([content, *self.job.pictures.styles])
-            image = images.read(self.path(number)).rgb
+            image = self._painted_frame(number)
             image = in_colors(image, content, config.color, config.color_strength, grey=grey)
             yield frame._replace(image=image)

@@ -107,7 +107,7 @@ def read(path: Path) -> NetworkFile:
 
 def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
     """Return the metadata of a file as a dict (UserError: the file is no style network)."""
-    with suppress(KeyError, TypeError, ValueError):
+    with suppress(KeyError, TypeError, ValueError, RecursionError):
         header: dict[str, Any] = json.loads(metadata[KEY])
         if header["format"] == FORMAT and "version" in header:
             return header

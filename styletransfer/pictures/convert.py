@@ -81,7 +81,14 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
     return Picture(layers[:, :3].expand(1, 3, -1, -1).contiguous(), alpha, name)
 
 
+def check_plain(tensor: Tensor, name: str) -> None:
+    """Raise UserError for a nested or sparse tensor, or one without values (device="meta")."""
+    if tensor.is_nested or tensor.is_meta or tensor.layout != torch.strided:
+        raise UserError(f"{name} is a nested, sparse or meta tensor; give a plain one")
+
+
 def _from_tensor(tensor: Tensor, name: str) -> Picture:
+    check_plain(tensor, name)
     image = tensor[None] if tensor.ndim == 3 else tensor
     if image.ndim != 4 or image.shape[:2] != (1, 3):
         kind = f"a tensor of shape {tuple(tensor.shape)}"

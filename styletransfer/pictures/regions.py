@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn.functional import max_pool2d
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.convert import Source, as_picture
+from styletransfer.pictures.convert import Source, as_picture, check_plain
 from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
@@ -156,7 +156,9 @@ def read_mask(source: Source, name: str) -> Tensor:
     everywhere or cannot be read.)
     """
     if isinstance(source, Tensor) and source.ndim == 2:
-        source = source.detach().cpu().numpy()
+        check_plain(source, name)
+        source = source.detach().cpu()
+        source = (source.float() if source.is_floating_point() else source).numpy()
     if isinstance(source, np.ndarray) and source.dtype == np.bool_:
         source = source.astype(np.float32)
     picture = as_picture(source, name)
@@ -166,7 +168,7 @@ def read_mask(source: Source, name: str) -> Tensor:
     if picture.alpha is not None:
         mask = mask * picture.alpha
     if mask.max() < 0.5 / 255.0:
-        raise UserError(f"{picture.name} is an empty mask; paint white what it is to cover")
+        raise UserError(f"{picture.name} is an empty mask; paint white (255) what it is to cover")
     return mask
 
 

@@ -142,6 +142,8 @@ class RecordedRun:
         pastiche, alpha = result.picture, self.job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
+        if result.problem is not None and self.picture.exists():  # keep what is better than this
+            self.picture = self.folder / f"pastiche{self.picture.suffix}"
         self.picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
         self.problem = result.problem or problem
         _keep_pictures(self.folder, self.picture, pastiche, self.job, xmp)

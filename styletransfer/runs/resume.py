@@ -9,7 +9,7 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.errors import UserError
-from styletransfer.runs import FREE_KEYS, RECORD
+from styletransfer.runs import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.settings import TrainConfig
@@ -82,9 +82,11 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
             f"resume={folder} goes on with the run's own settings; leave {fixed[0]}= out, or start "
             "afresh without resume="
         )
-    recorded = read_run(folder).settings
+    run = read_run(folder)
+    if run.status != "finished" and not (folder / CHECKPOINT).exists():
+        logger.warning("%s holds no checkpoint; starting again at the first step", folder)
     try:
-        own = with_values(TrainConfig(), recorded)
+        own = with_values(TrainConfig(), run.settings)
     except UserError as error:
         message = f"{folder / RECORD} was written by another version; start afresh"
         raise UserError(message) from error

@@ -33,7 +33,7 @@ class TrainNetworkConfig:
     steps: int = number(1200, "[1, inf)")
     """Training steps in all; the learning rate falls to zero over them. From random weights, give
     it several times as many."""
-    batch: int = number(1, "[1, inf)")
+    batch: int = number(1, "[1, 1024]")
     """Pictures per step, of all processes together. Default: in equal time, one large picture
     gives a better network than several small ones (docs/networks.md)."""
     crop: int = 384

@@ -55,6 +55,9 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
+    names = [Path(name).stem for name in files]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"two styles are called {twice}; rename one of the files")
     preview = images.read(config.preview)
     check_side(preview)
     preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))

@@ -219,3 +219,6 @@ def test_a_closed_pipe_ends_a_command_without_a_traceback():
     shown = f"{sys.executable} -m styletransfer --help"
     done = process("bash", "-c", f"({shown}; echo $? >&2) | true", cwd=ROOT, timeout=300)
     assert done.stderr in ("0\n", "141\n")
+    for command, status in ((f"{shown} >&-", 0), (f"{shown.replace('--help', 'none')} 2>&-", 1)):
+        done = process("bash", "-c", command, cwd=ROOT, timeout=300)
+        assert (done.returncode, done.stdout, done.stderr) == (status, "", "")

@@ -67,6 +67,10 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
     assert "stopped early" in printed
     assert output.exists()
     assert record_of(tmp_path / "run")["status"] == "gave up"
+    output.write_bytes(b"an earlier picture")
+    printed = train(capsys, *words)[1]
+    assert printed.splitlines()[-1] == str(tmp_path / "run" / "pastiche.png")
+    assert output.read_bytes() == b"an earlier picture"
 
 
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):

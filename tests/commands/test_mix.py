@@ -70,7 +70,7 @@ def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     record("run", status="stopped")
     printed = call(capsys, "mix", "run", "strength=0.25")[1]
     assert printed.out == "run/mix_0.25.png\n"
-    note = "note: the run in run is not finished (it is stopped): this is its best picture so far\n"
+    note = "note: the run in run is not finished (stopped): this is its best picture so far\n"
     assert printed.err == note
     printed = call(capsys, "mix", "run", "color_strength=0")[1]
     assert printed.out == "run/mix_lightness_0.5_color_0.png\n"

@@ -51,6 +51,10 @@ def test_weights_of_another_network_are_named(network):
         ({"0.weight": torch.zeros(5, 3, 3, 3)}, rf"misshapen: {shapes}"),
         (dict.fromkeys(first), several),
         ({"0.bias": torch.full((4,), torch.nan)}, r"not finite in features\.0\.bias; get it ag"),
+        (
+            {"0.bias": torch.ones(4, dtype=torch.int8)},
+            r"holds torch\.int8 in .*; save it as floats",
+        ),
         ({"2.weight": torch.zeros(4, 4, 3, 3)}, r"nothing but zeros in features\.2\.weight"),
     ):
         state = state_of(network) | {f"features.{key}": value for key, value in changes.items()}

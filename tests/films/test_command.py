@@ -13,8 +13,10 @@ from helpers import ROOT, check_error, check_refused, composed, files_in, press
 
 from styletransfer import __version__
 from styletransfer.commands import info
+from styletransfer.errors import UserError
 from styletransfer.films.command import main
 from styletransfer.films.flicker import FilmPainter
+from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
@@ -100,11 +102,24 @@ def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, paintin
     assert len(frames_of(tmp_path / "run" / "painted.mp4")) == COUNT
 
 
+def test_a_film_that_is_damaged_leaves_its_painted_part(config, tmp_path, painting, monkeypatch):
+    def damaged(film, size):
+        yield next(whole(film, size))
+        raise UserError("clip.mp4 is damaged after frame 1")
+
+    whole = Film.images
+    monkeypatch.setattr(Film, "images", damaged)
+    check_error("is damaged after frame 1", main, config, tmp_path)
+    assert len(frames_of(tmp_path / "painted.styletransfer-partial.mp4")) == 1
+
+
 def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, photos, capsys):
     main(config, tmp_path)
     before, frame = files_in(tmp_path / "frames"), tmp_path / "frames" / "000001.png"
     frame.write_bytes(before[frame.name][:-40])
     check_error(r"frames/000001\.png is damaged or truncated", main, config, tmp_path)
+    images.write(frame, torch.rand(1, 3, 8, 8))
+    check_error(r"000001\.png is not 32 x 24 pixels, as this film; remove", main, config, tmp_path)
     frame.unlink()
     main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT

@@ -182,6 +182,7 @@ def test_what_stands_in_the_way_is_named(config, tmp_path):
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
+    ({"style": ["oil.png", "photos/../oil.png"]}, "two styles are called oil; rename one"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"objective": DEEP, "crop": 8}, "crop=8 must be at least 16"),
     ({"objective": DEEP, "style_size": 16}, "oil.png comes down to 16 x 13 pixels"),

@@ -47,6 +47,8 @@ def main(config: ApplyConfig, folder: Path) -> None:
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
     with stop_on_signals():
+        if not source.exists():
+            raise UserError(f"input={source} does not exist; check the path")
         if config.random and not source.is_dir():
             raise UserError(f"random=true is for a folder, and input={source} is none")
         if source.is_dir():
