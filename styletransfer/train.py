@@ -4,11 +4,12 @@ This file shows a run from start to end. `paint` does the following, in the file
 
 1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig` (settings/).
 2. `prepare` reads the pictures and builds the network and the loss mode (job/, features/, losses/).
-3. For each scale of the picture, `Run` makes an `Objective`: the network with the loss modules of
-   the mode in it (objective/whole.py), and an optimiser that moves the picture
+3. For each scale of the picture, `Run` makes an `Objective`, the network with the loss modules of
+   the mode in it (objective/whole.py), and a `Descent`, the steps at this size
    (optimize/descent.py).
-4. Each step begins with `Objective.evaluate`, which runs the network forward, lets the
-   loss mode run it backward, and returns the losses with the gradient in `image.grad`.
+4. Each step begins with `Objective.evaluate`, which runs the network forward, lets the loss mode
+   run it backward, and returns the losses with the gradient in `image.grad`. Then the optimiser
+   moves the picture (optimize/optimizers.py).
 5. `RecordedRun` makes the run, and writes metrics and checkpoints after a step, and the pastiche at
    the end (runs/).
 
@@ -62,8 +63,8 @@ def paint(config: TrainConfig, folder: Path, guide: StepCallback | None = None) 
     """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
-    gets the content image at the pastiche's size, for `mix`. A run that ends early writes the best
-    picture so far and a checkpoint. With `resume=auto`, a run continues from a checkpoint in
+    gets the content image at the pastiche's size, for `mix`. A run that is interrupted writes the
+    best picture so far and a checkpoint. With `resume=auto`, a run continues from a checkpoint in
     `folder`. `guide` may observe and steer the run, which is returned.
 
     Raises:

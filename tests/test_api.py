@@ -186,6 +186,7 @@ def test_a_run_is_steered():
             run.steer(objective={"tv_weight": 1.0}, style=[picture(5), picture(6)])
     assert seen[2]["total_variation"] > 50 * seen[1]["total_variation"]  # the preset has 0.01
     assert not torch.equal(run.result().image, tiny().image)
+    assert b"settings changed during the run" in run.result().xmp
     run.steer(size=24, objective={"content_layers": ["relu2_2"]})  # needs more of the network
     assert [step.image.shape[3] for step in run] == [24] * 3
     assert run.result().image.shape == (1, 3, 18, 24)

@@ -1,4 +1,4 @@
-"""One module per command; no command imports another one."""
+"""The commands without a room of their own, a module each; no command imports another one."""
 
 from typing import TYPE_CHECKING
 

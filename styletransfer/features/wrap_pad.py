@@ -40,7 +40,7 @@ class WrapPad(Function):
 def wrap_pad(x: Tensor) -> Tensor:
     """Return x (1, C, H, W), padded circularly by one position per side: (1, C, H + 2, W + 2).
 
-    Raises TypeError if x is not floating point, ValueError if x is not (1, C, H, W).
+    Raises ValueError if x is not (1, C, H, W).
     """
     check_features("wrap_pad", x)
     padded: Tensor = WrapPad.apply(x)

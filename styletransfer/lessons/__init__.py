@@ -1,1 +1,1 @@
-"""Lessons: small Functions, checks of their backward, and a reader of autograd graphs."""
+"""Lessons: checks of the hand-written backwards, and a reader of autograd graphs."""

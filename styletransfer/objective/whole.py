@@ -1,6 +1,7 @@
 """The function that style transfer minimises, and its gradient.
 
-An optimiser calls `Objective.evaluate`, and need not know the loss mode or the precision.
+`Descent` calls `Objective.evaluate` before each step of its optimiser, and need not know the loss
+mode or the precision.
 """
 
 from collections import OrderedDict

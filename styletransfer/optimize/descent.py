@@ -47,8 +47,6 @@ class BestPicture:
         if self.losses is None:
             self.losses = losses
         better = losses.total < self.losses.total
-        # A finite loss is better than a loss that is not finite.
-        better |= losses.total.isfinite() & ~self.losses.total.isfinite()
         self.image = torch.where(better, picture, self.image)
         self.losses = Losses(
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
@@ -193,7 +191,7 @@ class Descent:
             setattr(self, key, state[key])
 
     def _make_optimizer(self) -> LBFGS | Adam:
-        """Return a new optimiser; each of its steps makes one evaluation."""
+        """Return a new optimiser; its `step` moves the shift by `shift.grad`."""
         rate = self.config.learning_rate
         if self.config.name == "adam":
             return Adam(self.shift, rate)

@@ -50,7 +50,7 @@ class LBFGS:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Make one step along the point's gradient, whose tensor is kept; the next changes it."""
+        """Make one step by `point.grad`; its tensor is kept, and the next step changes it."""
         assert self.point.grad is not None
         gradient = self.point.grad.flatten()
         self._learn(gradient)

@@ -1,7 +1,6 @@
 """The run of a job: an iterator over its steps, with a state that can be saved."""
 
 import logging
-import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -16,7 +15,7 @@ from styletransfer.objective import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
-from styletransfer.optimize.descent import NOT_FINITE, Descent
+from styletransfer.optimize.descent import Descent
 from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.images import resize
 from styletransfer.system import signals_held
@@ -75,7 +74,8 @@ class Run:
     def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
         """Make the remaining steps, calling every callback with each iterate.
 
-        Ctrl-C, another signal (see `styletransfer/system`) or a lack of memory end the run early.
+        Ctrl-C, another signal (see `styletransfer/system`), a loss that is not finite or a lack of
+        memory end the run early.
         """
         interrupted = False
         try:
@@ -95,9 +95,7 @@ class Run:
 
         The losses are those of the optimised picture, before `finish` changes its colours.
         """
-        image, losses, problem = self.image, self._losses or {}, self._problem
-        if losses and not math.isfinite(losses["total"]):
-            problem = NOT_FINITE
+        image, losses = self.image, self._losses or {}
         if not losses:
             scale = self.scales[-1]
             if self._level is not None and self._level.descent is not None:
@@ -106,7 +104,7 @@ class Run:
             if protection := self.pictures.resized(scale.size, scale.style_sizes).protection:
                 image = protection.hold(image)
         image = image.float().cpu()
-        return Outcome(image, self.finish(image), losses, self.steps, problem=problem)
+        return Outcome(image, self.finish(image), losses, self.steps, problem=self._problem)
 
     def finish(self, image: Tensor) -> Tensor:
         """Return a picture (1, 3, H, W) of this run in the colours of `config.color`.

@@ -46,7 +46,8 @@ class RecordedRun:
     Attributes:
         outcome: result of `complete`.
         seconds: duration of the optimisation, without the time in the guide.
-        picture: path of the pastiche, another than the given one if that could not be written.
+        picture: path of the pastiche; it is in `folder` if the given path could not be written, or
+            if the run gave up and a file was already there.
         problem: one line, why the run gave up or `picture` is another path; None without a problem.
 
     Raises:

@@ -227,7 +227,7 @@ class StyleTransferConfig:
     """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
     """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
-    tile in pixels. Only loss_mode=autograd_function can work in tiles."""
+    tile in pixels. Only loss_mode=autograd_function and tensor_hook can work in tiles."""
     seed: int = number(0, "[0, inf)")
     """Seed of the noise of `init=noise`, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)

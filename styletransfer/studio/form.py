@@ -32,7 +32,7 @@ ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is 
 # value of its key `steady`, the weight of the previous painted frame in the next, against flicker.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
-# Presets that the page shows as small pictures, in this order.
+# Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
 
 

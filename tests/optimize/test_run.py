@@ -45,6 +45,16 @@ def run(config, content, style, network=None, mode=MODE, start=None):
     return Run(job).complete([iterates.append]), iterates
 
 
+@pytest.mark.parametrize("optimizer", OPTIMIZERS)
+def test_adams_moments_alone_go_to_the_next_scale(optimizer, content, style):
+    settings = run_settings(size=20, steps=4, scales=2, optimizer=optimizer)
+    job = Job(settings, tiny_network(), MODE, pair(content, style))
+    work = Run(job)
+    steps = iter(work)
+    assert [next(steps).scale for _ in range(3)] == [1, 1, 2]
+    assert (work.state_dict()["momentum"] is not None) == (optimizer == "adam")
+
+
 @pytest.mark.parametrize("size", [9, 20, 33])
 def test_scales_follow_one_another(size, content, style):
     before = content.clone(), style.clone()

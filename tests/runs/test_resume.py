@@ -55,6 +55,15 @@ def assert_finished(folder="run", like="whole"):
     assert record_of(folder)["status"] == "finished"
 
 
+def test_resume_without_a_checkpoint_starts_again_and_says_so(started, capsys):
+    Path("run", "checkpoint.pt").unlink()
+    assert call("resume=run") == 0
+    printed = capsys.readouterr()
+    told = "run holds no checkpoint; starting again at the first step"
+    assert told in printed.out + printed.err
+    assert_finished()
+
+
 def test_resume_takes_the_runs_settings_from_another_folder(started, monkeypatch):
     config = Path("run", ".hydra", "config.yaml").read_bytes()
     Path("elsewhere").mkdir()

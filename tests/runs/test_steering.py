@@ -8,6 +8,7 @@ import torch
 from helpers import check_error, composed, metrics_of, record_of, write_pictures
 
 from styletransfer.pictures import images
+from styletransfer.runs import recorded_run
 from styletransfer.runs.resume import own_settings
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import changed, with_values
@@ -125,6 +126,23 @@ def test_the_last_of_several_changes_between_steps_counts():
     again = Hand({6: steer(size=32, scales=2)})
     run("once", again)
     assert both.seen == again.seen
+
+
+def test_seconds_leave_out_the_time_of_the_guide(monkeypatch):
+    now = [0.0]
+    monkeypatch.setattr(recorded_run.time, "perf_counter", lambda: now[0])
+
+    def wait(work):
+        now[0] += 1000
+
+    assert run("run", Hand({3: wait})).seconds == 0
+
+
+def test_metrics_are_written_before_a_checkpoint():
+    def look(work):
+        assert [line["step"] for line in metrics_of("run")] == [1]
+
+    assert run("run", Hand({1: look}), {"checkpoint_every": 1e-9}).outcome.is_whole
 
 
 def test_a_content_of_another_shape_is_refused():
