@@ -10,6 +10,7 @@ import pytest
 import torch
 from helpers import (
     MODES,
+    check_error,
     check_refused,
     ended_early,
     layers,
@@ -30,7 +31,8 @@ from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
-from styletransfer.training.command import main, train_network
+from styletransfer.system.processes import Processes
+from styletransfer.training.command import check_shares, main, train_network
 from styletransfer.training.prepare import prepare
 from styletransfer.training.trainer import NetworkTraining, generator_at
 
@@ -187,6 +189,12 @@ BAD: list[tuple[dict[str, Any], str]] = [
     ({"objective": DEEP, "crop": 8}, "crop=8 must be at least 16"),
     ({"objective": DEEP, "style_size": 16}, "oil.png comes down to 16 x 13 pixels"),
 ]
+
+
+def test_each_process_needs_a_picture_of_the_batch(config):
+    task = prepare(replace(config, batch=2))
+    check_shares(task, Processes(0, 2))
+    check_error("batch=2 is too small for 3 processes", check_shares, task, Processes(0, 3))
 
 
 def test_bad_settings_are_named(config, tmp_path):
