@@ -145,6 +145,18 @@ def test_metrics_are_written_before_a_checkpoint():
     assert run("run", Hand({1: look}), {"checkpoint_every": 1e-9}).outcome.is_whole
 
 
+def test_no_old_checkpoint_stands_beside_new_settings(monkeypatch):
+    write, stood = recorded_run.write_record, []
+
+    def watched(folder, *args, **facts):
+        stood.append((folder / "checkpoint.pt").exists())
+        write(folder, *args, **facts)
+
+    monkeypatch.setattr(recorded_run, "write_record", watched)
+    run("run", Hand({2: steer(objective__tv_weight=0.5)}), {"checkpoint_every": 1e-9})
+    assert stood[:2] == [False, False]  # at the start, and when the settings changed
+
+
 def test_a_content_of_another_shape_is_refused():
     def refused(work):
         write_pictures("content.png", height=40, width=20)
