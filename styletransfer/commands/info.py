@@ -109,6 +109,8 @@ def _difference(path: Path, again: Path) -> str:
         levels = 255 * (ours - theirs).abs()
         apart.append((float(levels.max()), float(levels.mean())))
     most, mean = max(most for most, _ in apart), sum(mean for _, mean in apart) / len(apart)
+    if most == 0:
+        return "the same pixels, in a file of other bytes"
     return f"pixels that differ by at most {most:.3g} levels of 255, on average by {mean:.2g}"
 
 

@@ -100,6 +100,8 @@ def test_a_picture_is_painted_again_and_compared(desk, capsys):
         assert status_of("train", *TINY, f"hydra.run.dir={name}.run", f"output={name}") == 0
     made, other = images.read("a.png").rgb, images.read("style.png").rgb
     assert "the same bytes" in info(capsys, "a.png", "verify=true", f"inputs={NAME}")["verify"]
+    images.write("b.png", made, xmp=xmp_packet(desk / "b.png").replace(b"digital", b"Digital"))
+    assert "the same pixels" in info(capsys, "b.png", "verify=true", f"inputs={NAME}")["verify"]
     made[..., 0, 0] = (made[..., 0, 0] + 0.4).clamp(max=1) - 0.2
     images.write("b.png", made, xmp=xmp_packet(desk / "b.png"))
     before = files_in(desk)
