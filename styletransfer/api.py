@@ -11,7 +11,7 @@ the caller has set them.
 import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -30,16 +30,13 @@ from styletransfer.pictures import images
 from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
-from styletransfer.settings.changes import changed, with_values
+from styletransfer.settings.changes import OF_A_RUN, changed, with_values
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
-# Keys of a command line alone, which saves pictures and stops by itself.
-OF_THE_COMMAND = {"output", *(one.name for one in fields(TrainConfig))}
-OF_THE_COMMAND -= {one.name for one in fields(StyleTransferConfig) if one.name != "output"}
 # Value of a setting whose picture is in memory; recipes say so.
 IN_MEMORY = "in memory"
 
@@ -223,7 +220,7 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config for these settings, defaults and presets included."""
     values = {key: value for key, value in given.items() if (key, value) != ("experiment", None)}
-    for key in values.keys() & OF_THE_COMMAND:
+    for key in values.keys() & {"output", *OF_A_RUN}:
         raise UserError(f"{key} is a key of the command line; see Result.save, callback")
     named = [key for key in GROUPS if not isinstance(values.get(key, {}), Mapping)]
     presets = {group: values.pop(group) for group in named}

@@ -143,9 +143,10 @@ class RecordedRun:
         pastiche, alpha = result.picture, self.job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if result.interrupted else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
+        spare = self.folder / f"pastiche{self.picture.suffix}"
         if result.problem is not None and self.picture.exists():  # keep what is better than this
-            self.picture = self.folder / f"pastiche{self.picture.suffix}"
-        self.picture, problem = _write_picture(self.picture, self.folder, pastiche, alpha, xmp)
+            self.picture = spare
+        self.picture, problem = _write_picture(self.picture, spare, pastiche, alpha, xmp)
         self.problem = result.problem or problem
         _keep_pictures(self.folder, self.picture, pastiche, self.job, xmp)
         status = "finished"
@@ -162,20 +163,19 @@ class RecordedRun:
 
 
 def _write_picture(
-    path: Path, folder: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
+    path: Path, spare: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
 ) -> tuple[Path, str | None]:
-    """Write the pastiche to `path` or, if that fails, into `folder`.
+    """Write the pastiche to `path` or, if that fails, to `spare`.
 
     Return its path, and one line that says why if it is not `path` (UserError: both failed).
     """
     try:
         images.write(path, image, alpha, xmp=xmp)
     except UserError as error:
-        other = folder / f"pastiche{path.suffix}"
-        if other == path:
+        if spare == path:
             raise
-        images.write(other, image, alpha, xmp=xmp)
-        return other, f"{error}; the picture is at {other} instead"
+        images.write(spare, image, alpha, xmp=xmp)
+        return spare, f"{error}; the picture is at {spare} instead"
     return path, None
 
 

@@ -25,7 +25,9 @@ from styletransfer.settings.schemas import (
 )
 from styletransfer.settings.values import literal
 
-# Keys that cannot change during a run; nor can those that only TrainConfig has.
+# Keys of `train` alone: they say how a run is kept, and not what it paints.
+OF_A_RUN = {key for key, _ in keys(TrainConfig)} - {key for key, _ in keys(StyleTransferConfig)}
+# Keys that cannot change during a run; nor can those of OF_A_RUN.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
@@ -79,9 +81,7 @@ def plain(key: str, value: Any) -> Any:
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
     """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
-    of_a_picture = dict(keys(StyleTransferConfig))
-    only_once = {key for key, _ in keys(TrainConfig) if key not in of_a_picture}
     for key in values:
-        if key in only_once.union(FIXED):
+        if key in OF_A_RUN.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")
     return with_values(config, values)

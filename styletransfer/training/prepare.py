@@ -32,16 +32,12 @@ class NetworkTask:
     config: TrainNetworkConfig  # the settings
     extractor: FeatureExtractor  # network whose features the losses compare, on the device
     mode: LossMode  # how the losses are differentiated
+    names: list[str]  # names of the styles: file names without folder and extension
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
     hashes: list[str]  # SHA-256 of each style file, in the order of `styles`
     photos: Photos  # photographs to crop
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
-
-    @property
-    def names(self) -> list[str]:
-        """The names of the styles: file names without folder and extension."""
-        return [Path(name).stem for name in self.styles]
 
 
 def prepare(config: TrainNetworkConfig) -> NetworkTask:
@@ -69,6 +65,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         config=config,
         extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
         mode=mode,
+        names=names,
         styles={name: style.to(device, exact) for name, style in styles.items()},
         hashes=[sha256(name) for name in files],
         photos=Photos(Path(config.pictures)),
