@@ -19,7 +19,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film
-from styletransfer.job.load import PICTURE_KEYS, SHAPE
+from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
 from styletransfer.runs.metadata import carried, lines_of, settings_in
 from styletransfer.runs.recipe import default_config

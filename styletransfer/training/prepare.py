@@ -8,7 +8,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.load import check_side, files_of, style_image
+from styletransfer.job.sources import check_side, files_of, style_image
 from styletransfer.losses import LossMode, get_loss_mode
 from styletransfer.networks import LAYOUTS, file
 from styletransfer.networks.file import BASE, NetworkFile, network_file

@@ -20,7 +20,7 @@ from PIL import Image
 from styletransfer.commands.apply import painter
 from styletransfer.commands.apply.command import main
 from styletransfer.commands.apply.painter import Painter
-from styletransfer.job.load import style_image
+from styletransfer.job.sources import style_image
 from styletransfer.networks import LAYOUTS, Architecture, StyleNetwork, deployed, file
 from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
 from styletransfer.pictures import images

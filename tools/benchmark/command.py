@@ -26,7 +26,6 @@ from tqdm import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.job.load import load
 from styletransfer.objective import check_size
 from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system import measure
@@ -41,7 +40,7 @@ from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import Work
 from tools import CONFIGS
 from tools.benchmark import rows as ways
-from tools.benchmark.config import BenchmarkConfig, check, default_config
+from tools.benchmark.config import BenchmarkConfig, check
 from tools.benchmark.reference import plain_loop
 from tools.benchmark.report import as_json, markdown, rows_table, sentences
 from tools.benchmark.resident import is_measurable, peak_resident
@@ -89,7 +88,7 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     device = choose_device(config.device)
     config, skipped = without_emulated(config, device)
     sizes = sorted(config.sizes)
-    load(default_config(config, sizes[0]))
+    ways.squares(config, sizes[0], device)
     network = ways.build_network(config, device)
     check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
     check_folder(folder / "benchmark.json")

@@ -20,7 +20,7 @@ from styletransfer.commands.apply.painter import Painter, is_film, network_path,
 from styletransfer.errors import UserError
 from styletransfer.films.write import CODECS, check_writable
 from styletransfer.films.write import files_of as film_files
-from styletransfer.job.load import files_of
+from styletransfer.job.sources import files_of
 from styletransfer.pictures import (
     FILM_EXTENSIONS,
     files_at,

@@ -17,7 +17,7 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Watch
 from styletransfer.films.write import CODECS, FilmWriter
-from styletransfer.job.load import files_of, style_image
+from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,

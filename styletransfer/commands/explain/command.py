@@ -12,7 +12,6 @@ from pathlib import Path
 from styletransfer.commands.explain.drawing import Map, render, summary
 from styletransfer.commands.explain.study import study
 from styletransfer.errors import UserError
-from styletransfer.job import starting_picture
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES, get_loss_mode
 from styletransfer.objective.whole import Objective
@@ -36,9 +35,9 @@ def main(config: TrainConfig, folder: Path) -> None:
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))
-    pictures = job.pictures_at(config.size)
+    pictures = job.full_size()
     height, width = pictures.content.shape[2:]
-    image = resize(job.on_device(starting_picture(config, pictures)), (height, width))
+    image = resize(job.on_device(job.start.picture(pictures)), (height, width))
     # The config's own loss mode comes first.
     modes = sorted(map(get_loss_mode, LOSS_MODES), key=lambda mode: mode is not job.mode)
     studies = [
