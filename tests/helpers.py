@@ -19,7 +19,7 @@ from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.objective import Criterion, Losses
@@ -201,7 +201,7 @@ def layers(**settings):
 
 def make_objective(mode, network, content, style, **settings):
     criterion = Criterion.of(layers(**settings))
-    return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
+    return Objective(network, LOSS_MODES[mode], criterion, pair(content, style))
 
 
 def gradient(objective, image):

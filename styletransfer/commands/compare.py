@@ -18,7 +18,7 @@ from torch import Tensor
 from styletransfer.job import Job
 from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Outcome
@@ -45,7 +45,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
         with ProgressBar() as bar:
-            run = Run(replace(job, mode=get_loss_mode(name))).complete([bar])
+            run = Run(replace(job, mode=LOSS_MODES[name])).complete([bar])
         outcomes[name] = run.finished(f"under {name}")
         images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
     pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
@@ -96,7 +96,7 @@ def objectives_at(job: Job, side: int) -> dict[str, Objective]:
     """Return loss mode -> the objective of `job` for images with the longer side `side` pixels."""
     pictures = job.pictures_at(side)
     return {
-        name: Objective(job.extractor, get_loss_mode(name), job.criterion, pictures)
+        name: Objective(job.extractor, LOSS_MODES[name], job.criterion, pictures)
         for name in LOSS_MODES
     }
 

@@ -10,7 +10,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job import DEEPEST, Job, make_scales, parse_tile, pastiche_size
 from styletransfer.job.load import files_read, load
 from styletransfer.job.memory import plan_memory
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -35,7 +35,7 @@ def prepare(
     parse_tile(config.tile)
     criterion = Criterion.of(config.objective)
     layers = criterion.layers
-    mode = get_loss_mode(config.loss_mode.name)
+    mode = LOSS_MODES[config.loss_mode.name]
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     if config.output is not None:

@@ -11,7 +11,7 @@ from helpers import picture, run_settings, tiny_network
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
 from styletransfer.job import Job
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 
@@ -22,7 +22,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 @pytest.fixture
 def job(content, style):
     config = run_settings(steps=5, scales=2)
-    return Job(config, tiny_network(), get_loss_mode("autograd_function"), pair(content, style))
+    return Job(config, tiny_network(), LOSS_MODES["autograd_function"], pair(content, style))
 
 
 def moving(reliability, across=2):

@@ -12,7 +12,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job import Job
 from styletransfer.job.load import load
 from styletransfer.job.memory import FIXED, KEPT_IN_TILES, USABLE, activation_bytes
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
@@ -128,7 +128,7 @@ def evaluation(
     pictures = pair(content, style)
     if candidate.regions > 1:
         pictures = striped(content, style, candidate.regions)
-    mode, criterion = get_loss_mode(candidate.mode), Criterion.of(config.objective)
+    mode, criterion = LOSS_MODES[candidate.mode], Criterion.of(config.objective)
     settings = (network, mode, criterion, pictures)
     image = middle(content, style)
     if candidate.tile is None:
@@ -167,7 +167,7 @@ def _memory(
     # The estimate depends on the parameters' dtype; a cast on the "meta" device takes no memory.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
     blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
-    job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
+    job = Job(run, cast, LOSS_MODES[candidate.mode], pair(blank, blank))
     pixels, each = size**2, activation_bytes(job.extractor.ended_at(job.criterion.layers))
     if candidate.tile is None or candidate.tile >= size:
         return FIXED + each * pixels

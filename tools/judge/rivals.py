@@ -12,7 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job import Job
 from styletransfer.job.load import files_of, style_image
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.networks import StyleNetwork, deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
@@ -144,7 +144,7 @@ def _optimizer_under(
     network = optimize_for_inference(network, device, dtype)
 
     def paint(pair: Pair) -> Pastiche:
-        mode = get_loss_mode(pair.config.loss_mode.name)
+        mode = LOSS_MODES[pair.config.loss_mode.name]
         began = now(device)
         outcome = Run(Job(pair.config, network, mode, pair.loaded)).complete()
         seconds = now(device) - began

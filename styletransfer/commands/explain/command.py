@@ -14,7 +14,7 @@ from styletransfer.commands.explain.study import study
 from styletransfer.errors import UserError
 from styletransfer.job import starting_picture
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 from styletransfer.settings import TrainConfig
@@ -40,7 +40,7 @@ def main(config: TrainConfig, folder: Path) -> None:
     height, width = pictures.content.shape[2:]
     image = resize(job.on_device(starting_picture(config, pictures)), (height, width))
     # The config's own loss mode comes first.
-    modes = sorted(map(get_loss_mode, LOSS_MODES), key=lambda mode: mode is not job.mode)
+    modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
     studies = [
         study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
         for mode in modes

@@ -11,7 +11,28 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from styletransfer.losses.distance import PositionalDistance
 from styletransfer.system.tensors import accumulate_dtype, check_target
+
+
+class MatchDistance(PositionalDistance):
+    """L = mean_p(1 - cos(F_p, T_p)), where the target T (1, C, H, W) are the matched features.
+
+    A cosine does not change when both vectors are multiplied by a weight.
+    """
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return L, 0-d, with a gradient by autograd."""
+        return cosine_loss(features, self.target)
+
+    def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features unchanged (a view), and L, with the gradient of `CosineTap`.
+
+        (ValueError: features and target differ in shape, or are not (1, C, H, W).)
+        """
+        check_target("MatchDistance", features, self.target)
+        tapped, loss = CosineTap.apply(features, self.target)
+        return tapped, loss
 
 
 def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
@@ -81,22 +102,3 @@ class CosineTap(Function):
         factor = (grad_loss / features[:, 0].numel()).to(features.dtype)
         grad_input = cosine_gradient(features, target) * factor
         return grad_input if grad_features is None else grad_features + grad_input, None
-
-
-def cosine_tap(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the features and their match loss 1 - cos(F, T), with its gradient in closed form.
-
-    Args:
-        features: F, (1, C, H, W), floating point, any memory format.
-        target: T, a constant of the same shape, dtype and device.
-
-    Returns:
-        The features unchanged (a view), and the 0-d loss of `cosine_loss`, in float32 for bfloat16
-        and float16 features, else in their dtype.
-
-    Raises:
-        ValueError: the shapes differ, or are not (1, C, H, W).
-    """
-    check_target("cosine_tap", features, target)
-    tapped, loss = CosineTap.apply(features, target)
-    return tapped, loss
