@@ -15,7 +15,8 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.features.vgg import randomize
-from styletransfer.networks import LAYOUTS, StyleNetwork, deployed
+from styletransfer.networks.deploy import deployed
+from styletransfer.networks.johnson import LAYOUTS, StyleNetwork
 from styletransfer.system import keep_freed_memory
 from styletransfer.system.devices import choose_device, has_native_bfloat16
 from styletransfer.system.measure import Work, seconds_by_round, table

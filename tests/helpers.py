@@ -20,8 +20,8 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.losses import LOSS_MODES
-from styletransfer.networks import StyleNetwork
 from styletransfer.networks.encoder import StyleEncoder
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective

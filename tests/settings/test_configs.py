@@ -14,8 +14,8 @@ from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
-from styletransfer.settings.commands import COMMANDS, schema_of
 from styletransfer.settings.compose import compose
+from styletransfer.settings.registry import COMMANDS, schema_of
 from styletransfer.settings.schemas import check, keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))

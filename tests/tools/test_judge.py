@@ -7,7 +7,8 @@ from pathlib import Path
 import pytest
 from helpers import picture, style_network, write_pictures
 
-from styletransfer.networks import Architecture, file
+from styletransfer.networks import file
+from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig
 from tools.judge.command import main

@@ -28,7 +28,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.objective import check_size
-from styletransfer.settings.commands import TOOLS, Command
+from styletransfer.settings.registry import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,

@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.pictures import images
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYER_FACTORS, STYLE_LAYERS
-from styletransfer.settings.commands import TOOLS, Command
+from styletransfer.settings.registry import TOOLS, Command
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 from tools import CONFIGS

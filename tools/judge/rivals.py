@@ -13,7 +13,7 @@ from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.job import Job
 from styletransfer.job.load import files_of, style_image
 from styletransfer.losses import LOSS_MODES
-from styletransfer.networks import StyleNetwork, deployed
+from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
     finished,
@@ -23,6 +23,7 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.file import network_file, read
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion
 from styletransfer.optimize.run import Run
 from styletransfer.settings import FeaturesConfig, each
