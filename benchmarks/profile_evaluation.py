@@ -59,9 +59,11 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 def kind_of(event: FunctionEvent) -> str:
     """Return an operator's kind, or the kind of the Winograd convolution that calls it."""
     name = event.name
-    while event := event.cpu_parent:
-        if "Winograd" in event.name:
-            name = event.name
+    caller = event.cpu_parent
+    while caller is not None:
+        if "Winograd" in caller.name:
+            name = caller.name
+        caller = caller.cpu_parent
     kinds = (kind for kind, parts in KINDS.items() if any(part in name for part in parts))
     return next(kinds, OTHER)
 

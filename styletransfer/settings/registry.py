@@ -88,7 +88,7 @@ COMMANDS = {
     ),
 }
 # Name -> description of a maintainer's tool, which runs like a command. Tools lie outside of the
-# package, in tools/; each adds itself here when it is imported.
+# package, in benchmarks/; each adds itself here when it is imported.
 TOOLS: dict[str, Command] = {}
 
 

@@ -37,7 +37,7 @@ def moving(reliability, across=2):
 
 
 def move(monkeypatch, motion):
-    for module in ("styletransfer.films.flicker", "tools.flicker"):
+    for module in ("styletransfer.films.flicker", "benchmarks.flicker"):
         monkeypatch.setattr(f"{module}.motion_between", motion)
 
 

@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from rich.filesize import decimal
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
@@ -35,7 +34,7 @@ from styletransfer.pictures.color import in_colors
 from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.settings import each
-from styletransfer.system.devices import choose_device, choose_precision, free_bytes
+from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -101,7 +100,7 @@ class Painter:
         needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
         if needed > (free := free_bytes(self.device)):
             largest = int(max(size) * math.sqrt(free / needed))
-            raise UserError(f"{name} needs {decimal(needed)} of memory; choose size={largest}")
+            raise UserError(f"{name} needs {readable(needed)} of memory; choose size={largest}")
         return size
 
     @torch.no_grad()
