@@ -22,9 +22,9 @@ from styletransfer.features.vgg import randomize
 from styletransfer.job.choices import Choices
 from styletransfer.job.load import load
 from styletransfer.job.sources import Sources
-from styletransfer.losses import LOSS_MODES, get_loss_mode
-from styletransfer.networks import StyleNetwork
+from styletransfer.losses import LOSS_MODES
 from styletransfer.networks.encoder import StyleEncoder
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -204,7 +204,7 @@ def layers(**settings):
 
 def make_objective(mode, network, content, style, **settings):
     criterion = Criterion.of(layers(**settings))
-    return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
+    return Objective(network, LOSS_MODES[mode], criterion, pair(content, style))
 
 
 def gradient(objective, image):

@@ -11,8 +11,8 @@ import time
 from helpers import process
 
 from styletransfer.cli import script
+from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.system import SIGNALS
-from styletransfer.training.trainer import NetworkTraining
 
 MADE = 3  # steps that a run makes before it is ended
 

@@ -18,7 +18,7 @@ from typing import NoReturn, TextIO
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
-from styletransfer.settings.commands import COMMANDS, command, module
+from styletransfer.settings.registry import COMMANDS, command, module
 from styletransfer.system import Stopped, interruptible, process_rank, signals_held, stop_on_signals
 
 OVERVIEW = """\

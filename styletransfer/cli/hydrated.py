@@ -17,8 +17,8 @@ from styletransfer.cli import Ended, check_process, main_of, one_line_errors
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.errors import UserError
 from styletransfer.runs import ERROR, RECORD
-from styletransfer.settings.commands import schema_of
 from styletransfer.settings.compose import absent, compose, initialized, search_path, settings_of
+from styletransfer.settings.registry import schema_of
 from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system import interruptible, keep_freed_memory, process_rank

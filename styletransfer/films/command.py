@@ -16,13 +16,13 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame
+from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, files_of
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.settings.pictures import FilmConfig
 from styletransfer.system import Stop, signals_held, stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 

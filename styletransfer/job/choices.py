@@ -10,7 +10,7 @@ from styletransfer.job.colors import Colors
 from styletransfer.job.job import FeatureNetwork, Job
 from styletransfer.job.scales import Pyramid
 from styletransfer.job.start import Start
-from styletransfer.losses import LossMode, get_loss_mode
+from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.settings import OptimizerConfig, StyleTransferConfig
@@ -36,7 +36,7 @@ class Choices:
         """Return the choices of the settings (UserError: settings that cannot work together)."""
         tile = parse_tile(config.tile)
         criterion = Criterion.of(config.objective)
-        mode = get_loss_mode(config.loss_mode.name)
+        mode = LOSS_MODES[config.loss_mode.name]
         device = choose_device(config.device)
         dtype = choose_precision(config.precision, device)
         layers = tuple(criterion.layers)

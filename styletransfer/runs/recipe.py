@@ -26,8 +26,8 @@ from styletransfer.pictures import files_at
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs import FREE_KEYS
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.compose import settings_of
+from styletransfer.settings.registry import CONFIGS, schema_of
 from styletransfer.settings.schemas import keys, named_files, path_keys
 from styletransfer.settings.values import command, override
 from styletransfer.system.files import sha256

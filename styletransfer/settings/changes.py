@@ -11,7 +11,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
 from styletransfer.settings import StyleTransferConfig, TrainConfig
-from styletransfer.settings.commands import CONFIGS
+from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import (
     GROUPS,
     check,

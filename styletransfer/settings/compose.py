@@ -17,7 +17,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS
-from styletransfer.settings.commands import COMMANDS, CONFIGS, command, schema_of
+from styletransfer.settings.registry import COMMANDS, CONFIGS, command, schema_of
 from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 

@@ -14,8 +14,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.settings import ASSETS
-from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
+from styletransfer.settings.registry import COMMANDS, command, schema_of
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.

@@ -12,7 +12,7 @@ from omegaconf.errors import (
 )
 
 from styletransfer.errors import pip_install
-from styletransfer.settings.commands import schema_of
+from styletransfer.settings.registry import schema_of
 from styletransfer.settings.schemas import keys, unknown_key
 
 # Hydra's launcher of sweeps -> the extra of this package that installs the launcher.

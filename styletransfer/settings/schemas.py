@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.commands import CONFIGS
+from styletransfer.settings.registry import CONFIGS
 
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")

@@ -12,12 +12,12 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
+from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
-from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.help import meanings
-from styletransfer.settings.networks import ApplyConfig
+from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import flat, keys, unknown_key
 from styletransfer.settings.values import command, override
 from styletransfer.studio.access import RefusedError

@@ -19,9 +19,9 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system import return_freed_memory
 
@@ -153,7 +153,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int
     Raises:
         UserError: a style image cannot be read, or the photograph is too narrow.
     """
-    from styletransfer.commands.apply.painter import blend
+    from styletransfer.networks.apply.painter import blend
     from styletransfer.networks.johnson import SMALLEST_SIDE
     from styletransfer.pictures.convert import as_picture, jpeg, to_image
 
@@ -174,7 +174,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int
 @cache
 def _painter() -> Any:
     """Return the painter of quick previews, which uses the style network for any style."""
-    from styletransfer.commands.apply.painter import Painter
+    from styletransfer.networks.apply.painter import Painter
 
     oil = str(ASSETS / "style" / "oil.jpg")
     return Painter(ApplyConfig(network="any", style=oil, device="cpu", precision="float32"))

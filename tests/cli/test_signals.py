@@ -10,7 +10,7 @@ import pytest
 from helpers import begun, call, files_in, press, process, until
 
 from styletransfer.cli import script
-from styletransfer.settings.commands import module
+from styletransfer.settings.registry import module
 from styletransfer.system import STOPPING
 from styletransfer.system.files import atomic
 

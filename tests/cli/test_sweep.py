@@ -8,12 +8,12 @@ from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
 from styletransfer.cli.arguments import parse
-from styletransfer.commands.gallery.command import find_runs
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
+from styletransfer.runs.gallery.command import find_runs
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.commands import module
 from styletransfer.settings.refusals import explain
+from styletransfer.settings.registry import module
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 

@@ -10,7 +10,7 @@ from helpers import job_with, picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 
@@ -21,9 +21,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 @pytest.fixture
 def job(content, style):
     config = run_settings(steps=5, scales=2)
-    return job_with(
-        config, tiny_network(), get_loss_mode("autograd_function"), pair(content, style)
-    )
+    return job_with(config, tiny_network(), LOSS_MODES["autograd_function"], pair(content, style))
 
 
 def moving(reliability, across=2):
@@ -38,7 +36,7 @@ def moving(reliability, across=2):
 
 
 def move(monkeypatch, motion):
-    for module in ("styletransfer.films.flicker", "tools.flicker"):
+    for module in ("styletransfer.films.flicker", "benchmarks.flicker"):
         monkeypatch.setattr(f"{module}.motion_between", motion)
 
 

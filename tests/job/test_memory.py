@@ -11,7 +11,7 @@ from helpers import job_with, picture, relative_error, run_settings, tiny_networ
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize import run as run_module
@@ -19,7 +19,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.measure import peak_memory
 
-CLOSED = get_loss_mode("autograd_function")
+CLOSED = LOSS_MODES["autograd_function"]
 GIB = 2**30
 
 
@@ -49,7 +49,7 @@ def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
 
 def chosen(free, mode="autograd_function", size=(3000, 4000), **settings):
     config = StyleTransferConfig(size=max(size), **settings)
-    job = job_with(config, vgg19(), get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
+    job = job_with(config, vgg19(), LOSS_MODES[mode], pair(blank(*size), blank(700, 900)))
     return plan_memory(job, job.scales[-1], free)
 
 
@@ -124,7 +124,7 @@ def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
     error: Exception = MemoryError("scarce")
     for mode, expected in (("autograd_function", [None, 10, 5, 2]), ("loss_attribute", [None])):
         tiles.clear()
-        job = job_with(run_settings(), tiny_network(), get_loss_mode(mode), pair(content, style))
+        job = job_with(run_settings(), tiny_network(), LOSS_MODES[mode], pair(content, style))
         assert "memory ran out" in Run(job).complete().problem
         assert tiles == expected
     assert len(caplog.records) == 1

@@ -23,7 +23,7 @@ from helpers import (
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import longer_sides
 from styletransfer.job.start import Start
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
@@ -36,7 +36,7 @@ CURVES = {
     "adam": [1.62340066125, 0.530692687514, 0.191739802937, 0.161215841711, 0.202180173619],
 }
 OPTIMIZERS = ["lbfgs", "adam"]
-MODE = get_loss_mode("loss_attribute")
+MODE = LOSS_MODES["loss_attribute"]
 CONTENT = 0.3 + 0.4 * picture(1)
 
 
@@ -101,7 +101,7 @@ def test_starts(content, style):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
     """The seeds are fixed; a run has five steps in float64."""
-    result, iterates = run(run_settings(optimizer), content, style, mode=get_loss_mode(mode))
+    result, iterates = run(run_settings(optimizer), content, style, mode=LOSS_MODES[mode])
     assert [float(i.losses.total) for i in iterates] == pytest.approx(CURVES[optimizer], rel=1e-6)
     # The result's losses are those at the result's image.
     objective = make_objective(mode, tiny_network(), content, resize(style, (20, 16)))
@@ -154,7 +154,7 @@ def test_a_run_on_a_gpu(optimizer, content, style):
 def job_of(mode="autograd_function", strength=1.0, **settings):
     settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
     pictures = pair(CONTENT, picture(2, 18, 14))
-    return job_with(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
+    return job_with(run_settings(**settings), tiny_network(), LOSS_MODES[mode], pictures)
 
 
 def test_the_contents_colors_under_the_pastiches_lightness():

@@ -9,7 +9,7 @@ import pytest
 import torch
 from helpers import job_with, layers, picture, run_settings, tiny_network
 
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
@@ -28,9 +28,7 @@ OPTIMIZERS = {
 def job_of(optimizer, mode="autograd_function", **settings):
     defaults = {"size": 20, "steps": 6, "scales": 2, "init": "noise"}
     config = run_settings(OPTIMIZERS[optimizer], **defaults | settings)
-    return job_with(
-        config, tiny_network(), get_loss_mode(mode), pair(picture(1), picture(2, 18, 14))
-    )
+    return job_with(config, tiny_network(), LOSS_MODES[mode], pair(picture(1), picture(2, 18, 14)))
 
 
 def stored(state):
@@ -93,7 +91,7 @@ def test_what_was_matched_is_matched_again():
     objective = layers(match_weight=1.0, content_weight=0.0)
     config = run_settings(OPTIMIZERS["lbfgs"], size=40, steps=6, scales=2, objective=objective)
     pictures = pair(picture(1, 32, 40), picture(2, 36, 30))
-    job = job_with(config, network, get_loss_mode("autograd_function"), pictures)
+    job = job_with(config, network, LOSS_MODES["autograd_function"], pictures)
     painted = leave_everywhere(job).image
     plain = replace(job, criterion=replace(job.criterion, painted_share=0.0))
     assert not torch.equal(painted, Run(plain).complete().image)

@@ -18,15 +18,16 @@ from helpers import (
 )
 from helpers import lines_of as lines_in
 
-from styletransfer.commands.info import main
 from styletransfer.errors import UserError
-from styletransfer.networks import Architecture, file
+from styletransfer.networks import file
+from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
+from styletransfer.runs.info import main
 from styletransfer.runs.recipe import LONGEST
+from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.changes import with_values
-from styletransfer.settings.pictures import InfoConfig
 from styletransfer.system.files import sha256
 from styletransfer.train import paint
 
