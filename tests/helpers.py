@@ -30,6 +30,7 @@ from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.registry import commands
 from styletransfer.system import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,8 +69,9 @@ def write_pictures(*paths, height=24, width=32):
 
 
 def composed(command, *overrides):
-    """Return the settings that a command gets from the KEY=VALUE words `overrides`."""
-    return settings_of(compose(command, overrides), command)
+    """Return the settings that a command, or that of a name, gets from KEY=VALUE words."""
+    command = commands()[command] if isinstance(command, str) else command
+    return settings_of(compose(command, overrides))
 
 
 def status_of(*words, run=main):

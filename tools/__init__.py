@@ -7,15 +7,14 @@
 import importlib
 from pathlib import Path
 
-from styletransfer.cli import one_line_errors
+from styletransfer.cli.errors import one_line_errors
 
 CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run tools/NAME/command.py by Hydra; an error or Ctrl-C prints one line, also in imports."""
+    """Run a command of tools/commands.py; an error or Ctrl-C prints one line, also in imports."""
     with one_line_errors():
-        from styletransfer.cli.hydrated import hydrated
+        from styletransfer.cli.hydrated import script
 
-        importlib.import_module(f"tools.{name}.command")  # adds itself to TOOLS
-        hydrated(name)(None)
+        script(getattr(importlib.import_module("tools.commands"), name))(None)

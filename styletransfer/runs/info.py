@@ -3,7 +3,6 @@
 The recipe may come from a stranger: only known settings are used, and only files with its hashes.
 """
 
-import importlib
 import io
 import os
 import re
@@ -26,7 +25,7 @@ from styletransfer.runs.recipe import default_config
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
-from styletransfer.settings.registry import module, schema_of
+from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import named_files, path_keys
 from styletransfer.system.files import sha256
 
@@ -53,18 +52,17 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     settings do not work.
     """
     name, values = settings_in(recipe)
-    default, schema = default_config(name), schema_of(name)
-    for key in path_keys(schema):
+    command, default = commands()[name], default_config(name)
+    for key in path_keys(command.schema):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
-        if names := named_files(schema, key, value):
+        if names := named_files(command.schema, key, value):
             values[key] = _found(name, key, names, hashes, path, given)
     with TemporaryDirectory() as folder:
         again = Path(folder, f"again{path.suffix}")
         config = replace(with_values(default, values), output=str(again))
         with redirect_stdout(io.StringIO()):
-            # Import by name, as the console does, because no command imports another one.
-            importlib.import_module(module(name)).main(config, Path(folder, "run"))
+            command(config, Path(folder, "run"))
         return _difference(path, again)
 
 

@@ -15,10 +15,9 @@ from styletransfer.errors import UserError
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import LONGEST, command_defaults
-from styletransfer.settings.values import command, override
+from styletransfer.settings.registry import commands
+from styletransfer.settings.values import command_line, override
 
-# Commands whose pictures and films can be painted again from their recipes.
-REPEATED = ("train", "apply", "film", "mix")
 # Pattern of the recipe in an XMP packet: an attribute, or an element if another program wrote it.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
@@ -34,7 +33,8 @@ def carried(path: Path, comment: str | None = None) -> dict[str, str]:
     try:
         recipe = json.loads(comment)
         _, name, *words = shlex.split(str(recipe["command"]))
-        return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
+        texts = {key: str(text) for key, text in recipe.items()}
+        return texts | {"command": command_line(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
 
@@ -52,7 +52,8 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     that can change the picture, and a value without functions or ${...}. (UserError: any other.)
     """
     _, name, *words = shlex.split(recipe["command"])
-    if name not in REPEATED or "steered" in recipe:
+    command = commands().get(name)
+    if command is None or not command.repeatable or "steered" in recipe:
         raise UserError(f"{name!r} cannot be repeated, or was steered: no command makes the same")
     known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
     for word in words:

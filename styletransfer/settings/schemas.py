@@ -176,9 +176,9 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return name
 
 
-def refusal(error: Exception, config_name: str) -> UserError:
+def refusal(error: Exception, schema: type[Any]) -> UserError:
     """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)
-    return UserError(explain(error, config_name), key)
+    return UserError(explain(error, schema), key)

@@ -35,6 +35,7 @@ def _warm_up() -> float | None:
 
     Return the seconds per pixel of work (see `guide.work`) of the second picture.
     """
+    from styletransfer.commands import train
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.settings.compose import compose, settings_of
@@ -43,7 +44,7 @@ def _warm_up() -> float | None:
 
     keep_freed_memory()
     set_float32_precision()
-    default = settings_of(compose("train"), "train")
+    default = settings_of(compose(train))
     for side, steps in ((64, 3), (192, 4)):
         with signals_held():
             config = replace(default, size=side, steps=steps, scales=1)

@@ -28,7 +28,6 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.load import load
 from styletransfer.objective import check_size
-from styletransfer.settings.registry import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -39,7 +38,6 @@ from styletransfer.system.devices import (
 )
 from styletransfer.system.files import atomic, check_folder
 from styletransfer.system.measure import Work
-from tools import CONFIGS
 from tools.benchmark import rows as ways
 from tools.benchmark.config import BenchmarkConfig, check, default_config
 from tools.benchmark.reference import plain_loop
@@ -64,14 +62,6 @@ def main(config: BenchmarkConfig, folder: Path) -> None:
         print(sentence)
     for name in ("benchmark.json", "benchmark.md"):
         print(folder / name)
-
-
-TOOLS["benchmark"] = Command(
-    (__doc__ or "").splitlines()[0],
-    f"{BenchmarkConfig.__module__}:BenchmarkConfig",
-    CONFIGS,
-    code=__name__,
-)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:

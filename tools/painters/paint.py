@@ -13,7 +13,7 @@ from pathlib import Path
 import numpy as np
 from PIL import Image
 
-from styletransfer.cli import one_line_errors
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.resources import resource
 from styletransfer.system.files import atomic, check_folder
 from tools.painters.canvas import Array, Rng
