@@ -15,6 +15,7 @@ from contextlib import contextmanager, suppress
 from typing import NoReturn, TextIO
 
 from styletransfer.errors import UserError
+from styletransfer.resources import PACKAGE
 from styletransfer.system import Stopped, process_rank, signals_held, stop_on_signals
 
 # Exit status if the program that read standard output closed it: 128 + SIGPIPE, as in other tools.
@@ -67,6 +68,8 @@ def one_line_errors() -> Iterator[None]:
         except (ImportError, MemoryError, RuntimeError, SystemError) as error:
             if "failed to map segment" in str(error):
                 fail("there is not enough memory to load PyTorch")
+            if room := _missing_room(error):
+                fail(f"this command needs the folder styletransfer/{room}, which is not installed")
             from styletransfer.system.devices import is_out_of_memory
 
             if not is_out_of_memory(error):
@@ -75,6 +78,16 @@ def one_line_errors() -> Iterator[None]:
         finally:
             atexit.unregister(end_at_once)
             atexit.register(end_at_once)  # registered last, so called first
+
+
+def _missing_room(error: BaseException) -> str | None:
+    """Return the name of a satellite that was taken away, if its absence caused the error."""
+    if not isinstance(error, ModuleNotFoundError):
+        return None
+    package, _, rest = (error.name or "").partition(".")
+    room = rest.partition(".")[0]
+    is_gone = package == "styletransfer" and not [*PACKAGE.glob(f"{room}*")]
+    return room if is_gone else None
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:

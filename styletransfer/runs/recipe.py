@@ -25,6 +25,7 @@ from styletransfer import __version__
 from styletransfer.pictures import files_at
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs import FREE_KEYS
+from styletransfer.runs.carriers import LONGEST
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.registry import commands
@@ -35,8 +36,6 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
-# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
-LONGEST = 60_000
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:

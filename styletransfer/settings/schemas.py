@@ -32,7 +32,7 @@ def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]
 
 
 def keys_marked(schema: type[Any], mark: str) -> tuple[str, ...]:
-    """Return the keys whose declaration has `mark`: "path", "each", "swept" or "positional"."""
+    """Return the keys whose declaration has `mark`, such as "path", "swept" or "positional"."""
     return tuple(key for key, field in keys(schema) if field.metadata.get(mark))
 
 

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.commands import train
 from styletransfer.errors import UserError
+from styletransfer.films.formats import is_film
 from styletransfer.networks.commands import apply
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import TrainConfig, each
@@ -24,7 +25,7 @@ from styletransfer.settings.schemas import flat, keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
-from styletransfer.studio.pictures import PictureShelf, is_film
+from styletransfer.studio.pictures import PictureShelf
 
 # Largest length of a text value in characters.
 LONGEST = 300
@@ -144,7 +145,7 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     """
     values = read_values(settings, shelf)
     overrides, command, shown = _overrides(values), train, None
-    if is_film(values.get("content")):
+    if is_film(values.get("content") or ""):
         command = apply
         if values.get("protect"):
             raise RefusedError("a film has no protected parts; reset this", key="protect")

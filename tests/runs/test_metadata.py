@@ -24,8 +24,8 @@ from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
+from styletransfer.runs.carriers import LONGEST
 from styletransfer.runs.info import main
-from styletransfer.runs.recipe import LONGEST
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.system.files import sha256
