@@ -15,8 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fft
 
-from styletransfer.cli import one_line_errors
 from styletransfer.cli.arguments import parse
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.commands import train
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
@@ -79,4 +80,4 @@ def measure(config: TrainConfig) -> None:
 
 if __name__ == "__main__":
     with one_line_errors():
-        measure(settings_of(compose("train", parse(sys.argv[1:], TrainConfig).overrides), "train"))
+        measure(settings_of(compose(train, parse(sys.argv[1:], TrainConfig).overrides)))

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
+from styletransfer.commands import train
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import PICTURE_KEYS
@@ -229,6 +230,6 @@ def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
     presets = {group: values.pop(group) for group in named}
     for group, name in presets.items():
         check_choice(group, name)
-    composed = compose("train", [f"{group}={name}" for group, name in presets.items()])
-    settings: TrainConfig = settings_of(composed, "train")
+    composed = compose(train, [f"{group}={name}" for group, name in presets.items()])
+    settings: TrainConfig = settings_of(composed)
     return with_values(settings, values)

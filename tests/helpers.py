@@ -19,6 +19,7 @@ from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
+from styletransfer.job import Job
 from styletransfer.job.choices import Choices
 from styletransfer.job.load import load
 from styletransfer.job.sources import Sources
@@ -28,11 +29,11 @@ from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.registry import commands
 from styletransfer.system import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -71,8 +72,9 @@ def write_pictures(*paths, height=24, width=32):
 
 
 def composed(command, *overrides):
-    """Return the settings that a command gets from the KEY=VALUE words `overrides`."""
-    return settings_of(compose(command, overrides), command)
+    """Return the settings that a command, or that of a name, gets from KEY=VALUE words."""
+    command = commands()[command] if isinstance(command, str) else command
+    return settings_of(compose(command, overrides))
 
 
 def status_of(*words, run=main):
@@ -236,7 +238,7 @@ def job_with(config, network, mode, pictures):
 
 def with_bowl(monkeypatch, bowl):
     """Make runs minimise `bowl` in place of their objective; return `bowl`."""
-    monkeypatch.setattr(run, "make_objective", lambda job, pictures, tile: bowl)
+    monkeypatch.setattr(Job, "objective", lambda job, pictures, tile: bowl)
     return bowl
 
 

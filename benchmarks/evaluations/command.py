@@ -24,7 +24,6 @@ from typing import NoReturn
 import torch
 from tqdm import tqdm
 
-from benchmarks import CONFIGS
 from benchmarks.evaluations import rows as ways
 from benchmarks.evaluations.config import BenchmarkConfig, check
 from benchmarks.evaluations.reference import plain_loop
@@ -36,7 +35,6 @@ from benchmarks.measured import Spread, describe_machine
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.objective import check_size
-from styletransfer.settings.registry import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -64,14 +62,6 @@ def main(config: BenchmarkConfig, folder: Path) -> None:
         print(sentence)
     for name in ("benchmark.json", "benchmark.md"):
         print(folder / name)
-
-
-TOOLS["benchmark"] = Command(
-    (__doc__ or "").splitlines()[0],
-    f"{BenchmarkConfig.__module__}:BenchmarkConfig",
-    CONFIGS,
-    code=__name__,
-)
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:

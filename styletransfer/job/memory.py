@@ -138,5 +138,7 @@ def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
         advice = f", or {needed} with its tiles" if needed else ""
         raise UserError(f"memory ran out; choose a smaller size{advice}")
     if is_first:
-        logger.warning("memory ran out; going on in tiles of %d pixels, or less if need be", smaller)
+        logger.warning(
+            "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
+        )
     return smaller

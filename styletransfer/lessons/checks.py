@@ -3,8 +3,7 @@
 `main` is the command `scripts/gradcheck.py`.
 """
 
-import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import partial
 from typing import Any
@@ -13,7 +12,6 @@ import torch
 from torch import Tensor
 from torch.autograd import gradcheck, gradgradcheck
 
-from styletransfer.errors import UserError
 from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
@@ -132,20 +130,8 @@ def cases() -> list[Case]:
     return [*layers, *losses]
 
 
-HELP = """\
-styletransfer gradcheck
-Check every hand-written backward, first and second derivatives, in float64.
-"""
-
-
-def main(argv: Sequence[str] | None = None) -> int:
-    """Print a table; return 1 if a check fails, else 0; `argv` defaults to the command line."""
-    arguments = list(sys.argv[1:] if argv is None else argv)
-    if arguments in (["-h"], ["--help"]):
-        print(HELP, end="")
-        return 0
-    if arguments:
-        raise UserError(f"gradcheck takes no arguments; leave {' '.join(arguments)} out")
+def main() -> int:
+    """Print a table; return 1 if a check fails, else 0."""
     complaints = []
     for case in cases():
         complaints.append(check(case))

@@ -15,3 +15,8 @@ class CompareConfig(StyleTransferConfig):
     """The reference that all modes are compared with. Default: autograd's own gradient."""
     rounds: int = number(5, "[1, inf)")
     """Timed evaluations of each loss mode."""
+
+
+@dataclass
+class GradcheckConfig:
+    """`scripts/gradcheck.py`, which checks every hand-written backward, has no settings."""

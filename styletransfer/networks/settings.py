@@ -78,7 +78,7 @@ class ApplyConfig:
     Default: in the current folder, named after the input and the network: photo_oil.jpg."""
     recipe: bool = True
     """Write into a picture file how it was made, as `train` does."""
-    style: Any = field(default=None, metadata=PATHS)
+    style: Any = field(default=None, metadata=PATHS | {"named": True})
     """One of the network's styles, by its name; for a network that knows any style, path of the
     image, or several, [a.jpg,b.jpg]."""
     style_weights: list[float] = number([], "[0, inf)")

@@ -36,7 +36,7 @@ class Ending:
         self.looked_at = math.inf  # best loss at the last check
 
     def is_due(self, step: int) -> bool:
-        """Tell whether the losses are to be looked at after `step` steps: 1, 11, 21 ... and last."""
+        """Tell whether to look at the losses after `step` steps: after 1, 11, 21 ... and all."""
         return step == self.steps or step % STEPS_BETWEEN_CHECKS == 1
 
     def is_reached(self, step: int) -> bool:

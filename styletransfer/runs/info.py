@@ -3,11 +3,10 @@
 The recipe may come from a stranger: only known settings are used, and only files with its hashes.
 """
 
-import importlib
 import io
 import os
 import re
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import redirect_stdout
 from dataclasses import replace
 from itertools import zip_longest
@@ -15,29 +14,24 @@ from operator import attrgetter
 from pathlib import Path
 from tempfile import TemporaryDirectory
 
-from torch import Tensor
-
 from styletransfer.errors import UserError
-from styletransfer.films.read import Film
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
-from styletransfer.pictures import FILM_EXTENSIONS, files_at, images
+from styletransfer.pictures import files_at
+from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.metadata import carried, lines_of, settings_in
 from styletransfer.runs.recipe import default_config
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
-from styletransfer.settings.registry import module, schema_of
-from styletransfer.settings.schemas import named_files, path_keys
+from styletransfer.settings.registry import Command, commands
+from styletransfer.settings.schemas import keys_marked, named_files, path_keys
 from styletransfer.system.files import sha256
 
 
 def main(config: InfoConfig, folder: Path) -> None:
     """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
-    path, comment = Path(config.picture), None
-    if path.suffix.lower() in FILM_EXTENSIONS:
-        with Film(path) as film:
-            comment = film.comment
-    recipe = carried(path, comment)
+    path = Path(config.picture)
+    recipe = carried(path)
     print(*lines_of(recipe), sep="\n", flush=True)
     if config.verify:
         try:
@@ -53,33 +47,32 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     settings do not work.
     """
     name, values = settings_in(recipe)
-    default, schema = default_config(name), schema_of(name)
-    for key in path_keys(schema):
+    command, default = commands()[name], default_config(name)
+    for key in path_keys(command.schema):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
-        if names := named_files(schema, key, value):
-            values[key] = _found(name, key, names, hashes, path, given)
+        if names := named_files(command.schema, key, value):
+            values[key] = _found(command, key, names, hashes, path, given)
     with TemporaryDirectory() as folder:
         again = Path(folder, f"again{path.suffix}")
         config = replace(with_values(default, values), output=str(again))
         with redirect_stdout(io.StringIO()):
-            # Import by name, as the console does, because no command imports another one.
-            importlib.import_module(module(name)).main(config, Path(folder, "run"))
+            command(config, Path(folder, "run"))
         return _difference(path, again)
 
 
 def _found(
-    command: str, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
+    command: Command, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
     """Return the files of `key` with the SHA-256 `hashes` (UserError: one is not found).
 
     They are searched in `given`, by name among the bundled files and, for pictures, by name beside
     `path` and in the current folder. A shape, such as 4:3, and the name of a network's style have
-    no hash and are returned. A style's name may lead to no file: `~` would mean the home folder.
+    no hash and are returned. Such a name may lead to no file: `~` would mean the home folder.
     """
-    is_style = (command, key) == ("apply", "style")
-    is_style = is_style and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
-    if not hashes and (is_style or SHAPE.fullmatch(names[0])):
+    is_name = key in keys_marked(command.schema, "named")
+    is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
+    if not hashes and (is_name or SHAPE.fullmatch(names[0])):
         return names[0]
     last = {Path(name).name for name in names}
     near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
@@ -102,8 +95,8 @@ def _difference(path: Path, again: Path) -> str:
     """Return how far the pixels of two pictures or films are apart, in a few words."""
     if path.read_bytes() == again.read_bytes():
         return "the same bytes"
-    apart = []
-    for ours, theirs in zip_longest(_layers(path), _layers(again)):
+    apart, images = [], carrier_of(path).images
+    for ours, theirs in zip_longest(images(path), images(again)):
         if ours is None or theirs is None or ours.shape != theirs.shape:
             return "another size or number of frames"
         levels = 255 * (ours - theirs).abs()
@@ -112,13 +105,3 @@ def _difference(path: Path, again: Path) -> str:
     if most == 0:
         return "the same pixels, in a file of other bytes"
     return f"pixels that differ by at most {most:.3g} levels of 255, on average by {mean:.2g}"
-
-
-def _layers(path: Path) -> Iterator[Tensor]:
-    """Yield the colours and the transparency of a picture, or the frames of a film."""
-    if path.suffix.lower() in FILM_EXTENSIONS:
-        with Film(path) as film:
-            yield from (frame.image for frame in film.frames())
-    else:
-        picture = images.read(path)
-        yield from (one for one in (picture.rgb, picture.alpha) if one is not None)

@@ -166,7 +166,9 @@ class Recording:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
         write_record(self.folder, self.recipe, self.status, self.picture, **known)
-        if self.status == "finished":  # last, so that a kill before run.json is written loses nothing
+        if (
+            self.status == "finished"
+        ):  # last, so that a kill before run.json is written loses nothing
             self.checkpoint.remove()
 
     def _load(self) -> None:

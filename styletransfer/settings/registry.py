@@ -1,110 +1,83 @@
-"""The list of commands: for each, a summary, and where the dataclass of its settings is."""
+"""Commands: what the program knows of each without importing its code, and where they are found.
 
-from dataclasses import dataclass
+A room that has commands declares them in its `commands.py`, a function each, whose body imports the
+code. A room that is deleted takes its commands along: nothing else names them.
+"""
+
+import importlib
+from collections.abc import Callable
+from functools import cache, partial
+from inspect import get_annotations
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any
+from typing import Any, TypeVar, overload
 
-from styletransfer.resources import resource
+from styletransfer.resources import PACKAGE, resource
 
 CONFIGS = resource("configs")
-PACKAGE = "styletransfer"
+T = TypeVar("T")
+# The code of a command: it takes the settings and the run folder, and may return an exit status.
+Code = Callable[[Any, Path], int | None]
 
 
-@dataclass(frozen=True)
 class Command:
-    """A Command describes a command without importing its code."""
+    """A Command is a function with what Hydra and `--help` need to run it.
 
-    summary: str  # one line for `--help`
-    # Dataclass of the settings in NAME.yaml, as MODULE:CLASS, imported when the command runs; None
-    # for a command that parses its own arguments.
-    schema: str | None = None
-    folder: Path = CONFIGS  # folder that holds NAME.yaml
-    shared: bool = False  # whether several processes of torchrun can share the command's work
-    code: str = ""  # module with its `main`
+    Attributes:
+        name: name of the function, of the command, and of its file in `folder`, NAME.yaml.
+        summary: first line of the function's docstring, for `--help`.
+        schema: dataclass of the settings, the annotation of the function's first parameter.
+        folder: folder of the command's config.
+        shared: whether several processes of torchrun can share the command's work.
+        torch: whether its code uses torch, which is then imported while signals wait.
+        repeatable: whether `info` may call it with settings from a picture that a stranger made:
+            it reads only what these settings name, and writes only `output`.
+    """
 
+    def __init__(
+        self,
+        code: Code,
+        *,
+        folder: Path = CONFIGS,
+        shared: bool = False,
+        torch: bool = True,
+        repeatable: bool = False,
+    ) -> None:
+        self.code, self.name, self.module = code, code.__name__, code.__module__
+        self.summary = (code.__doc__ or "").partition("\n")[0]
+        self.schema: type[Any] = next(iter(get_annotations(code).values()))
+        self.folder, self.shared = folder, shared
+        self.torch, self.repeatable = torch, repeatable
 
-# Name -> description of `styletransfer NAME`.
-COMMANDS = {
-    "apply": Command(
-        "Paint with a style network.",
-        f"{PACKAGE}.networks.settings:ApplyConfig",
-        code=f"{PACKAGE}.networks.apply.command",
-    ),
-    "compare": Command(
-        "Run one job under every loss mode.",
-        f"{PACKAGE}.lessons.settings:CompareConfig",
-        code=f"{PACKAGE}.lessons.compare",
-    ),
-    "explain": Command(
-        "Explain where the gradient goes.",
-        f"{PACKAGE}.settings:TrainConfig",
-        code=f"{PACKAGE}.lessons.explain.command",
-    ),
-    "export": Command(
-        "Write a style network as ONNX, or as a page.",
-        f"{PACKAGE}.networks.settings:ExportConfig",
-        code=f"{PACKAGE}.networks.export.command",
-    ),
-    "film": Command(
-        "Paint a film by optimisation.",
-        f"{PACKAGE}.films.settings:FilmConfig",
-        code="styletransfer.films.command",
-    ),
-    "gallery": Command(
-        "Show runs side by side, to choose from.",
-        f"{PACKAGE}.runs.settings:GalleryConfig",
-        code=f"{PACKAGE}.runs.gallery.command",
-    ),
-    "gradcheck": Command(
-        "Check every hand-written backward against measured slopes.",
-        code="styletransfer.lessons.checks",
-    ),
-    "info": Command(
-        "Print how a picture was made.",
-        f"{PACKAGE}.runs.settings:InfoConfig",
-        code=f"{PACKAGE}.runs.info",
-    ),
-    "mix": Command(
-        "Mix a finished pastiche with its content.",
-        f"{PACKAGE}.runs.settings:MixConfig",
-        code=f"{PACKAGE}.runs.mix",
-    ),
-    "studio": Command(
-        "Paint on a page, and change settings meanwhile.",
-        f"{PACKAGE}.studio.settings:StudioConfig",
-        code="styletransfer.studio.command",
-    ),
-    "train": Command(
-        "Paint one picture in the style of another.",
-        f"{PACKAGE}.settings:TrainConfig",
-        code="styletransfer.train",
-    ),
-    "train_network": Command(
-        "Train a network that paints in one pass.",
-        f"{PACKAGE}.networks.settings:TrainNetworkConfig",
-        shared=True,
-        code="styletransfer.networks.training.command",
-    ),
-}
-# Name -> description of a maintainer's tool, which runs like a command. Tools lie outside of the
-# package, in benchmarks/; each adds itself here when it is imported.
-TOOLS: dict[str, Command] = {}
+    def __call__(self, config: Any, folder: Path) -> int | None:
+        """Run the command with settings of its schema, in a run folder; return its exit status."""
+        return self.code(config, folder)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Pickle the command by its name, for the jobs of a sweep in other processes."""
+        return resolve_name, (f"{self.module}:{self.name}",)
 
 
-def command(name: str) -> Command:
-    """Return the command or the tool called `name`."""
-    return COMMANDS.get(name) or TOOLS[name]
+@overload
+def command(code: Code) -> Command: ...
+@overload
+def command(**options: Any) -> Callable[[Code], Command]: ...
+def command(code: Code | None = None, **options: Any) -> Command | Callable[[Code], Command]:
+    """Make a command of a function: `@command`, or `@command(shared=True)`, see `Command`."""
+    return partial(Command, **options) if code is None else Command(code)
 
 
-def schema_of(name: str) -> type[Any]:
-    """Return the dataclass of the settings in NAME.yaml, for a command or a tool `name`."""
-    schema = command(name).schema
-    assert schema is not None, f"{name} has no config file"
-    found: type[Any] = resolve_name(schema)
-    return found
+@cache
+def offered(kind: type[T]) -> list[T]:
+    """Return the objects of the class `kind` in the files `commands.py` of the package.
+
+    These files import no torch; nor does this function.
+    """
+    rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
+    modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]
+    return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
 
 
-def module(name: str) -> str:
-    """Return the name of the module with the `main` of a command or tool."""
-    return command(name).code
+def commands() -> dict[str, Command]:
+    """Return name -> command of `styletransfer NAME`, sorted by name."""
+    return {one.name: one for one in sorted(offered(Command), key=lambda one: one.name)}

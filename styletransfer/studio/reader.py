@@ -19,8 +19,8 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
+from styletransfer.films.formats import is_film
 from styletransfer.networks.settings import ApplyConfig
-from styletransfer.pictures import FILM_EXTENSIONS
 from styletransfer.settings import ASSETS, TrainConfig
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system import return_freed_memory
@@ -253,7 +253,7 @@ def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
     from styletransfer.pictures.convert import small_picture
     from styletransfer.pictures.images import Picture
 
-    if Path(path).suffix in FILM_EXTENSIONS:
+    if is_film(path):
         with Film(path) as film:
             picture = Picture(next(film.frames()).image, name=path)
     else:

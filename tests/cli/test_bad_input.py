@@ -12,7 +12,7 @@ from helpers import call, lines_of, record_of, refusal
 
 from styletransfer import UserError
 from styletransfer import train as paint_module
-from styletransfer.cli import one_line_errors
+from styletransfer.cli.errors import one_line_errors
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 

@@ -14,6 +14,7 @@ from helpers import ROOT, check_error, check_refused, composed, files_in, press
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.films.command import main
+from styletransfer.films.commands import film
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
@@ -141,7 +142,7 @@ def test_films_of_one_stem_have_their_own_folders():
     """Hydra cannot have ${ in such a name."""
     for name in ("a.mp4", "a.mov", "${c}.mov"):
         words = [quote_names(f"content=x/{name}", FilmConfig), "style=b.jpg"]
-        made = compose("film", words, with_hydra=True).hydra.run.dir
+        made = compose(film, words, with_hydra=True).hydra.run.dir
         assert made == f"outputs/films/{name.replace('$', '')}+b"
 
 

@@ -11,6 +11,8 @@ from comparing import written_functions
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
 from html_tags import Tags
 
+from styletransfer.commands import train
+from styletransfer.lessons.commands import explain
 from styletransfer.lessons.explain.command import main
 from styletransfer.lessons.explain.drawing import Map, render, summary
 from styletransfer.lessons.explain.study import study
@@ -85,7 +87,7 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
 
 
 def test_explain_writes_page_and_figures(tmp_path, capsys):
-    assert compose("explain") == compose("train")
+    assert compose(explain) == compose(train)
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
     assert printed.startswith("fake_backward: vgg19, 24 x 16 pixels, float32, cpu\n")

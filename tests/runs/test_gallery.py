@@ -8,8 +8,9 @@ from pathlib import Path
 from helpers import picture, refusal
 from html_tags import Tags
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
 from styletransfer.pictures import images
+from styletransfer.runs.commands import gallery
 from styletransfer.runs.gallery.command import find_runs, main
 from styletransfer.runs.settings import GalleryConfig
 
@@ -126,6 +127,6 @@ def test_a_page_of_several_folders_is_written_elsewhere(desk, capsys):
     names = ["weight=1,style=a", "it's [here]", "plain"]
     for name in names:
         make_run(desk / name, {"size": len(name)})
-    script("gallery")([*names, "output=new/choice.html"])
+    script(gallery)([*names, "output=new/choice.html"])
     assert capsys.readouterr().out.splitlines() == ["3 runs", "new/choice.html"]
     assert {path.name for path in Path("new").iterdir()} == {"choice.html"}

@@ -8,7 +8,8 @@ from helpers import ROOT, composed, files_in, metrics_of
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from styletransfer import cli
+from styletransfer.cli.hydrated import script
+from styletransfer.commands import train
 from styletransfer.pictures import images
 from styletransfer.train import paint
 
@@ -29,7 +30,7 @@ def test_run_folder(photos, tmp_path, capsys):
     made = {"pastiche.png", "content_resized.png", "metrics.jsonl", "run.json"}
     assert files_in(tmp_path / "run").keys() == made
     assert run.picture == tmp_path / "run" / "pastiche.png"
-    assert (str(run.job.device), run.job.precision) == ("cpu", "float32")
+    assert (str(run.run.job.device), run.run.job.precision) == ("cpu", "float32")
     saved = images.read(run.picture).rgb
     assert saved.shape == (1, 3, 24, 32)
     assert (saved - run.outcome.image).abs().max() <= 0.5 / 255 + 1e-6
@@ -58,7 +59,7 @@ def test_presets_run_shrunk(photos, tmp_path):
 
 def test_the_script_prints_losses_time_and_folder(tmp_path, photos, capsys):
     words = [f"content={photos[0]}", f"style={photos[1]}", "loss_mode=fake_backward", "scales=1"]
-    cli.script("train")(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
+    script(train)(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
     losses, how, where = capsys.readouterr().out.splitlines()
     assert re.match(r"total \S+  style/relu1_1 \S+  content/relu2_1 \S+", losses)
     assert re.fullmatch(r"done in \d+\.\d s, 2 steps, cpu, float32", how)

@@ -17,13 +17,12 @@ from random import Random
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.films.write import CODECS, check_writable
-from styletransfer.films.write import files_of as film_files
+from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
+from styletransfer.films.write import check_writable, film_files
 from styletransfer.job.sources import files_of
-from styletransfer.networks.apply.painter import Painter, is_film, network_path, paint
+from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import (
-    FILM_EXTENSIONS,
     files_at,
     images,
     picture_extensions,
@@ -70,7 +69,7 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
-    if is_film(target) or source.suffix.lower() in FILM_EXTENSIONS:
+    if is_film(target) or is_film(source):
         check_writable(target)
     else:
         images.check_writable(target)

@@ -13,9 +13,10 @@ from torch import Tensor, nn
 
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
+from styletransfer.films.formats import is_film
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film, Watch
-from styletransfer.films.write import CODECS, FilmWriter
+from styletransfer.films.read import Film, FrameCallback
+from styletransfer.films.write import FilmWriter
 from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
@@ -212,11 +213,6 @@ def paint(painter: Painter, source: Path, target: Path) -> None:
     (paint_film if is_film(target) else paint_picture)(painter, source, target)
 
 
-def is_film(target: Path) -> bool:
-    """Return whether `target` has the extension of a film."""
-    return target.suffix.lower() in CODECS
-
-
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     """Paint the picture `source` and write `target` with the same transparency."""
     picture = images.read(source)
@@ -227,7 +223,9 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
 
 
-def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None = None) -> None:
+def paint_film(
+    painter: Painter, source: Path, target: Path, callback: FrameCallback | None = None
+) -> None:
     """Paint the film `source` frame by frame; write `target` with the same times and sound.
 
     To reduce flicker, the share `config.steady` of the previous result is mixed into each frame.
@@ -242,5 +240,5 @@ def paint_film(painter: Painter, source: Path, target: Path, watch: Watch | None
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content))
             writer.write(painted, frame.time)
-            if watch and not watch(film.count, content, painted):
+            if callback and not callback(film.count, content, painted):
                 break

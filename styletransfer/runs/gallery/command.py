@@ -19,7 +19,7 @@ from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import RunFolder, last_losses, read_run
 from styletransfer.runs.settings import GalleryConfig
 from styletransfer.settings import each
-from styletransfer.settings.values import command
+from styletransfer.settings.values import command_line
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.templates import templates
 
@@ -45,7 +45,7 @@ class FoundRun:
     @property
     def command(self) -> str:
         """The run's command line for a shell; "" if it is not recorded."""
-        return command(self.record.typed)
+        return command_line(self.record.typed)
 
     @cached_property
     def preview(self) -> tuple[str, str]:
