@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.job.blend import Blend
+from styletransfer.job.choices import Blend
 from styletransfer.job.job import Job
 from styletransfer.job.sources import Sources
 from styletransfer.objective.inputs import Region, StylePart, at_layers

@@ -22,9 +22,9 @@ from PIL import Image, ImageOps
 from styletransfer.errors import UserError
 from styletransfer.job import memory
 from styletransfer.job.choices import Choices, parse_tile
+from styletransfer.job.job import Start
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import Pyramid, longer_sides, steps_at_scale
-from styletransfer.job.start import Start
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.runs.plan import plan
