@@ -21,7 +21,7 @@ from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
 from styletransfer.job import Job
 from styletransfer.job.choices import Choices
-from styletransfer.job.load import load
+from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
 from styletransfer.losses import LOSS_MODES
 from styletransfer.networks.encoder import StyleEncoder
