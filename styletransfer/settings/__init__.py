@@ -1,8 +1,8 @@
 """Settings: how a key is declared, the groups that commands share, and the settings of `train`.
 
-Each dataclass is the schema of a file under `configs/`: a misspelt key or a value of the wrong type
-is an error before anything runs. Settings of the other commands are in `pictures.py` and
-`networks.py`.
+A dataclass here is the schema of a command's settings, or of a group of them such as `features`. A
+misspelt key or a value of the wrong type is an error before anything runs. Settings of the other
+commands are in `pictures.py` and `networks.py`.
 """
 
 from dataclasses import dataclass, field

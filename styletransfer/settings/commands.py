@@ -29,7 +29,7 @@ class Command:
 COMMANDS = {
     "apply": Command("Paint with a style network.", f"{SETTINGS}.networks:ApplyConfig"),
     "compare": Command("Run one job under every loss mode.", f"{SETTINGS}.pictures:CompareConfig"),
-    "explain": Command("Explain where the gradient goes.", f"{SETTINGS}:TrainConfig"),
+    "explain": Command("Explain where the gradient goes.", f"{SETTINGS}:StyleTransferConfig"),
     "export": Command(
         "Write a style network as ONNX, or as a page.", f"{SETTINGS}.networks:ExportConfig"
     ),
