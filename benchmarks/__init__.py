@@ -7,18 +7,14 @@
 import importlib
 from pathlib import Path
 
-from styletransfer.cli import one_line_errors
+from styletransfer.cli.errors import one_line_errors
 
 CONFIGS = Path(__file__).parent / "configs"
 
 
-def start(name: str, code: str) -> None:
-    """Run `main` of the module `code` by Hydra with configs/NAME.yaml.
-
-    An error or Ctrl-C prints one line, also while the module is imported.
-    """
+def start(name: str) -> None:
+    """Run a command of benchmarks/commands.py; an error of it, or Ctrl-C, prints one line."""
     with one_line_errors():
-        from styletransfer.cli.hydrated import hydrated
+        from styletransfer.cli.hydrated import script
 
-        importlib.import_module(code)  # adds itself to TOOLS
-        hydrated(name)(None)
+        script(getattr(importlib.import_module("benchmarks.commands"), name))(None)

@@ -15,8 +15,9 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fft
 
-from styletransfer.cli import one_line_errors
 from styletransfer.cli.arguments import parse
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.commands import train
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
@@ -60,7 +61,7 @@ def measure(config: TrainConfig) -> None:
     """Paint the pastiche, measure the curvature in each frequency band, and print a table."""
     job = prepare(config)
     image = job.on_device(Run(job).complete().image)
-    objective = Objective(job.extractor, job.mode, job.criterion, job.pictures_at(config.size))
+    objective = Objective(job.extractor, job.mode, job.criterion, job.full_size())
     generator = torch.Generator().manual_seed(config.seed)
     rows = []
     for low, high in pairwise(EDGES):
@@ -79,4 +80,4 @@ def measure(config: TrainConfig) -> None:
 
 if __name__ == "__main__":
     with one_line_errors():
-        measure(settings_of(compose("train", parse(sys.argv[1:], TrainConfig).overrides), "train"))
+        measure(settings_of(compose(train, parse(sys.argv[1:], TrainConfig).overrides)))

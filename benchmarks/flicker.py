@@ -77,7 +77,7 @@ def style_loss_of(job: Job) -> StyleLoss | None:
     if not job.criterion.styles:
         return None
     criterion = replace(job.criterion, contents={}, matches={}, tv_weight=0.0)
-    pictures = job.pictures_at(max(job.scales[-1].size))
+    pictures = job.full_size()
     targets = style_targets_of(job.extractor, criterion, pictures)
 
     def style_loss(frame: Tensor) -> float:

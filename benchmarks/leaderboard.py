@@ -20,7 +20,7 @@ from omegaconf import MISSING, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from benchmarks.plain import PlainLoop, loop_on, read_picture
-from styletransfer.cli import one_line_errors
+from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.features import weights
 from styletransfer.pictures import images

@@ -1,8 +1,9 @@
 """Paint with a style network: `python scripts/apply.py network=FILE input=PHOTO output=FILE`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.networks.commands import apply
 
-main = script("apply")
+main = script(apply)
 
 if __name__ == "__main__":
     main()

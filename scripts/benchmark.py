@@ -8,4 +8,4 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 from benchmarks import start
 
 if __name__ == "__main__":
-    start("benchmark", "benchmarks.evaluations.command")
+    start("benchmark")

@@ -1,8 +1,9 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.lessons.commands import compare
 
-main = script("compare")
+main = script(compare)
 
 if __name__ == "__main__":
     main()

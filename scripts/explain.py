@@ -1,8 +1,9 @@
 """Show the path of the gradient: `python scripts/explain.py loss_mode=fake_backward`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.lessons.commands import explain
 
-main = script("explain")
+main = script(explain)
 
 if __name__ == "__main__":
     main()

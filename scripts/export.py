@@ -1,8 +1,9 @@
 """Write a style network as ONNX: `python scripts/export.py network=FILE output=net.onnx`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.networks.commands import export
 
-main = script("export")
+main = script(export)
 
 if __name__ == "__main__":
     main()

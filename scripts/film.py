@@ -1,8 +1,9 @@
 """Paint a film: `python scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.films.commands import film
 
-main = script("film")
+main = script(film)
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,9 @@
 """Check every hand-written backward: `python scripts/gradcheck.py`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.lessons.commands import gradcheck
 
-main = script("gradcheck")
+main = script(gradcheck)
 
 if __name__ == "__main__":
     main()

@@ -1,8 +1,9 @@
 """Print how a picture was made: `scripts/info.py PICTURE`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.runs.commands import info
 
-main = script("info")
+main = script(info)
 
 if __name__ == "__main__":
     main()

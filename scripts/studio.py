@@ -1,8 +1,9 @@
 """Open a page for painting, served by this computer: `python scripts/studio.py`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.studio.commands import studio
 
-main = script("studio")
+main = script(studio)
 
 if __name__ == "__main__":
     main()

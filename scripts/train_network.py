@@ -1,8 +1,9 @@
 """Train a network that paints in one pass: `python scripts/train_network.py style=PAINTING`."""
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.networks.commands import train_network
 
-main = script("train_network")
+main = script(train_network)
 
 if __name__ == "__main__":
     main()

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -19,17 +19,21 @@ from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.features.vgg import randomize
-from styletransfer.losses import LOSS_MODES, get_loss_mode
-from styletransfer.networks import StyleNetwork
+from styletransfer.job import Job
+from styletransfer.job.choices import Choices
+from styletransfer.job.load import load
+from styletransfer.job.sources import Sources
+from styletransfer.losses import LOSS_MODES
 from styletransfer.networks.encoder import StyleEncoder
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.registry import commands
 from styletransfer.system import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -68,8 +72,9 @@ def write_pictures(*paths, height=24, width=32):
 
 
 def composed(command, *overrides):
-    """Return the settings that a command gets from the KEY=VALUE words `overrides`."""
-    return settings_of(compose(command, overrides), command)
+    """Return the settings that a command, or that of a name, gets from KEY=VALUE words."""
+    command = commands()[command] if isinstance(command, str) else command
+    return settings_of(compose(command, overrides))
 
 
 def status_of(*words, run=main):
@@ -201,7 +206,7 @@ def layers(**settings):
 
 def make_objective(mode, network, content, style, **settings):
     criterion = Criterion.of(layers(**settings))
-    return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
+    return Objective(network, LOSS_MODES[mode], criterion, pair(content, style))
 
 
 def gradient(objective, image):
@@ -220,9 +225,20 @@ def run_settings(optimizer="lbfgs", **settings):
     return StyleTransferConfig(optimizer=optimizer, **(defaults | settings))
 
 
+def loaded(config, **given):
+    """Return the pictures of a job; those in `given`, by setting, replace files."""
+    choices = Choices.of(config)
+    return load(choices, Sources.read(config, choices.pyramid, given))
+
+
+def job_with(config, network, mode, pictures):
+    """Return the job of `config` with this network, loss mode and pictures."""
+    return replace(Choices.of(config), mode=mode).job(network, pictures)
+
+
 def with_bowl(monkeypatch, bowl):
     """Make runs minimise `bowl` in place of their objective; return `bowl`."""
-    monkeypatch.setattr(run, "make_objective", lambda job, pictures, tile: bowl)
+    monkeypatch.setattr(Job, "objective", lambda job, pictures, tile: bowl)
     return bowl
 
 

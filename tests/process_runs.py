@@ -10,9 +10,10 @@ import time
 
 from helpers import process
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.networks.training.trainer import NetworkTraining
+from styletransfer.settings.registry import commands
 from styletransfer.system import SIGNALS
-from styletransfer.training.trainer import NetworkTraining
 
 MADE = 3  # steps that a run makes before it is ended
 
@@ -40,7 +41,7 @@ def main(how, command, *words):
     start = 4 if how == "killed" else 0  # the step that the stopped run has reached
     if os.environ["RANK"] == "1":
         NetworkTraining.advance = ended  # type: ignore[method-assign]
-    script(command)(words)
+    script(commands()[command])(words)
 
 
 if __name__ == "__main__":

@@ -24,9 +24,8 @@ from typing import NoReturn
 import torch
 from tqdm import tqdm
 
-from benchmarks import CONFIGS
 from benchmarks.evaluations import rows as ways
-from benchmarks.evaluations.config import BenchmarkConfig, check, default_config
+from benchmarks.evaluations.config import BenchmarkConfig, check
 from benchmarks.evaluations.reference import plain_loop
 from benchmarks.evaluations.report import as_json, markdown, rows_table, sentences
 from benchmarks.evaluations.resident import is_measurable, peak_resident
@@ -35,9 +34,7 @@ from benchmarks.evaluations.rows import Candidate
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.job.load import load
 from styletransfer.objective import check_size
-from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
@@ -67,14 +64,6 @@ def main(config: BenchmarkConfig, folder: Path) -> None:
         print(folder / name)
 
 
-TOOLS["benchmark"] = Command(
-    (__doc__ or "").splitlines()[0],
-    f"{BenchmarkConfig.__module__}:BenchmarkConfig",
-    CONFIGS,
-    code=__name__,
-)
-
-
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     """Measure, write benchmark.json and benchmark.md to `folder`, and return the results.
 
@@ -90,7 +79,7 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     device = choose_device(config.device)
     config, skipped = without_emulated(config, device)
     sizes = sorted(config.sizes)
-    load(default_config(config, sizes[0]))
+    ways.squares(config, sizes[0], device)
     network = ways.build_network(config, device)
     check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
     check_folder(folder / "benchmark.json")

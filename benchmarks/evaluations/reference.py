@@ -6,7 +6,7 @@ from torch import Tensor
 from benchmarks.evaluations.config import BenchmarkConfig
 from benchmarks.plain import PlainLoop
 from styletransfer.features import FeatureExtractor, vgg
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -28,7 +28,7 @@ def plain_loop(
     The network is in its precision and on its device; content (1, 3, H, W) and style (1, 3, h, w)
     are sRGB in [0, 1].
     """
-    mode = get_loss_mode("loss_attribute")
+    mode = LOSS_MODES["loss_attribute"]
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}
     for term in Objective(
         network, mode, Criterion.of(config.objective), pair(content, style)

@@ -10,10 +10,11 @@ from torch import Tensor
 
 from benchmarks.evaluations.config import BenchmarkConfig, default_config
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job import Job
+from styletransfer.job.choices import Choices
 from styletransfer.job.load import load
 from styletransfer.job.memory import FIXED, KEPT_IN_TILES, USABLE, activation_bytes
-from styletransfer.losses import get_loss_mode
+from styletransfer.job.sources import Sources
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
@@ -107,7 +108,9 @@ def squares(config: BenchmarkConfig, size: int, device: torch.device) -> tuple[T
 
     (UserError: see `load`.)
     """
-    content, style = load(default_config(config, size)).tensors
+    settings = default_config(config, size)
+    choices = Choices.of(settings)
+    content, style = load(choices, Sources.read(settings, choices.pyramid)).tensors
     return _square(content, size).to(device), _square(style, size).to(device)
 
 
@@ -128,7 +131,7 @@ def evaluation(
     pictures = pair(content, style)
     if candidate.regions > 1:
         pictures = striped(content, style, candidate.regions)
-    mode, criterion = get_loss_mode(candidate.mode), Criterion.of(config.objective)
+    mode, criterion = LOSS_MODES[candidate.mode], Criterion.of(config.objective)
     settings = (network, mode, criterion, pictures)
     image = middle(content, style)
     if candidate.tile is None:
@@ -163,12 +166,10 @@ def _memory(
     config: BenchmarkConfig, network: FeatureExtractor, candidate: Candidate, size: int
 ) -> float:
     """Return the estimated bytes of one evaluation, its targets included."""
-    run = default_config(config, size)
     # The estimate depends on the parameters' dtype; a cast on the "meta" device takes no memory.
     cast = copy.deepcopy(network).to("meta").to(PRECISIONS[candidate.precision])
-    blank = torch.empty(1, 1, 1, 1).expand(1, 3, size, size)  # takes no memory
-    job = Job(run, cast, get_loss_mode(candidate.mode), pair(blank, blank))
-    pixels, each = size**2, activation_bytes(job.extractor.ended_at(job.criterion.layers))
+    layers = Criterion.of(config.objective).layers
+    pixels, each = size**2, activation_bytes(cast.ended_at(layers))
     if candidate.tile is None or candidate.tile >= size:
         return FIXED + each * pixels
     return FIXED + each * (KEPT_IN_TILES * pixels + candidate.tile**2)

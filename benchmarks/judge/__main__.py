@@ -3,4 +3,4 @@
 from benchmarks import start
 
 if __name__ == "__main__":
-    start("judge", "benchmarks.judge.command")
+    start("judge")

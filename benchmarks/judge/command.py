@@ -12,7 +12,6 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
-from benchmarks import CONFIGS
 from benchmarks.judge.config import JudgeConfig
 from benchmarks.judge.pairs import Pair, check_pairs, load_pairs
 from benchmarks.judge.rivals import Pastiche, pairs_of, read_networks, rivals
@@ -21,7 +20,6 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.pictures import images
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYER_FACTORS, STYLE_LAYERS
-from styletransfer.settings.commands import TOOLS, Command
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import atomic, check_folder, to_json
 
@@ -33,11 +31,6 @@ def main(config: JudgeConfig, folder: Path) -> None:
         print(f"\n{heading}\n{text}")
     for name in ("judge.json", "contact_sheet.png"):
         print(folder / name)
-
-
-TOOLS["judge"] = Command(
-    (__doc__ or "").splitlines()[0], f"{JudgeConfig.__module__}:JudgeConfig", CONFIGS, code=__name__
-)
 
 
 def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> Judgement:

@@ -10,8 +10,10 @@ from torch import Tensor
 from benchmarks.judge.config import JudgeConfig, PairConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.job.choices import Choices
 from styletransfer.job.load import load
-from styletransfer.job.prepare import check_layers
+from styletransfer.job.prepare import check_smallest
+from styletransfer.job.sources import Sources
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs
 from styletransfer.settings import StyleTransferConfig
@@ -24,6 +26,7 @@ class Pair:
 
     name: str  # unique, such as "coffee x oil"; file names made of it are unique, too
     config: StyleTransferConfig  # settings of the run that combines them
+    choices: Choices  # what these settings mean
     loaded: Inputs  # the pictures
 
     @property
@@ -69,11 +72,12 @@ def load_pairs(config: JudgeConfig, asked: Sequence[PairConfig]) -> list[Pair]:
             optimizer=config.optimizer,
         )
         check(run)
-        loaded = load(run)
+        choices = Choices.of(run)
+        loaded = load(choices, Sources.read(run, choices.pyramid))
         content, style = loaded.tensors
         if content.shape == style.shape and torch.equal(content, style):
             raise UserError(f"{name}: content and style are one picture; name two")
-        pairs.append(Pair(name, run, loaded))
+        pairs.append(Pair(name, run, choices, loaded))
     return pairs
 
 
@@ -84,8 +88,8 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
     """
     ended = vgg19.ended_at(judged)
     for pair in pairs:
-        layers = Criterion.of(pair.config.objective).layers
-        check_layers(vgg19, layers, pair.config, pair.loaded)
+        painted = vgg19.ended_at(pair.choices.criterion.layers)
+        check_smallest(painted, pair.choices.pyramid.scales(pair.loaded)[0], pair.loaded.names)
         for image, path in zip(pair.loaded.tensors, pair.loaded.names, strict=True):
             check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
 

@@ -12,10 +12,8 @@ from benchmarks.judge.config import JudgeConfig, PairConfig
 from benchmarks.judge.pairs import Pair
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.job import Job
-from styletransfer.job.load import files_of, style_image
-from styletransfer.losses import get_loss_mode
-from styletransfer.networks import StyleNetwork, deployed
+from styletransfer.job.sources import files_of, style_image
+from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
     finished,
@@ -25,6 +23,7 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.file import network_file, read
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion
 from styletransfer.optimize.run import Run
 from styletransfer.settings import FeaturesConfig, each
@@ -144,9 +143,8 @@ def _optimizer_under(
     network = optimize_for_inference(network, device, dtype)
 
     def paint(pair: Pair) -> Pastiche:
-        mode = get_loss_mode(pair.config.loss_mode.name)
         began = now(device)
-        outcome = Run(Job(pair.config, network, mode, pair.loaded)).complete()
+        outcome = Run(pair.choices.job(network, pair.loaded)).complete()
         seconds = now(device) - began
         return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
 

@@ -124,7 +124,7 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
-        raise refusal(error, "") from error
+        raise refusal(error, schema) from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:

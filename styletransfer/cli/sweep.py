@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from hydra.core.override_parser.types import Override, ValueType
 from hydra.core.utils import JobReturn
 
-from styletransfer.cli import tell
+from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 
 # Parts of a folder's name by which the jobs of a sweep get different folders.

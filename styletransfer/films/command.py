@@ -16,14 +16,13 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame
-from styletransfer.films.write import FilmWriter, check_writable, files_of
-from styletransfer.job.load import files_read
+from styletransfer.films.settings import FilmConfig
+from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.settings.pictures import FilmConfig
 from styletransfer.system import Stop, signals_held, stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 
@@ -32,7 +31,7 @@ logger = logging.getLogger(__name__)
 # Names in a run's folder: the recipe (settings, hashes), the folder of painted frames, the film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 # Keys that may differ when a film is resumed.
-FREE_KEYS = ("output", "device", "recipe")
+FREE_FILM_KEYS = ("output", "device", "recipe")
 
 
 def main(config: FilmConfig, folder: Path) -> None:
@@ -63,7 +62,7 @@ class FilmRun:
         self.output = Path(config.output) if config.output else folder / PAINTED
         check_writable(self.output)
         kept = (self.path(0), folder / RECORD)
-        check_outputs([*files_of(self.output), *kept], files_read(config))
+        check_outputs([*film_files(self.output), *kept], files_read(config))
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         self.job = prepare(replace(config, output=None), {"content": first})
@@ -76,13 +75,13 @@ class FilmRun:
         """Raise UserError if existing frames have another recipe; write this run's to RECORD."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
-        now = self.recipe = recipe(self.config, FREE_KEYS, device=device, precision=precision)
+        now = self.recipe = recipe(self.config, FREE_FILM_KEYS, device=device, precision=precision)
         if path.exists():
             try:
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 then = {}
-            check_recipe(then, now, FREE_KEYS)
+            check_recipe(then, now, FREE_FILM_KEYS)
         elif self.path(0).exists():
             raise UserError(f"{self.folder} holds frames and no {RECORD}; choose another folder")
         with atomic(path) as temporary:
@@ -103,13 +102,13 @@ class FilmRun:
                     outcome = painter.paint(content)
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
-                    if outcome.interrupted:
-                        break
                     images.write(path, outcome.image, bit_depth=16)
                 # Read the pastiche from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
                 painter.before = None if config.independent else (content, painted)
                 count = number + 1
+        except KeyboardInterrupt:
+            pass  # the frames so far are a film, too
         except UserError as error:
             if count == 0:
                 raise
@@ -143,8 +142,6 @@ class FilmRun:
     def _painted(self, count: int) -> Iterator[Frame]:
         """Yield the first `count` painted frames, recoloured as the setting `color` asks."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
-            config, content = self.config, frame.image
-            grey = images.is_grey([content, *self.job.pictures.styles])
-            image = self._painted_frame(number)
-            image = in_colors(image, content, config.color, config.color_strength, grey=grey)
-            yield frame._replace(image=image)
+            pictures = replace(self.job.pictures, content=frame.image, start=None)
+            finish = self.job.colors.after(pictures)
+            yield frame._replace(image=finish(self._painted_frame(number)))

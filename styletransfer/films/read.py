@@ -21,7 +21,7 @@ from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures import in_folder
 from styletransfer.pictures.images import resize
 
-Watch = Callable[[int, Tensor, Tensor], bool]
+FrameCallback = Callable[[int, Tensor, Tensor], bool]
 """Callback after each painted frame: (number of frames in the film, input frame, painted frame) ->
 whether to go on. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 

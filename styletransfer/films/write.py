@@ -8,42 +8,17 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.formats import CODECS
 from styletransfer.films.read import Film, from_tensor, pyav, reason
 from styletransfer.system import raise_waiting, signals_held
 from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)
-
-
-class Codec(NamedTuple):
-    """A Codec is an encoder of FFmpeg with its options."""
-
-    encoder: str  # FFmpeg's name of the encoder
-    options: dict[str, str]  # FFmpeg's options of the encoder -> their values
-    even: bool  # whether width and height must be even
-
-
-# With crf=18 (quality), losses are hard to see. Without B-frames (bf=0), frames are stored in the
-# order in which they are shown, so that all times and the duration are exact. Chroma has half the
-# resolution, so the sides must be even.
-H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
-# For VP9, crf (quality) has an effect only with b=0; cpu-used=4 needs a quarter of the time at
-# little loss of quality (ffmpeg.org, VP9).
-VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
-
-CODECS = {
-    ".mp4": ("mp4", H264),
-    ".m4v": ("mp4", H264),
-    ".mov": ("mov", H264),
-    ".mkv": ("matroska", H264),
-    ".webm": ("webm", VP9),
-}
-"""Extension that can be written -> (FFmpeg's name of the container, codec)."""
 
 # Number by which ITU-T H.273 denotes BT.709: its YUV matrix, primaries and transfer curve alike.
 BT709 = 1
@@ -68,7 +43,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
         ) from error
 
 
-def files_of(path: str | os.PathLike[str]) -> tuple[Path, Path]:
+def film_files(path: str | os.PathLike[str]) -> tuple[Path, Path]:
     """Return the path of a film, and the path of its file while it is incomplete."""
     # A symbolic link is resolved, so that the film replaces the link's target, not the link.
     target = Path(os.path.realpath(path))
@@ -89,8 +64,8 @@ class FilmWriter:
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
         check_writable(path)
         self._path, self._recipe = path, recipe
-        check_outputs(files_of(path), [("input", like.path)])
-        self._target, self._partial = Path(os.path.realpath(path)), files_of(path)[1]
+        check_outputs(film_files(path), [("input", like.path)])
+        self._target, self._partial = Path(os.path.realpath(path)), film_files(path)[1]
         self._like = like
         self._format, self._codec = CODECS[self._target.suffix.lower()]
         # PyAV's container, video stream and copier of the sound; made when the first frame comes,

@@ -16,11 +16,6 @@ logger = logging.getLogger(__name__)
 
 # Pillow's names of the picture formats that are read. HEIF needs Pillow's plugin pillow-heif.
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
-# File name extensions of films in a folder. A film named by the user may have any extension.
-FILM_EXTENSIONS = (
-    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
-    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
-)
 
 
 @cache

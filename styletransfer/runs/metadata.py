@@ -1,8 +1,6 @@
 """Reads the recipe that a picture or film carries; `text_of` in recipe.py makes it."""
 
-import html
 import json
-import re
 import shlex
 from collections.abc import Mapping
 from pathlib import Path
@@ -12,29 +10,24 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import xmp_packet
 from styletransfer.runs import FREE_KEYS
-from styletransfer.runs.recipe import LONGEST, command_defaults
-from styletransfer.settings.values import command, override
-
-# Commands whose pictures and films can be painted again from their recipes.
-REPEATED = ("train", "apply", "film", "mix")
-# Pattern of the recipe in an XMP packet: an attribute, or an element if another program wrote it.
-_RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
+from styletransfer.runs.carriers import carrier_of
+from styletransfer.runs.recipe import command_defaults
+from styletransfer.settings.registry import commands
+from styletransfer.settings.values import command_line, override
 
 
-def carried(path: Path, comment: str | None = None) -> dict[str, str]:
-    """Return the recipe in a picture file, or in the comment of a film: key -> text.
+def carried(path: Path) -> dict[str, str]:
+    """Return the recipe in a picture file or in a film: key -> text.
 
     Its "command" is quoted for a shell. (UserError: no recipe, or none that can be read.)
     """
-    if comment is None:
-        found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
-        comment = html.unescape(found[1] or found[2]) if found else ""
+    text = carrier_of(path).recipe(path)
     try:
-        recipe = json.loads(comment)
+        recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))
-        return {key: str(text) for key, text in recipe.items()} | {"command": command(words, name)}
+        texts = {key: str(text) for key, text in recipe.items()}
+        return texts | {"command": command_line(words, name)}
     except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
 
@@ -52,7 +45,8 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     that can change the picture, and a value without functions or ${...}. (UserError: any other.)
     """
     _, name, *words = shlex.split(recipe["command"])
-    if name not in REPEATED or "steered" in recipe:
+    command = commands().get(name)
+    if command is None or not command.repeatable or "steered" in recipe:
         raise UserError(f"{name!r} cannot be repeated, or was steered: no command makes the same")
     known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
     for word in words:

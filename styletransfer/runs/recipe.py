@@ -25,18 +25,17 @@ from styletransfer import __version__
 from styletransfer.pictures import files_at
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs import FREE_KEYS
+from styletransfer.runs.carriers import LONGEST
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.commands import CONFIGS, schema_of
 from styletransfer.settings.compose import settings_of
+from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, named_files, path_keys
-from styletransfer.settings.values import command, override
+from styletransfer.settings.values import command_line, override
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
-# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
-LONGEST = 60_000
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
@@ -102,13 +101,13 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
     file, as with hundreds of styles, is left out with a warning: the result is then empty.
     """
-    paths, default = path_keys(schema_of(name)), command_defaults(name)
+    paths, default = path_keys(commands()[name].schema), command_defaults(name)
     words = [
         override(key, _without_folder(value) if key in paths else value)
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
-    carried = {"command": command([*words, *more], name), "version": recipe["version"]}
+    carried = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     carried |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:
         carried["steered"] = "settings changed during the run; the command has the last ones"
@@ -127,10 +126,11 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 
 def default_config(name: str) -> Any:
     """Return the settings of the command `name` when nothing is typed."""
-    given: Any = OmegaConf.load(CONFIGS / f"{name}.yaml")
+    command = commands()[name]
+    given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
-    merged: Any = OmegaConf.merge(schema_of(name), own)
-    return settings_of(merged, name) if own else schema_of(name)()
+    merged: Any = OmegaConf.merge(command.schema, own)
+    return settings_of(merged) if own else command.schema()
 
 
 @cache

@@ -18,6 +18,7 @@ MISSING: Any = "???"
 
 # Field metadata of a key that takes one value or a list of values: numbers, or paths.
 NUMBERS = {"each": float}
+# With the mark "named", a path may also be a name from elsewhere, such as a network's style.
 PATHS = {"each": str, "path": True}
 
 

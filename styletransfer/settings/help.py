@@ -14,8 +14,8 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.settings import ASSETS
-from styletransfer.settings.commands import COMMANDS, command, schema_of
 from styletransfer.settings.compose import compose
+from styletransfer.settings.registry import CONFIGS, Command
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
@@ -27,15 +27,17 @@ A file name is taken as it is typed; under --multirun commas separate several. I
 of that name, content/coffee.jpg and the like are the pictures that come with the package."""
 
 
-def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None = None) -> str:
+def help_text(
+    command: Command, overrides: Sequence[str] = (), config_dir: str | None = None
+) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
     The values are those with the KEY=VALUE words `overrides` (UserError: a word is wrong).
     """
-    schema, described, texts = schema_of(name), command(name), meanings(schema_of(name))
-    config = compose(name, overrides, config_dir=config_dir, with_hydra=True)
+    texts = meanings(command.schema)
+    config = compose(command, overrides, config_dir=config_dir, with_hydra=True)
     values: Any = OmegaConf.to_container(config)
-    folders: list[str | Path] = [described.folder, *([config_dir] if config_dir else [])]
+    folders: list[str | Path] = [command.folder, *([config_dir] if config_dir else [])]
     presets = {
         group: f"Presets: {', '.join(choices(group, *folders))}"
         for group in config.hydra.runtime.choices
@@ -44,14 +46,14 @@ def help_text(name: str, overrides: Sequence[str] = (), config_dir: str | None =
     lines = []
     for group, text in presets.items():
         lines += _row(group, config.hydra.runtime.choices[group] or "", text)
-    for key, field in keys(schema):
+    for key, field in keys(command.schema):
         if is_dataclass(field.type):
             continue
         group, _, leaf = key.rpartition(".")
         lines += _row(key, (values[group] if group else values)[leaf], texts[key])
-    usage = [*(["styletransfer"] if name in COMMANDS else []), name]
-    usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
-    return "\n".join([" ".join(usage), described.summary, "", *lines, "", FOOT])
+    usage = [*(["styletransfer"] if command.folder == CONFIGS else []), command.name]
+    usage += [*map(str.upper, keys_marked(command.schema, "positional")), "KEY=VALUE ..."]
+    return "\n".join([" ".join(usage), command.summary, "", *lines, "", FOOT])
 
 
 def meanings(schema: type[Any]) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 import re
 from traceback import walk_tb
+from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import (
@@ -12,14 +13,13 @@ from omegaconf.errors import (
 )
 
 from styletransfer.errors import pip_install
-from styletransfer.settings.commands import schema_of
 from styletransfer.settings.schemas import keys, unknown_key
 
 # Hydra's launcher of sweeps -> the extra of this package that installs the launcher.
 LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
-def explain(error: Exception, config_name: str) -> str:
+def explain(error: Exception, schema: type[Any]) -> str:
     """Return one line that says what is wrong with a command line or a config."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
@@ -33,7 +33,7 @@ def explain(error: Exception, config_name: str) -> str:
             "that holds special characters: 'KEY=\"a=b (1)\"'"
         )
     if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
-        return _of_a_key(error, config_name)
+        return _of_a_key(error, schema)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
@@ -49,12 +49,12 @@ def explain(error: Exception, config_name: str) -> str:
     return f"{reason}{cause}"
 
 
-def _of_a_key(error: Exception, config_name: str) -> str:
+def _of_a_key(error: Exception, schema: type[Any]) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
-        return unknown_key(key, (name for name, _ in keys(schema_of(config_name))))
+        return unknown_key(key, (name for name, _ in keys(schema)))
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"
     reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]

@@ -10,7 +10,7 @@ from typing import Any, get_args, get_origin
 
 from styletransfer.errors import UserError
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.commands import CONFIGS
+from styletransfer.settings.registry import CONFIGS
 
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
@@ -32,7 +32,7 @@ def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]
 
 
 def keys_marked(schema: type[Any], mark: str) -> tuple[str, ...]:
-    """Return the keys whose declaration has `mark`: "path", "each", "swept" or "positional"."""
+    """Return the keys whose declaration has `mark`, such as "path", "swept" or "positional"."""
     return tuple(key for key, field in keys(schema) if field.metadata.get(mark))
 
 
@@ -176,9 +176,9 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return name
 
 
-def refusal(error: Exception, config_name: str) -> UserError:
+def refusal(error: Exception, schema: type[Any]) -> UserError:
     """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)
-    return UserError(explain(error, config_name), key)
+    return UserError(explain(error, schema), key)

@@ -66,7 +66,7 @@ def override(key: str, value: Any) -> str:
     return f"{prefix}{key}={_word(value)}"
 
 
-def command(typed: Iterable[str] | None, name: str = "train") -> str:
+def command_line(typed: Iterable[str] | None, name: str = "train") -> str:
     """Return `styletransfer NAME WORDS...` for a shell; `typed` are the words; "" for None."""
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 

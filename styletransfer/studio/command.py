@@ -8,7 +8,7 @@ from importlib.util import find_spec
 from pathlib import Path
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.settings.pictures import StudioConfig
+from styletransfer.studio.settings import StudioConfig
 
 # Modules that the server needs, from packages of the extra [studio].
 LIBRARIES = ("starlette", "uvicorn", "websockets")

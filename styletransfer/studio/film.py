@@ -8,7 +8,7 @@ from typing import Any
 
 from torch import Tensor
 
-from styletransfer.commands.apply.painter import Painter, paint_film
+from styletransfer.networks.apply.painter import Painter, paint_film
 from styletransfer.pictures import images
 from styletransfer.runs import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values

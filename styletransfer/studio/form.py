@@ -11,18 +11,21 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
+from styletransfer.commands import train
 from styletransfer.errors import UserError
+from styletransfer.films.formats import is_film
+from styletransfer.networks.commands import apply
+from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
-from styletransfer.settings.commands import CONFIGS
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.help import meanings
-from styletransfer.settings.networks import ApplyConfig
+from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import flat, keys, unknown_key
-from styletransfer.settings.values import command, override
+from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
-from styletransfer.studio.pictures import PictureShelf, is_film
+from styletransfer.studio.pictures import PictureShelf
 
 # Largest length of a text value in characters.
 LONGEST = 300
@@ -61,7 +64,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 @cache
 def defaults() -> dict[str, Any]:
     """Return key -> default value in the command `train`, of each key that the page can set."""
-    return page_values(settings_of(compose("train"), "train"))
+    return page_values(settings_of(compose(train)))
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
@@ -79,9 +82,9 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 def looks() -> list[dict[str, Any]]:
     """Return the presets LOOKS: name, help, and key -> value of the page's keys that they set."""
     presets = []
-    default = plain_values(settings_of(compose("train"), "train"))
+    default = plain_values(settings_of(compose(train)))
     for name in LOOKS:
-        config = settings_of(compose("train", [f"experiment={name}"]), "train")
+        config = settings_of(compose(train, [f"experiment={name}"]))
         file = CONFIGS / "experiment" / f"{name}.yaml"
         preset: Any = OmegaConf.load(file)
         own = CONTROLS.keys() & {key for key, _ in flat(preset)}
@@ -141,15 +144,15 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         UserError: the command line would refuse the settings.
     """
     values = read_values(settings, shelf)
-    overrides, name, shown = _overrides(values), "train", None
-    if is_film(values.get("content")):
-        name = "apply"
+    overrides, command, shown = _overrides(values), train, None
+    if is_film(values.get("content") or ""):
+        command = apply
         if values.get("protect"):
             raise RefusedError("a film has no protected parts; reset this", key="protect")
         values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
         overrides = _overrides(_of_the_network(values))
-        shown = settings_of(compose("train", _overrides(values)), "train")
-    composed = compose(name, overrides, with_hydra=True)
+        shown = settings_of(compose(train, _overrides(values)))
+    composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")
     files: dict[str, Any] = {"config": composed, "hydra": {"hydra": hydra}, "overrides": overrides}
@@ -157,8 +160,8 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         f"{name}.yaml": OmegaConf.to_yaml(OmegaConf.create(content))
         for name, content in files.items()
     }
-    config = settings_of(composed, name)
-    return RunRequest(dict(settings), overrides, config, record, name, shown)
+    config = settings_of(composed)
+    return RunRequest(dict(settings), overrides, config, record, command.name, shown)
 
 
 def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
@@ -220,7 +223,7 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
     """
     words = [word for word in typed if not word.startswith("stop_after=")]
     words += [override("stop_after", stopped)] if stopped else []
-    return command(words, name)
+    return command_line(words, name)
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:

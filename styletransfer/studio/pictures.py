@@ -15,7 +15,7 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import FILM_EXTENSIONS
+from styletransfer.films.formats import is_film
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader, measure
@@ -163,8 +163,3 @@ class PictureShelf:
         for picture in list(self._pictures.values()):
             message = message.replace(picture.path, picture.name).replace(picture.id, picture.name)
         return message
-
-
-def is_film(path: str | None) -> bool:
-    """Return whether a path or an id has the extension of a film."""
-    return path is not None and Path(path).suffix.lower() in FILM_EXTENSIONS

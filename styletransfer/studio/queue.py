@@ -9,13 +9,13 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.settings import TrainConfig, each
-from styletransfer.settings.compose import new_folder
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.runs import FILM, StoredRun
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
+from styletransfer.system.files import new_folder
 
 # Statuses of the run at work, which the painter has received and which has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")

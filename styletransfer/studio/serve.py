@@ -18,8 +18,8 @@ import psutil
 import uvicorn
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.settings.pictures import StudioConfig
 from styletransfer.studio.app import Studio, make_app
+from styletransfer.studio.settings import StudioConfig
 from styletransfer.system import Stop, raise_waiting, signals_held, stop_on_signals
 from styletransfer.system.files import locked
 

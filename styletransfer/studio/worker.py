@@ -23,7 +23,7 @@ logger = logging.getLogger(__name__)
 # On Linux, reader and painter are forked from a process that has only imported torch, and share its
 # memory; elsewhere each imports torch. Neither inherits state of this process, which has threads.
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-CONTEXT.set_forkserver_preload(["styletransfer.train", "styletransfer.commands.apply.painter"])
+CONTEXT.set_forkserver_preload(["styletransfer.train", "styletransfer.networks.apply.painter"])
 # Seconds before a process that has ended is started again.
 PAUSE = 1.0
 

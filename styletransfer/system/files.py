@@ -195,3 +195,19 @@ def is_locked(folder: Path) -> bool:
             except Timeout:
                 return True
     return False
+
+
+def new_folder(path: str) -> str:
+    """Make a new folder, `path`, or if that exists `path-2` and so on; return it (or OSError)."""
+    claimed, number = path, 1
+    while True:
+        Path(path).parent.mkdir(parents=True, exist_ok=True)
+        try:
+            # If several processes make the same folder, only one of them succeeds.
+            Path(claimed).mkdir()
+            return claimed
+        except FileNotFoundError:  # another run has failed and removed the empty parent folders
+            continue
+        except FileExistsError:
+            number += 1
+            claimed = f"{path}-{number}"

@@ -6,6 +6,7 @@ from dataclasses import fields
 import pytest
 from helpers import LAYERS, composed
 
+from benchmarks import commands
 from benchmarks.evaluations.command import benchmark
 from benchmarks.evaluations.report import rows_table, sentences
 from benchmarks.evaluations.results import Row
@@ -16,7 +17,7 @@ from benchmarks.measured import Spread
 def test_a_run_writes_a_row_for_each_kind(photos, tmp_path):
     words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
     words += [f"content={photos[0]}", f"style={photos[1]}", "regions=[2]"]
-    measured = benchmark(composed("benchmark", *words), tmp_path / "run")
+    measured = benchmark(composed(commands.benchmark, *words), tmp_path / "run")
     closed = "autograd_function float32"
     ways = ("", " tiled", " 2 regions", " 2 regions tiled")
     names = ["plain", "loss_attribute float32", *(f"{closed}{way}" for way in ways)]

@@ -9,7 +9,8 @@ from helpers import picture, style_network, write_pictures
 
 from benchmarks.judge.command import main
 from benchmarks.judge.config import JudgeConfig, PairConfig
-from styletransfer.networks import Architecture, file
+from styletransfer.networks import file
+from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig
 

@@ -1,9 +1,9 @@
 """The console command: its commands, file names, help, folders, and exit status."""
 
+import pickle
 import re
 import sys
 from dataclasses import is_dataclass
-from importlib.util import find_spec
 from pathlib import Path
 
 import pytest
@@ -12,24 +12,23 @@ from omegaconf import OmegaConf
 
 from styletransfer import __version__
 from styletransfer.cli.arguments import parse
+from styletransfer.commands import train
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.settings.commands import COMMANDS, module, schema_of
-from styletransfer.settings.compose import compose, new_folder, settings_of
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.help import meanings
+from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import expanded, keys, keys_marked
 from styletransfer.settings.values import quote_names
+from styletransfer.system.files import new_folder
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
-
-# Names of the commands with a config file.
-CONFIGURED = [name for name, known in COMMANDS.items() if known.schema is not None]
 
 
 def replace_train(monkeypatch, function):
     """Make the command `train` call `function(settings, folder)`."""
-    monkeypatch.setattr(f"{module('train')}.main", function)
+    monkeypatch.setattr("styletransfer.train.main", function)
 
 
 def test_the_overview_has_one_line_for_each_command(capsys):
@@ -37,7 +36,7 @@ def test_the_overview_has_one_line_for_each_command(capsys):
     status, printed = call(capsys, "--help")
     assert (status, printed.err) == (0, "")
     lines = printed.out.splitlines()
-    for name, command in COMMANDS.items():
+    for name, command in commands().items():
         (line,) = (line for line in lines if line.split()[:1] == [name])
         assert line.endswith(command.summary)
     for name, message in (
@@ -48,15 +47,13 @@ def test_the_overview_has_one_line_for_each_command(capsys):
         assert refusal(capsys, name).startswith(message)
 
 
-def test_every_module_of_commands_is_registered_and_has_a_script():
-    folder = ROOT / "styletransfer" / "commands"
-    modules = (path for path in folder.glob("[!_]*") if path.is_dir() or path.suffix == ".py")
-    plain = {name for name, command in COMMANDS.items() if command.code is None}
-    assert plain == {path.stem for path in modules}
-    assert all(find_spec(module(name)) for name in COMMANDS)
-    for name in COMMANDS:
-        assert f'script("{name}")' in (ROOT / "scripts" / f"{name}.py").read_text()
-    assert all((ROOT / "configs" / f"{name}.yaml").exists() for name in CONFIGURED)
+def test_every_command_has_a_script_and_a_config():
+    for name, command in commands().items():
+        script = (ROOT / "scripts" / f"{name}.py").read_text()
+        assert f"from {command.module} import {name}" in script
+        assert f"script({name})" in script
+        assert (ROOT / "configs" / f"{name}.yaml").exists()
+        assert pickle.loads(pickle.dumps(command)) is command  # for the jobs of a sweep
 
 
 def test_any_file_name_works_as_typed_alone_and_in_brackets():
@@ -70,7 +67,7 @@ def test_any_file_name_works_as_typed_alone_and_in_brackets():
     for first in range(0, len(names), len(keys)):
         meant = dict(zip(keys, names[first:], strict=False))
         words = [quote_names(f"{key}={name}", TrainConfig) for key, name in meant.items()]
-        composed = OmegaConf.to_object(compose("train", words))
+        composed = OmegaConf.to_object(compose(train, words))
         assert {key: getattr(composed, key) for key in meant} == meant
     for typed, names in (
         ("[c.jpg,'a,b.jpg', d e.jpg ]", ["c.jpg", "a,b.jpg", "d e.jpg"]),
@@ -79,7 +76,7 @@ def test_any_file_name_works_as_typed_alone_and_in_brackets():
         ("'a,b.jpg'", "a,b.jpg"),
     ):
         word = quote_names(f"style={typed}", TrainConfig)
-        assert OmegaConf.to_object(compose("train", [word])).style == names
+        assert OmegaConf.to_object(compose(train, [word])).style == names
 
 
 def test_commas_separate_values_in_a_sweep_alone():
@@ -100,14 +97,14 @@ def test_commas_separate_values_in_a_sweep_alone():
 
 def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):
     monkeypatch.setenv("HOME", str(desk))
-    config = settings_of(compose("train", ["content='~/a.png'", "style=['~/b.png']"]), "train")
+    config = settings_of(compose(train, ["content='~/a.png'", "style=['~/b.png']"]))
     assert (config.content, config.style) == (f"{desk}/a.png", [f"{desk}/b.png"])
     coffee = str(ASSETS / "content" / "coffee.jpg")
     for name in ("content/coffee.jpg", "./content/coffee.jpg", "assets/content/coffee.jpg"):
         assert expanded(name) == coffee
         assert expanded(name, written=True) == name
     words = ["content='content/coffee.jpg'", "style=['style/oil.jpg']", "output='style/oil.jpg'"]
-    config = settings_of(compose("train", words), "train")
+    config = settings_of(compose(train, words))
     oil = str(ASSETS / "style" / "oil.jpg")
     assert (config.content, config.style, config.output) == (coffee, [oil], "style/oil.jpg")
     for name in ("content", "style", "assets", "../content/coffee.jpg", "/content/coffee.jpg"):
@@ -121,17 +118,18 @@ def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):
 
 
 def test_help_says_what_each_key_means(capsys):
-    for name, schema in ((name, schema_of(name)) for name in CONFIGURED):
+    for name, command in commands().items():
         status, printed = call(capsys, name, "--help")
         assert (status, printed.err) == (0, "")
-        lines, texts = printed.out.splitlines(), meanings(schema)
+        lines, schema = printed.out.splitlines(), command.schema
+        texts = meanings(schema)
         assert max(map(len, lines)) <= 100
         for key, field in keys(schema):
             if not is_dataclass(field.type):
                 assert len(texts[key]) > 15, key
                 assert f"\n{key}=" in printed.out, (name, key)
         usage = ["styletransfer", name, *map(str.upper, keys_marked(schema, "positional"))]
-        assert lines[:2] == [" ".join([*usage, "KEY=VALUE ..."]), COMMANDS[name].summary]
+        assert lines[:2] == [" ".join([*usage, "KEY=VALUE ..."]), command.summary]
 
 
 def test_help_shows_defaults_presets_and_meanings(capsys):

@@ -9,8 +9,8 @@ import time
 import pytest
 from helpers import begun, call, files_in, press, process, until
 
-from styletransfer.cli import script
-from styletransfer.settings.commands import module
+from styletransfer.cli.hydrated import script
+from styletransfer.settings.registry import commands
 from styletransfer.system import STOPPING
 from styletransfer.system.files import atomic
 
@@ -40,9 +40,8 @@ def test_runs_killed_at_random_end_in_equal_bytes(words, desk, request):
         assert all(ours[name] == expected[name] for name in ("pastiche.png", "metrics.jsonl"))
 
 
-# Hydra runs `train`; `gradcheck` runs without Hydra.
 @pytest.mark.parametrize(
-    ("name", "number"), [("train", signal.SIGTERM), *(("gradcheck", n) for n in STOPPING)]
+    ("name", "number"), [("train", signal.SIGTERM), *(("mix", n) for n in STOPPING)]
 )
 def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
     def stopped(*args):
@@ -52,7 +51,8 @@ def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
             press()
         pytest.fail("not reached")
 
-    monkeypatch.setattr(f"{module(name)}.main", stopped)
-    status, printed = call(capsys, run=script(name))
+    modules = {"train": "styletransfer.train", "mix": "styletransfer.runs.mix"}
+    monkeypatch.setattr(f"{modules[name]}.main", stopped)
+    status, printed = call(capsys, run=script(commands()[name]))
     assert (status, printed.err) == (128 + number, "error: interrupted\n")
     assert [path.read_text() for path in here.iterdir()] == ["begun"]

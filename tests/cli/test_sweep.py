@@ -8,11 +8,10 @@ from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
 from styletransfer.cli.arguments import parse
-from styletransfer.commands.gallery.command import find_runs
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
+from styletransfer.runs.gallery.command import find_runs
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.commands import module
 from styletransfer.settings.refusals import explain
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
@@ -85,7 +84,7 @@ def test_a_launcher_that_is_not_installed():
     for launcher, extra in (("joblib", "sweep"), ("submitit_slurm", "sweep"), ("ray", "ray")):
         missing = MissingConfigException("", f"hydra/launcher/{launcher}", ["basic"])
         said = f"{launcher} is not installed; run: {pip_install(extra)}"
-        assert explain(missing, "train") == f"hydra/launcher={said}"
+        assert explain(missing, TrainConfig) == f"hydra/launcher={said}"
 
 
 def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
@@ -95,7 +94,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
         jobs.append(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(f"{module('train')}.main", interrupted)
+    monkeypatch.setattr("styletransfer.train.main", interrupted)
     status, printed = train(capsys, "-m", "seed=1,2")
     assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()

@@ -73,7 +73,7 @@ def test_the_guide_quotes_its_examples_word_for_word():
 
 
 def test_figures_are_those_of_this_version():
-    colours = ROOT / "styletransfer" / "commands" / "explain" / "templates" / "drawing.css"
+    colours = ROOT / "styletransfer" / "lessons" / "explain" / "templates" / "drawing.css"
     css = colours.read_text(encoding="utf-8")
     for figure in sorted(DOCS.glob("*.svg")):
         assert f"<style>\n{css}</style>" in figure.read_text(encoding="utf-8")

@@ -39,8 +39,6 @@ def copy(tmp_path_factory):
     choices = '"gram", "moments", "wasserstein"'
     assert choices in key.read_text()
     key.write_text(key.read_text().replace(choices, f'\n        {choices}, "mean_only"\n    '))
-    script = (folder / "scripts" / "mix.py").read_text(encoding="utf-8")
-    (folder / "scripts" / "hello.py").write_text(script.replace('"mix"', '"hello"'))
     write_pictures(folder / "a.png", folder / "b.png")
     return folder
 

@@ -9,8 +9,8 @@ import pytest
 from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
-import benchmarks.evaluations.command
-import benchmarks.judge.command  # noqa: F401  both register their settings
+from benchmarks import commands as tools
+from styletransfer.settings.registry import commands
 
 MEASURED = OmegaConf.to_container(OmegaConf.load(ROOT / "docs" / "numbers.yaml"))
 PAGES = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/speed.md")}
@@ -38,7 +38,8 @@ def test_each_command_exists_with_its_keys(command):
     if words[:2] == ["python", "-m"]:
         assert importlib.util.find_spec(words[2])
     if words[:3] == ["python", "-m", "benchmarks.judge"]:
-        composed("judge", *words[3:])
+        composed(tools.judge, *words[3:])
     elif words[0] == "python" and not words[1].startswith("-"):
         assert (ROOT / words[1]).is_file()
-        composed(Path(words[1]).stem, *words[2:])
+        name = Path(words[1]).stem
+        composed(commands().get(name) or getattr(tools, name), *words[2:])

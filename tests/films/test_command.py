@@ -12,16 +12,18 @@ from film_files import make
 from helpers import ROOT, check_error, check_refused, composed, files_in, press
 
 from styletransfer import __version__
-from styletransfer.commands import info
 from styletransfer.errors import UserError
 from styletransfer.films.command import main
+from styletransfer.films.commands import film
 from styletransfer.films.flicker import FilmPainter
 from styletransfer.films.read import Film
+from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
+from styletransfer.runs import info
+from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.compose import compose
-from styletransfer.settings.pictures import FilmConfig, InfoConfig
 from styletransfer.settings.values import quote_names
 from styletransfer.system import STOPPING, Stopped
 
@@ -140,7 +142,7 @@ def test_films_of_one_stem_have_their_own_folders():
     """Hydra cannot have ${ in such a name."""
     for name in ("a.mp4", "a.mov", "${c}.mov"):
         words = [quote_names(f"content=x/{name}", FilmConfig), "style=b.jpg"]
-        made = compose("film", words, with_hydra=True).hydra.run.dir
+        made = compose(film, words, with_hydra=True).hydra.run.dir
         assert made == f"outputs/films/{name.replace('$', '')}+b"
 
 

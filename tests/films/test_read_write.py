@@ -13,8 +13,9 @@ from helpers import check_error, largest_file
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.films.formats import CODECS
 from styletransfer.films.read import Film
-from styletransfer.films.write import CODECS, FilmWriter, check_writable
+from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.pictures import images
 
 UNEVEN = [Fraction(n, 9000) for n in (0, 301, 902, 1503, 4000, 4001, 9000, 12345, 12400, 27000)]

@@ -11,10 +11,17 @@ from safetensors.torch import save_file
 from torch import nn
 
 from styletransfer.features import weights
-from styletransfer.networks import LAYOUTS, Architecture, deployed, file
+from styletransfer.networks import file
+from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import finished, palette
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
-from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, Segment
+from styletransfer.networks.johnson import (
+    LAYOUTS,
+    Architecture,
+    ConditionalInstanceNorm,
+    NormedConv,
+    Segment,
+)
 
 SLIM, TINY = Architecture((3, 4, 5), 2), Architecture((2, 3, 4), 1)
 BLEND = torch.tensor([[0.3, 0.7]]).double()

@@ -5,14 +5,14 @@ import json
 import pytest
 from helpers import check_error, picture, write_pictures
 
-from styletransfer.job.load import files_read
+from styletransfer.job.sources import files_read
+from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.pictures import images
 from styletransfer.runs import write_record
 from styletransfer.runs.folder import last_losses, read_run
 from styletransfer.runs.recipe import recipe, settings
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings import FeaturesConfig, TrainConfig
-from styletransfer.settings.networks import TrainNetworkConfig
 from styletransfer.system.files import sha256
 
 RECIPE = {"version": "1", "config": {"size": 32}}

@@ -9,7 +9,7 @@ from helpers import check_error, composed
 from styletransfer.cli.arguments import parse
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import changed, with_values
-from styletransfer.settings.values import command, override
+from styletransfer.settings.values import command_line, override
 
 
 def test_values_in_every_spelling():
@@ -57,14 +57,16 @@ def test_keys_that_cannot_change_during_a_run():
 
 
 def test_the_command_to_copy_reads_as_the_same_file_names():
-    assert command(None) == ""
+    assert command_line(None) == ""
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
-    assert shlex.split(command(typed)) == ["styletransfer", "train", *typed]
+    assert shlex.split(command_line(typed)) == ["styletransfer", "train", *typed]
     for names in (
         ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png", "it's", '"', "null"],
         ["${so}", "\\", " edges ", "\xa0", "[a]", "{b}", "a:b", "choice(1,2)", "a${b}.jpg", "3"],
     ):
-        shown = shlex.split(command([override("content", names[-1]), override("style", names)]))
+        shown = shlex.split(
+            command_line([override("content", names[-1]), override("style", names)])
+        )
         assert shown[:2] == ["styletransfer", "train"]
         config = composed("train", *parse(shown[2:], TrainConfig).overrides)
         assert (config.content, config.style) == (names[-1], names)

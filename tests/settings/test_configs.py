@@ -9,13 +9,14 @@ import torch
 from helpers import ROOT, check_error, composed
 from omegaconf import OmegaConf
 
-from styletransfer.losses import content_loss, mean_square
+from styletransfer.losses import mean_square
 from styletransfer.losses.moments import gram_matrix
+from styletransfer.networks.commands import train_network
 from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
-from styletransfer.settings.commands import COMMANDS, schema_of
 from styletransfer.settings.compose import compose
+from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import check, keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -29,7 +30,9 @@ def test_every_file_composes_by_the_command_it_gives():
         assert re.match(r"# \S.{20,}", first), "the first line says what the file is for"
         command = re.search(r"python (scripts/\w+\.py)(.*)", f"{first}\n{second}")
         assert command, "one of the first two lines gives the command"
-        config = compose(Path(command[1]).stem, shlex.split(command[2]), with_hydra=True)
+        config = compose(
+            commands()[Path(command[1]).stem], shlex.split(command[2]), with_hydra=True
+        )
         group = path.parent.relative_to(ROOT / "configs").as_posix()
         choices = config.hydra.runtime.choices
         assert (config.hydra.job.config_name if group == "." else choices[group]) == path.stem
@@ -78,16 +81,16 @@ def test_gatys_weights_are_the_papers_equations():
     # The bundled content picture has 64 x 42 positions at relu4_2.
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
-    assert torch.allclose(criterion.contents["relu4_2"] * content_loss(f, p), paper, rtol=1e-12)
+    assert torch.allclose(criterion.contents["relu4_2"] * mean_square(f - p), paper, rtol=1e-12)
 
 
 def test_a_networks_folder_is_named_after_its_styles():
-    config = compose("train_network", ["style=[a.jpg,b/c.png]"], with_hydra=True)
+    config = compose(train_network, ["style=[a.jpg,b/c.png]"], with_hydra=True)
     assert config.hydra.run.dir == "outputs/networks/a+c"
 
 
 def test_numbers_outside_of_their_intervals_are_refused():
-    for schema in (schema_of(name) for name, known in COMMANDS.items() if known.schema):
+    for schema in (known.schema for known in commands().values()):
         for key, declared in keys(schema):
             interval = declared.metadata.get("interval", "[-inf, inf]")
             for end, step in zip(interval[1:-1].split(", "), (-1, 1), strict=True):

@@ -9,8 +9,9 @@ from helpers import picture
 from PIL import Image
 from studios import act, opened, painter, status, watch
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
 from styletransfer.films.read import Film
+from styletransfer.settings.registry import commands
 from styletransfer.studio import pictures
 
 TINY = {"size": 48, "steps": 2, "scales": 1}
@@ -68,7 +69,7 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
             assert image.size == size
     _, name, *words = shlex.split(run["command"])
     assert name == "apply"
-    script(name)([*words, f"output={tmp_path}/b.mp4"])
+    script(commands()[name])([*words, f"output={tmp_path}/b.mp4"])
     again, _ = frames((tmp_path / "b.mp4").read_bytes(), tmp_path / "c.mp4")
     assert all((one == other).all() for one, other in zip(painted, again, strict=True))
 

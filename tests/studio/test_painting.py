@@ -12,7 +12,8 @@ import tifffile
 from PIL import Image
 from studios import LIVE, LONG, act, opened, painter, status, submit, watch
 
-from styletransfer.cli import script
+from styletransfer.cli.hydrated import script
+from styletransfer.commands import train
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
 
@@ -44,7 +45,7 @@ def shown(client, id):
 def made_by(command, folder):
     """Run a command line in `folder`; return the bytes of the pastiche it writes."""
     words = shlex.split(command)[2:]
-    script("train")([*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
+    script(train)([*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
     return (folder / "pastiche.png").read_bytes()
 
 
@@ -123,7 +124,7 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
     act(client, id, "stop")
     watch(socket, status("stopped"))
-    script("train")([f"resume={folder / id}", "dry_run=true"])  # a dry run reads the run's settings
+    script(train)([f"resume={folder / id}", "dry_run=true"])  # a dry run reads the run's settings
     assert "96 x 64" in capsys.readouterr().out
 
 

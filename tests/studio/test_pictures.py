@@ -10,11 +10,11 @@ import torch
 from PIL import Image
 from studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
-from styletransfer.commands.apply.painter import Painter, Paintings
+from styletransfer.networks.apply.painter import Painter, Paintings
+from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
 from styletransfer.settings import ASSETS
-from styletransfer.settings.networks import ApplyConfig
 from styletransfer.studio import access, pictures, reader
 from styletransfer.system.files import sha256
 

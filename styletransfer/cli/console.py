@@ -1,0 +1,47 @@
+"""The console command `styletransfer`: the list of commands, and one of them by its name."""
+
+import difflib
+import sys
+from collections.abc import Collection, Sequence
+
+from styletransfer import __version__
+from styletransfer.cli.errors import one_line_errors
+from styletransfer.errors import UserError
+from styletransfer.settings.registry import commands
+
+OVERVIEW = """\
+Neural style transfer: two pictures in, one painting out.
+
+usage: styletransfer COMMAND KEY=VALUE ...
+
+{commands}
+
+styletransfer COMMAND --help says what each key means; styletransfer --version, which version.
+Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.png
+"""
+
+
+def main(argv: Sequence[str] | None = None) -> None:
+    """Run the command line `argv`, without the program's name; the default is sys.argv."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    with one_line_errors():
+        known = commands()
+        if not arguments or arguments[0] in ("-h", "--help"):
+            lines = (f"  {name:<14}{command.summary}" for name, command in known.items())
+            print(OVERVIEW.format(commands="\n".join(lines)), end="")
+        elif arguments[0] == "--version":
+            print(f"styletransfer {__version__}")
+        elif arguments[0] not in known:
+            raise UserError(_unknown(arguments[0], known))
+        else:
+            from styletransfer.cli.hydrated import script
+
+            script(known[arguments[0]])(arguments[1:])
+
+
+def _unknown(name: str, known: Collection[str]) -> str:
+    if "=" in name:
+        return f"{name!r} is no command; name one first: styletransfer train {name}"
+    near = difflib.get_close_matches(name, known, n=1)
+    hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
+    return f"unknown command {name!r}; {hint}"

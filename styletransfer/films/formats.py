@@ -1,0 +1,42 @@
+"""File formats of films: those that are read from a folder, and those that are written."""
+
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+# File name extensions of films in a folder. A film named by the user may have any extension.
+FILM_EXTENSIONS = (
+    *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
+    *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),
+)
+
+
+class Codec(NamedTuple):
+    """A Codec is an encoder of FFmpeg with its options."""
+
+    encoder: str  # FFmpeg's name of the encoder
+    options: dict[str, str]  # FFmpeg's options of the encoder -> their values
+    even: bool  # whether width and height must be even
+
+
+# With crf=18 (quality), losses are hard to see. Without B-frames (bf=0), frames are stored in the
+# order in which they are shown, so that all times and the duration are exact. Chroma has half the
+# resolution, so the sides must be even.
+H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
+# For VP9, crf (quality) has an effect only with b=0; cpu-used=4 needs a quarter of the time at
+# little loss of quality (ffmpeg.org, VP9).
+VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
+
+CODECS = {
+    ".mp4": ("mp4", H264),
+    ".m4v": ("mp4", H264),
+    ".mov": ("mov", H264),
+    ".mkv": ("matroska", H264),
+    ".webm": ("webm", VP9),
+}
+"""Extension that can be written -> (FFmpeg's name of the container, codec)."""
+
+
+def is_film(path: str | os.PathLike[str]) -> bool:
+    """Return whether a path, of an input or an output, has the extension of a film."""
+    return Path(path).suffix.lower() in FILM_EXTENSIONS

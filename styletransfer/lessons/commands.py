@@ -1,0 +1,31 @@
+"""The commands of the lessons."""
+
+from pathlib import Path
+
+from styletransfer.lessons.settings import CompareConfig, GradcheckConfig
+from styletransfer.settings import StyleTransferConfig
+from styletransfer.settings.registry import command
+
+
+@command
+def compare(config: CompareConfig, folder: Path) -> None:
+    """Run one job under every loss mode."""
+    from styletransfer.lessons.compare import main
+
+    main(config, folder)
+
+
+@command
+def explain(config: StyleTransferConfig, folder: Path) -> None:
+    """Explain where the gradient goes."""
+    from styletransfer.lessons.explain.command import main
+
+    main(config, folder)
+
+
+@command
+def gradcheck(config: GradcheckConfig, folder: Path) -> int:
+    """Check every hand-written backward against measured slopes."""
+    from styletransfer.lessons.checks import main
+
+    return main()

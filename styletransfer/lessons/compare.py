@@ -1,0 +1,122 @@
+"""Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
+
+The keys are those of `scripts/train.py` that set a pastiche, and `rounds=`. Without arguments the
+bundled pictures are used. The command prints each mode's time, memory, final loss and gradient
+error; the run folder receives MODE.png of each, and comparison.png, with all of them side by side.
+"""
+
+import logging
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.job import Job
+from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
+from styletransfer.lessons.settings import CompareConfig
+from styletransfer.losses import LOSS_MODES
+from styletransfer.objective import gradient_at
+from styletransfer.objective.whole import Objective
+from styletransfer.optimize import Outcome
+from styletransfer.optimize.run import Run
+from styletransfer.pictures import images
+from styletransfer.runs.watchers import ProgressBar
+from styletransfer.system import measure
+from styletransfer.system.files import check_outputs
+
+logger = logging.getLogger(__name__)
+
+
+def main(config: CompareConfig, folder: Path) -> None:
+    """Run one job under every loss mode from the same start (UserError: bad input).
+
+    Each mode's pastiche is written to `folder` as MODE.png when it is finished. At the end all of
+    them are written side by side as comparison.png, and to `config.output` if it is set; a table
+    and the path of the overview are printed.
+    """
+    job, overview = prepare(config), folder / "comparison.png"
+    check_outputs([overview, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
+    outcomes: dict[str, Outcome] = {}
+    for name in LOSS_MODES:
+        logger.info("optimising under %s", name)
+        run = Run(replace(job, mode=LOSS_MODES[name]))
+        with ProgressBar() as bar:
+            for step in run:
+                bar(step)
+        outcomes[name] = run.result().finished(f"under {name}")
+        images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
+    pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
+    for path in filter(None, (str(overview), config.output)):
+        images.write(path, pastiches)
+    print(table(config, job, outcomes))
+    print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
+    print(overview)
+
+
+def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> str:
+    """Return a Markdown table of ratios to the mode `config.loss_mode`; a ratio to 0 is NaN.
+
+    Time is the median wall time of one evaluation at full size, and memory its peak without the
+    bytes in use before it, both at the reference mode's pastiche. The gradient error, in float64,
+    is the larger one of content image and pastiche.
+    """
+    reference = config.loss_mode.name
+    logger.info("measuring gradients in float64, time and memory")
+    image = job.on_device(outcomes[reference].picture)
+    # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
+    exact = prepare(replace(config, precision="float64"))
+    points = [exact.full_size().content, outcomes[reference].image]
+    errors = gradient_errors(exact, reference, points)
+    objectives = objectives_of(job)
+    work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
+    seconds = measure.median_seconds(work, config.rounds, image.device)
+    memory = {mode: measure.peak_memory(work[mode], image.device) for mode in work}
+    losses = {mode: outcome.losses["total"] for mode, outcome in outcomes.items()}
+
+    def ratio(values: Mapping[str, float], mode: str) -> float:
+        return values[mode] / values[reference] if values[reference] else math.nan
+
+    rows = [
+        [
+            mode,
+            f"{ratio(seconds, mode):.2f}",
+            f"{ratio(memory, mode):.2f}",
+            f"{ratio(losses, mode):.4f}",
+            f"{errors[mode]:.1e}",
+        ]
+        for mode in outcomes
+    ]
+    return measure.table(["mode", "time", "memory", "final loss", "gradient error"], rows)
+
+
+def objectives_of(job: Job) -> dict[str, Objective]:
+    """Return loss mode -> the objective of `job` at its finest scale."""
+    pictures = job.full_size()
+    return {
+        name: Objective(job.extractor, LOSS_MODES[name], job.criterion, pictures)
+        for name in LOSS_MODES
+    }
+
+
+def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[str, float]:
+    """Return loss mode -> the largest relative error of its gradient at any of `points`.
+
+    The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
+    the mode `reference`; |g| if r is zero; NaN if any gradient is NaN. Each point is an image
+    (1, 3, h, w) of the job's finest scale. In float64, rounding causes errors of about 1e-15.
+    """
+    errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
+    objectives = objectives_of(job)
+    for point in map(job.on_device, points):
+        gradients = {name: gradient_at(objectives[name], point).cpu() for name in objectives}
+        norm = gradients[reference].norm().item() or 1.0
+        for name, gradient in gradients.items():
+            # torch.maximum, unlike Python's max, always keeps a NaN.
+            error = (gradient - gradients[reference]).norm() / norm
+            errors[name] = torch.maximum(errors[name], error)
+    return {name: error.item() for name, error in errors.items()}

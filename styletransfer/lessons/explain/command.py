@@ -1,0 +1,49 @@
+"""Draw the autograd graph of the losses: `python scripts/explain.py loss_mode=fake_backward`.
+
+The keys are those of `scripts/train.py`, without those of its run. The command records one
+evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
+mode and writes `explain.html`, a page with a diagram of the graph for each mode.
+"""
+
+import logging
+from dataclasses import replace
+from pathlib import Path
+
+from styletransfer.job.prepare import prepare
+from styletransfer.lessons.explain.drawing import Map, render, summary
+from styletransfer.lessons.explain.study import study
+from styletransfer.losses import LOSS_MODES
+from styletransfer.objective.whole import Objective
+from styletransfer.pictures.images import resize
+from styletransfer.settings import StyleTransferConfig
+from styletransfer.system.files import atomic
+
+logger = logging.getLogger(__name__)
+
+
+def main(config: StyleTransferConfig, folder: Path) -> None:
+    """Record one evaluation per loss mode, and draw its autograd graph (UserError: bad input).
+
+    The losses are evaluated at the picture from which a run starts. The page shows a diagram of the
+    graph for each loss mode, and each diagram is also a file of its own.
+    """
+    if config.output is not None:
+        logger.warning("explain paints nothing: there will be no output=%s", config.output)
+    job = prepare(replace(config, output=None))
+    pictures = job.full_size()
+    height, width = pictures.content.shape[2:]
+    image = resize(job.on_device(job.start.picture(pictures)), (height, width))
+    # The config's own loss mode comes first.
+    modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
+    studies = [
+        study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
+        for mode in modes
+    ]
+    where = f"{job.precision}, {job.device.type}"
+    setting = f"{config.features.name}, {width} x {height} pixels, {where}"
+    files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
+    files["explain.html"] = render("page.html", studies=studies, setting=setting)
+    for name, text in files.items():
+        with atomic(folder / name) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+    print(f"{studies[0].mode}: {setting}", *summary(studies[0]), folder / "explain.html", sep="\n")

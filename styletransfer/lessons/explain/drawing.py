@@ -1,0 +1,80 @@
+"""Draws a diagram of an autograd graph (a Map) as SVG, by the template `templates/map.svg`."""
+
+from typing import Any
+
+from styletransfer.lessons.explain.study import Group, Study
+from styletransfer.system.templates import templates
+
+COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth pass has the first
+
+
+class Map:
+    """A Map computes positions in the diagram, in pixels: the network's layers (the trunk) lie from
+    left to right, losses below them, and a line for each backward pass below the losses.
+    """
+
+    MARGIN, TOP = 24, 56  # space in pixels to the left of the trunk, and above it
+    COLUMN, BOX = 150, 128  # distance between two groups of the trunk, and the width of a box
+    HEIGHT, ROW = 60, 50  # height of a box of the trunk; distance between two losses
+    PASS = 50  # distance between the lines of two backward passes
+
+    def __init__(self, study: Study) -> None:
+        self.study = study
+        self.trunk = [group for group in study.groups if group.kind in ("image", "trunk")]
+        self.losses = [group for group in study.groups if group.kind == "loss"]
+        self.drivers = [group for group in study.groups if group.kind == "driver"]
+        names = (group.name for group in self.trunk)
+        self.left = {name: self.MARGIN + self.COLUMN * n for n, name in enumerate(names)}
+        self.right = self.MARGIN + self.COLUMN * len(self.trunk)
+        # The row of each loss: its number among the losses that read the same group of the trunk.
+        columns = [loss.at for loss in self.losses]
+        rows = [columns[:number].count(at) for number, at in enumerate(columns)]
+        self.row = dict(zip((loss.name for loss in self.losses), rows, strict=True))
+        self.sums = self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(rows, default=-1))
+        self.backward = self.sums + (48 if self.drivers else 0) + 22
+        self.height = self.backward + self.PASS * len(study.passes) + 104
+
+    def corner(self, loss: Group) -> tuple[int, int]:
+        """Return (x, y) of the upper left corner of a loss's box."""
+        return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
+
+    def marks(self, number: int) -> list[tuple[int, str, int]]:
+        """Return (x, kind, number of nodes) that backward pass `number` entered, right to left."""
+        marks = []
+        for group in self.study.groups:
+            x = self.right - 16
+            if group.kind == "loss":
+                x = self.left[group.at] + 50 + 26 * self.row[group.name]
+            elif group.kind != "driver":
+                x = self.left[group.name] + 24
+            marks.append((x, group.kind, group.entered(number)))
+        return sorted((mark for mark in marks if mark[2]), reverse=True)
+
+    def draw(self, alone: bool = False) -> str:
+        """Return the drawing as SVG for a page or, if `alone`, for a file of its own."""
+        lines = summary(self.study)
+        return render("map.svg", map=self, study=self.study, summary=lines, alone=alone)
+
+
+def render(name: str, **values: Any) -> str:
+    """Return the text of the template `name` in `templates/`, filled in with `values`."""
+    tools = {"Map": Map, "count": count, "COLOURS": COLOURS}
+    return templates("styletransfer.lessons.explain").get_template(name).render(values | tools)
+
+
+def count(number: int, noun: str) -> str:
+    """Return a number with its noun in the singular or plural: "1 node", "2 passes"."""
+    plural = "es" if noun.endswith("s") else "s"
+    return f"{number} {noun}{'' if number == 1 else plural}"
+
+
+def summary(study: Study) -> list[str]:
+    """Return three lines of text: the size of the graph, and how often autograd entered nodes."""
+    visits = sum(len(node.passes) for node in study.nodes)
+    lines = [f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}"]
+    for whose, kind in (("losses'", "loss"), ("trunk's", "trunk")):
+        nodes, entered = study.written(kind)
+        names = ", ".join(f"{number} {name}" for name, number in nodes.items())
+        found = f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
+        lines.append(f"The {whose} hand-written backwards: {found}")
+    return lines

@@ -1,0 +1,189 @@
+"""Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
+
+If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
+structure; a second call paints only the files that are missing in `output`. With `random=true`,
+each file gets a random style image and strength, to make a varied data set for training.
+"""
+
+import csv
+import io
+import logging
+import os
+import sys
+from dataclasses import replace
+from pathlib import Path
+from random import Random
+
+from tqdm.auto import tqdm
+
+from styletransfer.errors import UserError
+from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
+from styletransfer.films.write import check_writable, film_files
+from styletransfer.job.sources import files_of
+from styletransfer.networks.apply.painter import Painter, network_path, paint
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import (
+    files_at,
+    images,
+    picture_extensions,
+    warn_of_others,
+)
+from styletransfer.settings import each
+from styletransfer.system import stop_on_signals
+from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+
+logger = logging.getLogger(__name__)
+
+MANIFEST = "manifest.csv"  # table with the random style and strength of each file
+
+
+def main(config: ApplyConfig, folder: Path) -> None:
+    """Paint the file or folder `config.input`, and print the path of the result.
+
+    Each file appears when it is complete. After a signal such as Ctrl-C, finished files stay, and
+    an unfinished film stays as NAME.styletransfer-partial.EXTENSION.
+    """
+    source, network = Path(config.input), network_path(config)
+    target = Path(config.output) if config.output else default_output(source, network)
+    with stop_on_signals():
+        if not source.exists():
+            raise UserError(f"input={source} does not exist; check the path")
+        if config.random and not source.is_dir():
+            raise UserError(f"random=true is for a folder, and input={source} is none")
+        if source.is_dir():
+            paint_folder(config, source, target, network)
+        else:
+            check_file(config, source, target, network)
+            paint(Painter(config), source, target)
+    print(target)
+
+
+def default_output(source: Path, network: Path) -> Path:
+    """Return a path in the current folder, named after the input and the network's file."""
+    # train_network writes every network as network.safetensors, in a folder named after the style.
+    name = network.parent.name if network.stem == "network" else network.stem
+    if source.is_dir():
+        return Path(f"{source.name}_{name}")
+    return Path(as_written(f"{source.stem}_{name}{source.suffix}"))
+
+
+def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
+    """Raise UserError if the pastiche `target` could not be written or would replace an input."""
+    if is_film(target) or is_film(source):
+        check_writable(target)
+    else:
+        images.check_writable(target)
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
+
+
+def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
+    """Paint each file without a pastiche. If some fail, paint the rest, then raise UserError."""
+    check_folders(source, target)
+    files = pairs(source, target)
+    written = [name for _, path in files for name in _written(path)]
+    inputs = (("input", path) for path, _ in files)
+    check_outputs(written, [*_read_beside(config, network), *inputs])
+    one = replace(config, style=files_of("style", config.style)[0]) if config.random else config
+    painter = Painter(one)
+    if config.random and painter.paintings is None:
+        raise UserError("random=true needs a network that knows any style")
+    target.mkdir(parents=True, exist_ok=True)
+    with locked(target, "choose another output"):
+        draws = draw(config, source, target, files) if config.random else {}
+        for folder in {path.parent for _, path in files}:
+            remove_stale(folder)
+        left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
+        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
+        if done := len(files) - len(left):
+            logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
+        failed = 0
+        bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
+        for path, pastiche in bar:
+            bar.set_postfix_str(path.name)
+            try:
+                if draws:
+                    painter.take(*draws[path])
+                paint(painter, path, pastiche)
+            except UserError as error:
+                failed += 1
+                logger.warning("%s", error)
+    if failed:
+        raise UserError(
+            f"{failed} of {len(files)} files could not be painted, see above; the others are done"
+        )
+
+
+def draw(
+    config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
+) -> dict[Path, tuple[str, float]]:
+    """Return file -> a random style image and strength, the same in each call with equal settings.
+
+    Write them to MANIFEST. (UserError: `target` was begun with other styles, strengths or seed.)
+    """
+    styles, draws = files_of("style", config.style), {}
+    table, text = target / MANIFEST, io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(("path", "style", "strength"))
+    for path, pastiche in files:
+        dice = Random(f"{config.seed} {path.relative_to(source).as_posix()}")
+        strength = dice.uniform(min(config.least_strength, config.strength), config.strength)
+        style, strength = draws[path] = dice.choice(styles), round(strength, 3)
+        name = pastiche.relative_to(target).as_posix()
+        writer.writerow((name, Path(style).name, strength))
+    is_begun = table.exists() or any(os.path.lexists(pastiche) for _, pastiche in files)
+    old = table.read_text("utf-8", "replace").splitlines() if table.exists() else ["nothing"]
+    if is_begun and not {*old} <= {*text.getvalue().splitlines()}:
+        advice = "choose another output, or the same files, styles, strengths and seed"
+        raise UserError(f"{target} was painted with other draws, or without random=true; {advice}")
+    with atomic(table) as temporary:
+        temporary.write_text(text.getvalue(), encoding="utf-8")
+    return draws
+
+
+def as_written(name: str) -> str:
+    """Return `name`, with .png or .mp4 added if no file of its format can be written."""
+    extension = Path(name).suffix.lower()
+    if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
+        return name + ".png"
+    if extension in FILM_EXTENSIONS and extension not in CODECS:
+        return name + ".mp4"
+    return name
+
+
+def check_folders(source: Path, target: Path) -> None:
+    """Check that neither folder contains the other, so that no pastiche becomes an input."""
+    inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
+    if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
+        raise UserError(f"output={target} and input={source} lie in one another; choose another")
+
+
+def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
+    """Return (file, path of its pastiche) for all pictures and films below `source`.
+
+    Hidden files are left out. A warning names the files that are neither picture nor film.
+    """
+    files, others = [], []
+    for path in sorted(source.rglob("*")):
+        inner = path.relative_to(source)
+        if any(part.startswith(".") for part in inner.parts) or path.is_dir():
+            continue
+        if path.suffix.lower() in (*picture_extensions(), *FILM_EXTENSIONS):
+            files.append((path, target / inner.with_name(as_written(path.name))))
+        else:
+            others.append(str(inner))
+    warn_of_others(str(source), tuple(others))
+    if not files:
+        advice = "name a folder of some, or a file"
+        raise UserError(f"input={source} holds no picture and no film; {advice}")
+    return files
+
+
+def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
+    """Return (key, path) of the files that are read besides the input: network and style images."""
+    styles = [path for name in each(config.style) for path in files_at(name)]
+    return [("network", network), *(("style", path) for path in styles)]
+
+
+def _written(target: Path) -> tuple[Path, ...]:
+    """Return the files that painting `target` writes: itself and, for a film, its partial file."""
+    return film_files(target) if is_film(target) else (target,)

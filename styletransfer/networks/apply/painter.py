@@ -1,0 +1,244 @@
+"""Paints one picture, or the frames of a film, with a style network."""
+
+import logging
+import math
+import os
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from pathlib import Path
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.errors import UserError
+from styletransfer.films.flicker import Steady
+from styletransfer.films.formats import is_film
+from styletransfer.films.motion import check_flow
+from styletransfer.films.read import Film, FrameCallback
+from styletransfer.films.write import FilmWriter
+from styletransfer.job.sources import files_of, style_image
+from styletransfer.networks.deploy import deployed
+from styletransfer.networks.encoder import (
+    SMALLEST_PAINTING,
+    finished,
+    moments,
+    palette,
+    set_rows,
+    style_features,
+)
+from styletransfer.networks.file import network_file, read
+from styletransfer.networks.johnson import SMALLEST_SIDE
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import images
+from styletransfer.pictures.color import in_colors
+from styletransfer.runs import FREE_KEYS
+from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
+from styletransfer.settings import each
+from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
+from styletransfer.system.files import sha256
+
+logger = logging.getLogger(__name__)
+
+# Estimate of the largest number of tensors like the first layer's output, (1, widths[0], H, W) in
+# float32, that exist at one time: 3.3 were measured (convolved, normalised and padded), and torch
+# needs some more.
+MAPS = 5
+# With `strength` below 1, the style is blended with the content image's own style, which is
+# computed from a copy of the image with this longer side in pixels.
+OWN_STYLE_SIDE = 512
+
+
+class Painter:
+    """A Painter paints pictures with a style network (UserError: a setting is wrong)."""
+
+    def __init__(self, config: ApplyConfig) -> None:
+        self.config, self.device = config, choose_device(config.device)
+        file = read(network_path(config))
+        dtype, encoder = choose_precision(config.precision, self.device), file.network.encoder
+        self.paintings = Paintings(config, encoder, self.device) if encoder else None
+        if not encoder and config.strength != 1:
+            raise UserError(f"strength={config.strength} needs a network that knows any style")
+        styles = self.paintings.files if self.paintings else file.styles
+        self.blend = blend(config, styles, named=not encoder).to(self.device)
+        self.network = deployed(file.network, dtype).to(self.device)
+
+    def take(self, style: str, strength: float) -> None:
+        """Paint in the style image `style` from now on (UserError: this file is no picture)."""
+        assert self.paintings is not None, "a network with styles of its own"
+        self.paintings.strength = strength
+        if style != self.config.style:
+            self.paintings.choose([self.paintings.look_at(style)])
+        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # the defaults
+        self.config = replace(single, style=style, strength=strength)
+        vars(self).pop("_shared_recipe", None)
+
+    @cached_property
+    def _shared_recipe(self) -> Recipe:
+        """The recipe (settings, hashes of files) that all pictures share, without `input`."""
+        config = replace(self.config, network=str(network_path(self.config)))
+        return recipe(config, (*FREE_KEYS, "input"))
+
+    def recipe_of(self, source: Path) -> Recipe:
+        """Return the recipe of the pastiche of the picture `source`."""
+        shared = self._shared_recipe
+        return shared | {
+            "config": shared["config"] | {"input": os.path.realpath(source)},
+            "files": shared["files"] | {"input": [sha256(source)]},
+        }
+
+    def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
+        """Return the (height, width) of the pastiche for a picture of (height, width) `size`.
+
+        (UserError, with the file's `name`: the picture is too small, or too large for the memory.)
+        """
+        if self.config.size:
+            size = images.scaled_size(size, self.config.size)
+        if min(size) < SMALLEST_SIDE:
+            pixels = f"{size[1]} x {size[0]} pixels"
+            least = f"each side needs at least {SMALLEST_SIDE}"
+            raise UserError(f"{name} comes down to {pixels}; {least}")
+        needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
+        if needed > (free := free_bytes(self.device)):
+            largest = int(max(size) * math.sqrt(free / needed))
+            raise UserError(f"{name} needs {readable(needed)} of memory; choose size={largest}")
+        return size
+
+    @torch.no_grad()
+    def paint(self, content: Tensor) -> Tensor:
+        """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
+        image = content.to(self.device).contiguous(memory_format=torch.channels_last)
+        config, styles = self.config, self.paintings
+        if styles is None:
+            painted = self.network(image, self.blend).cpu()
+            return in_colors(painted, content, config.color, config.color_strength, grey=False)
+        styles.set_rows(self.network, image)
+        painted = styles.finished(self.network(image, self.blend).cpu(), self.blend[0])
+        grey = styles.is_grey and images.is_grey([content])
+        return in_colors(painted, content, config.color, config.color_strength, grey=grey)
+
+
+@dataclass(frozen=True)
+class Painting:
+    """A Painting is all data of a style image that a network for any style uses."""
+
+    row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
+    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.palette`
+    is_grey: bool  # whether the image has no colours
+
+
+class Paintings:
+    """Paintings holds the style images, each encoded as a row: scales and shifts for the network.
+
+    (UserError: no style is given, or a file is no picture.)
+    """
+
+    def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
+        if config.style is None:
+            raise UserError("this network takes its style from a picture; give style=PICTURE")
+        self.config, self.device, self.encoder = config, device, encoder.to(device)
+        self.strength = config.strength
+        self.features = style_features(device, torch.float32)
+        self.files = files_of("style", config.style)
+        self.choose([self.look_at(file) for file in self.files])
+
+    def look_at(self, file: str) -> Painting:
+        """Return row and palette of the style image `file` (UserError: it is no picture)."""
+        picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
+        grey = images.is_grey([picture])
+        return Painting(self._row(picture.to(self.device)), palette(picture), grey)
+
+    def choose(self, paintings: Sequence[Painting]) -> None:
+        """Make the network paint in these styles from now on."""
+        self.rows = torch.cat([one.row for one in paintings])
+        self.palettes = torch.stack([one.palette for one in paintings])
+        self.is_grey = all(one.is_grey for one in paintings)
+
+    def set_rows(self, network: nn.Module, image: Tensor) -> None:
+        """Give the network the styles; if `strength` < 1, blend them with the style of `image`."""
+        rows = self.rows
+        if self.strength < 1:
+            size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
+            rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
+        set_rows(network, rows)
+
+    def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:
+        """Return a pastiche (1, 3, H, W), on the CPU, recoloured towards the styles' palettes.
+
+        `shares` (S,) holds the weight of each style; the sum is 1.
+        """
+        mixed = torch.einsum("s,sij->ij", shares.cpu().double(), self.palettes)
+        return finished(pastiche, mixed, self.strength)
+
+    def _row(self, picture: Tensor) -> Tensor:
+        row: Tensor = self.encoder(moments(self.features, picture))
+        return row
+
+
+def network_path(config: ApplyConfig) -> Path:
+    """Return the network's file; auto is the network "any" if `style` is a file, else "oil"."""
+    if config.network != "auto":
+        return network_file(config.network)
+    is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
+    return network_file("any" if is_picture else "oil")
+
+
+def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
+    """Return the weight of each style in a pastiche, (1, S), with sum 1.
+
+    If `named`, `config.style` may name one of `styles`. (UserError: unknown style, wrong weights.)
+    """
+    weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
+    if config.style is not None and named:
+        if config.style_weights:
+            raise UserError("style and style_weights exclude each other; leave one of them out")
+        if config.style not in styles:
+            raise UserError(f"style={config.style} is none of the network's; it has {names}")
+        weights = [float(name == config.style) for name in styles]
+    if len(weights) != len(styles):
+        raise UserError(
+            f"style_weights holds {len(weights)} numbers, and there are {len(styles)} styles "
+            f"({names}); give one for each"
+        )
+    shares = torch.tensor([weights], dtype=torch.float64)
+    if not (shares >= 0).all() or not 0 < float(shares.sum()) < math.inf:
+        raise UserError(
+            f"style_weights={weights} must be finite numbers, 0 or more, and not all of them 0"
+        )
+    return (shares / shares.sum()).float()
+
+
+def paint(painter: Painter, source: Path, target: Path) -> None:
+    """Paint `source` and write `target`, as a film if `target` has the extension of one."""
+    (paint_film if is_film(target) else paint_picture)(painter, source, target)
+
+
+def paint_picture(painter: Painter, source: Path, target: Path) -> None:
+    """Paint the picture `source` and write `target` with the same transparency."""
+    picture = images.read(source)
+    size = painter.size(picture.size, source)
+    picture = images.resize_picture(picture, max(size))
+    content = images.fill_transparent(picture)
+    xmp = metadata("apply", painter.recipe_of(source)) if painter.config.recipe else b""
+    images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
+
+
+def paint_film(
+    painter: Painter, source: Path, target: Path, callback: FrameCallback | None = None
+) -> None:
+    """Paint the film `source` frame by frame; write `target` with the same times and sound.
+
+    To reduce flicker, the share `config.steady` of the previous result is mixed into each frame.
+    """
+    text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
+    with Film(source) as film, FilmWriter(target, film, text) as writer:
+        size = painter.size(film.size, source)
+        steady = Steady(painter.config.steady)
+        if steady.strength:
+            check_flow(size)
+        for frame in film.bar(film.frames()):
+            content = images.resize(frame.image, size)
+            painted = steady.mixed(content, painter.paint(content))
+            writer.write(painted, frame.time)
+            if callback and not callback(film.count, content, painted):
+                break

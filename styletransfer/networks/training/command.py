@@ -1,0 +1,148 @@
+"""Train a network that paints in one pass: `scripts/train_network.py style=PAINTING`.
+
+After an interruption the same command continues the training. The network paints by the command
+`python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
+Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
+"""
+
+import logging
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from pathlib import Path
+from typing import Any
+
+from tqdm.auto import tqdm
+
+from styletransfer.errors import UserError
+from styletransfer.job.sources import files_read
+from styletransfer.networks import file
+from styletransfer.networks.settings import TrainNetworkConfig
+from styletransfer.networks.training.prepare import NetworkTask, prepare
+from styletransfer.networks.training.trainer import NetworkTraining
+from styletransfer.pictures import images
+from styletransfer.runs import CHECKPOINT, METRICS
+from styletransfer.system import Stop, Stopped, process_rank, signals_held, stop_on_signals
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.devices import choose_device
+from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
+from styletransfer.system.processes import Processes, joined
+
+logger = logging.getLogger(__name__)
+
+NETWORK = "network.safetensors"
+METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
+
+
+def main(config: TrainNetworkConfig, folder: Path) -> None:
+    """Train a network, and print the path of its file."""
+    made = train_network(config, folder)
+    if process_rank().rank == 0:
+        print(made)
+
+
+def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
+    """Train a network, or continue from the checkpoint in `folder`; return the network's file.
+
+    `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a
+    signal such as Ctrl-C to any process of torchrun, the current step is completed, all files are
+    written, and Stopped is raised. Only the first process of torchrun uses `folder`.
+    """
+    with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
+        task = prepare(config)
+        check_shares(task, processes)
+        if processes.rank == 0:
+            lead(task, folder, processes, stop)
+        else:
+            run = NetworkTraining(task, processes.broadcast(lambda: None), processes)
+            with signals_held():
+                while run.step < config.steps and processes.stopped(stop) is None:
+                    run.advance()
+        with signals_held():  # all processes wait here until the first has saved
+            asked = processes.stopped(stop)
+        if asked is not None:
+            path = folder / CHECKPOINT
+            logger.warning("stopped; run the same command to go on from %s", path)
+            raise asked
+    return folder / NETWORK
+
+
+def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> None:
+    """Train in the first or only process, and write the network and other files into `folder`."""
+    checkpoint = Checkpoint(folder / CHECKPOINT, task.config.checkpoint_every)
+    with ExitStack() as stack:
+
+        def begin() -> dict[str, Any] | None:
+            written = [folder / name for name in (NETWORK, CHECKPOINT, METRICS)]
+            check_outputs(written, files_read(task.config))
+            folder.mkdir(parents=True, exist_ok=True)
+            stack.enter_context(locked(folder))
+            remove_stale(folder)
+            return checkpoint.load() if checkpoint.exists() else None
+
+        run = NetworkTraining(task, processes.broadcast(begin), processes)
+        if run.step:
+            logger.info("going on from step %d of %s", run.step, checkpoint.path)
+        with signals_held():
+            complete(run, folder, checkpoint, lambda: processes.stopped(stop))
+
+
+def complete(
+    run: NetworkTraining, folder: Path, checkpoint: Checkpoint, asked: Callable[[], Stopped | None]
+) -> None:
+    """Make the remaining steps until a signal comes, then save the network and the checkpoint.
+
+    `metrics.jsonl` receives a line for every tenth step and for each preview. `asked` returns the
+    signal as an exception, or None if there was no signal.
+    """
+    config, start = run.config, run.step
+
+    def save() -> None:
+        file.write(folder / NETWORK, run.result, run.task.names)
+        checkpoint.try_to_save(run.state_dict())
+
+    def note(**values: Any) -> None:
+        metrics.write(to_json({"step": run.step, **values}) + "\n")
+        metrics.flush()
+
+    if (folder / METRICS).exists():
+        # Drop lines that are written again: all after step `start`, and the preview of `start`. A
+        # line of losses is written at the end of a step, a preview at the beginning of the next.
+        keep_lines(
+            folder / METRICS,
+            lambda line: line["step"] < start or (line["step"] == start and "total" in line),
+        )
+    bar = tqdm(
+        total=config.steps, initial=start, unit="step", dynamic_ncols=True, disable=not sys.stderr
+    )
+    with (folder / METRICS).open("a", encoding="utf-8") as metrics, bar:
+        while run.step < config.steps and asked() is None:
+            if checkpoint.is_due():
+                save()
+            if run.step % config.preview_every == 0:
+                note(preview=paint_preview(run, folder))
+            losses = run.advance()
+            if run.step % METRICS_EVERY == 0:
+                values = {name: value.item() for name, value in losses.items()}
+                note(**values)
+                bar.set_postfix_str(f"total {values['total']:.4f}")
+            bar.update(1)
+        if run.step == config.steps:
+            note(preview=paint_preview(run, folder))
+    save()
+
+
+def check_shares(task: NetworkTask, processes: Processes) -> None:
+    """Raise UserError if the batch has fewer pictures than there are processes."""
+    if task.config.batch < processes.count:
+        raise UserError(
+            f"batch={task.config.batch} is too small for {processes.count} processes; each needs a "
+            "picture"
+        )
+
+
+def paint_preview(run: NetworkTraining, folder: Path) -> str:
+    """Paint the preview, write it below `folder`, and return its name."""
+    name = f"previews/step_{run.step:05d}.png"
+    images.write(folder / name, run.preview())
+    return name

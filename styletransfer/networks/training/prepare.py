@@ -1,0 +1,100 @@
+"""Loads and checks the inputs of a style network's training, before anything is written."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import torch
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
+from styletransfer.job.sources import check_side, files_of, style_image
+from styletransfer.losses import LOSS_MODES, LossMode
+from styletransfer.networks import file
+from styletransfer.networks.file import BASE, NetworkFile, network_file
+from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
+from styletransfer.networks.settings import TrainNetworkConfig
+from styletransfer.networks.training.crops import Photos
+from styletransfer.objective import Criterion, smallest_tile
+from styletransfer.pictures import images
+from styletransfer.system.devices import choose_device, choose_precision
+from styletransfer.system.files import sha256
+
+# Upper limit of a preview's longer side, in pixels. A preview is a picture painted now and then to
+# show the progress.
+PREVIEW_SIZE = 512
+
+
+@dataclass(frozen=True)
+class NetworkTask:
+    """A NetworkTask is all that the training of a style network needs, loaded and checked."""
+
+    config: TrainNetworkConfig  # the settings
+    extractor: FeatureExtractor  # network whose features the losses compare, on the device
+    mode: LossMode  # how the losses are differentiated
+    names: list[str]  # names of the styles: file names without folder and extension
+    styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
+    hashes: list[str]  # SHA-256 of each style file, in the order of `styles`
+    photos: Photos  # photographs to crop
+    preview: Tensor  # (1, 3, h, w), the content image of the previews
+    start: NetworkFile | None  # network with the initial weights; None for random weights
+
+
+def prepare(config: TrainNetworkConfig) -> NetworkTask:
+    """Load and check all that `config` names, cheap checks first (UserError: a check failed)."""
+    if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
+        allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
+        raise UserError(f"crop={config.crop} must be {allowed}")
+    layers = Criterion.of(config.objective).layers
+    mode = LOSS_MODES[config.loss_mode.name]
+    device = choose_device(config.device)
+    dtype = choose_precision(config.precision, device)
+    exact = torch.float64 if dtype == torch.float64 else torch.float32
+    files = files_of("style", config.style)
+    names = [Path(name).stem for name in files]
+    if twice := next((name for name in names if names.count(name) > 1), None):
+        raise UserError(f"two styles are called {twice}; rename one of the files")
+    preview = images.read(config.preview)
+    check_side(preview)
+    preview = images.resize_picture(preview, min(PREVIEW_SIZE, max(preview.size)))
+    start = start_network(config)
+    extractor = build_features(config.features, config.seed)
+    least = check_crop(extractor, config)
+    styles = {name: style_image(name, config.style_size, least) for name in files}
+    return NetworkTask(
+        config=config,
+        extractor=optimize_for_inference(extractor.ended_at(layers), device, dtype),
+        mode=mode,
+        names=names,
+        styles={name: style.to(device, exact) for name, style in styles.items()},
+        hashes=[sha256(name) for name in files],
+        photos=Photos(Path(config.pictures)),
+        preview=images.fill_transparent(preview).to(device, exact),
+        start=start,
+    )
+
+
+def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
+    """Return the network with the initial weights, or None for random weights."""
+    if config.start is None:
+        return None
+    saved = file.read(network_file(BASE if config.start == "auto" else config.start))
+    if saved.network.layout == LAYOUTS[config.network]:
+        return saved
+    if config.start == "auto":
+        return None
+    raise UserError(
+        f"start={config.start} is a network of another layout than network={config.network}; "
+        "name one that fits, or start=null for random weights"
+    )
+
+
+def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
+    """Return the smallest side in pixels of a style image (UserError: crops are smaller)."""
+    least = smallest_tile(extractor, Criterion.of(config.objective))
+    if config.crop < least:
+        raise UserError(
+            f"crop={config.crop} must be at least {least}, the pixels that one position of the "
+            "deepest layer stands for; raise it, or name shallower layers"
+        )
+    return least

@@ -1,0 +1,51 @@
+"""Files that carry the recipe by which they were made: pictures here; films offer themselves."""
+
+import html
+import re
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from styletransfer.settings.registry import offered
+
+if TYPE_CHECKING:
+    from torch import Tensor
+
+# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
+LONGEST = 60_000
+# Pattern of the recipe in an XMP packet: an attribute, or an element if another program wrote it.
+_RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
+
+
+@dataclass(frozen=True)
+class Carrier:
+    """A Carrier is a kind of file that carries a recipe; a room offers one in its `commands.py`."""
+
+    holds: Callable[[Path], bool]  # whether a path has the extension of such a file
+    recipe: Callable[[Path], str]  # the text of the recipe in a file, "" if there is none
+    images: Callable[[Path], Iterator["Tensor"]]  # images of a file, which `info` compares
+
+
+def picture_recipe(path: Path) -> str:
+    """Return the text of the recipe in a picture, or "" (UserError: it cannot be read)."""
+    from styletransfer.pictures.decode import xmp_packet
+
+    found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
+    return html.unescape(found[1] or found[2]) if found else ""
+
+
+def picture_layers(path: Path) -> Iterator["Tensor"]:
+    """Yield the colours (1, 3, H, W) and the transparency (1, 1, H, W), if any, of a picture."""
+    from styletransfer.pictures import images
+
+    picture = images.read(path)
+    yield from (one for one in (picture.rgb, picture.alpha) if one is not None)
+
+
+PICTURE = Carrier(lambda path: True, picture_recipe, picture_layers)
+
+
+def carrier_of(path: Path) -> Carrier:
+    """Return what kind of file a path is: a picture, unless a room offers a kind that holds it."""
+    return next((kind for kind in offered(Carrier) if kind.holds(path)), PICTURE)

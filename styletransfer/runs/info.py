@@ -1,0 +1,107 @@
+"""Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
+
+The recipe may come from a stranger: only known settings are used, and only files with its hashes.
+"""
+
+import io
+import os
+import re
+from collections.abc import Mapping
+from contextlib import redirect_stdout
+from dataclasses import replace
+from itertools import zip_longest
+from operator import attrgetter
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+from styletransfer.errors import UserError
+from styletransfer.job.sources import PICTURE_KEYS, SHAPE
+from styletransfer.pictures import files_at
+from styletransfer.runs.carriers import carrier_of
+from styletransfer.runs.metadata import carried, lines_of, settings_in
+from styletransfer.runs.recipe import default_config
+from styletransfer.runs.settings import InfoConfig
+from styletransfer.settings import ASSETS, each
+from styletransfer.settings.changes import with_values
+from styletransfer.settings.registry import Command, commands
+from styletransfer.settings.schemas import keys_marked, named_files, path_keys
+from styletransfer.system.files import sha256
+
+
+def main(config: InfoConfig, folder: Path) -> None:
+    """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
+    path = Path(config.picture)
+    recipe = carried(path)
+    print(*lines_of(recipe), sep="\n", flush=True)
+    if config.verify:
+        try:
+            print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
+        except UserError as error:  # it may quote unprintable text of the recipe
+            raise UserError("".join(filter(str.isprintable, str(error)))) from error
+
+
+def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
+    """Paint a picture again from its recipe, and return a few words about the difference.
+
+    UserError: the recipe sets a key that cannot change a picture, an input is missing, or the
+    settings do not work.
+    """
+    name, values = settings_in(recipe)
+    command, default = commands()[name], default_config(name)
+    for key in path_keys(command.schema):
+        hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
+        value = values.get(key, attrgetter(key)(default) if hashes else None)
+        if names := named_files(command.schema, key, value):
+            values[key] = _found(command, key, names, hashes, path, given)
+    with TemporaryDirectory() as folder:
+        again = Path(folder, f"again{path.suffix}")
+        config = replace(with_values(default, values), output=str(again))
+        with redirect_stdout(io.StringIO()):
+            command(config, Path(folder, "run"))
+        return _difference(path, again)
+
+
+def _found(
+    command: Command, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
+) -> str | list[str]:
+    """Return the files of `key` with the SHA-256 `hashes` (UserError: one is not found).
+
+    They are searched in `given`, by name among the bundled files and, for pictures, by name beside
+    `path` and in the current folder. A shape, such as 4:3, and the name of a network's style have
+    no hash and are returned. Such a name may lead to no file: `~` would mean the home folder.
+    """
+    is_name = key in keys_marked(command.schema, "named")
+    is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
+    if not hashes and (is_name or SHAPE.fullmatch(names[0])):
+        return names[0]
+    last = {Path(name).name for name in names}
+    near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
+        key == "run"
+    )
+    if key in (*PICTURE_KEYS, "input", "run"):
+        near += [place / name for place in (path.parent, Path()) for name in last]
+    files = [file for place in (*given, *map(str, near)) for file in files_at(place)]
+    known = {sha256(file): file for file in files if os.path.isfile(file)}
+    if len(hashes) < len(names) or not known.keys() >= {*hashes}:
+        what = "with the recipe's hash" if hashes else "because the recipe has no hash of it"
+        raise UserError(f"cannot find {key}={names[0][:80]!r} {what}; name it with inputs=")
+    found = [known[digest] for digest in hashes]
+    if found[1:] and key in ("content", "run"):  # the folder of frames, or of a run
+        return os.path.dirname(found[0])
+    return found if found[1:] else found[0]
+
+
+def _difference(path: Path, again: Path) -> str:
+    """Return how far the pixels of two pictures or films are apart, in a few words."""
+    if path.read_bytes() == again.read_bytes():
+        return "the same bytes"
+    apart, images = [], carrier_of(path).images
+    for ours, theirs in zip_longest(images(path), images(again)):
+        if ours is None or theirs is None or ours.shape != theirs.shape:
+            return "another size or number of frames"
+        levels = 255 * (ours - theirs).abs()
+        apart.append((float(levels.max()), float(levels.mean())))
+    most, mean = max(most for most, _ in apart), sum(mean for _, mean in apart) / len(apart)
+    if most == 0:
+        return "the same pixels, in a file of other bytes"
+    return f"pixels that differ by at most {most:.3g} levels of 255, on average by {mean:.2g}"

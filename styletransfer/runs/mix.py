@@ -1,0 +1,47 @@
+"""Mix a pastiche with its content image: `scripts/mix.py RUN strength=0.6 output=y.png`.
+
+RUN is the folder of a run of `train`. It holds both pictures, so nothing is painted again.
+"""
+
+import warnings
+from pathlib import Path
+
+from styletransfer.errors import UserError
+from styletransfer.pictures import images
+from styletransfer.pictures.color import mixed
+from styletransfer.runs import CONTENT, PASTICHE
+from styletransfer.runs.folder import read_run
+from styletransfer.runs.recipe import metadata, recipe
+from styletransfer.runs.settings import MixConfig
+from styletransfer.system.files import check_outputs, sha256
+
+
+def main(config: MixConfig, folder: Path) -> None:
+    """Write a mixture of a run's content image and pastiche, and print its path.
+
+    The mixture has the pastiche's transparency. Mixed colours outside of sRGB are replaced by less
+    saturated ones, see `styletransfer.pictures.color`.
+    """
+    if config.run is None:
+        raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
+    folder = Path(config.run)
+    shares = (config.lightness_strength, config.color_strength)
+    lightness, color = (config.strength if share is None else share for share in shares)
+    run = read_run(folder)
+    name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
+    target = Path(config.output) if config.output else folder / f"mix_{name}.png"
+    images.check_writable(target)
+    check_outputs([target], run.files)
+    content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
+    if content.size != pastiche.size:
+        raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")
+    if run.status != "finished":
+        note = f"the run in {folder} is not finished ({run.status})"
+        warnings.warn(f"{note}: this is its best picture so far", stacklevel=2)
+    rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
+    xmp = b""
+    if config.recipe:
+        hashes = {"run": [sha256(folder / name) for name in (CONTENT, PASTICHE)]}
+        xmp = metadata("mix", recipe(config, ("run",)) | {"files": hashes})
+    images.write(target, rgb, pastiche.alpha, xmp=xmp)
+    print(target)

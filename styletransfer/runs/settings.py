@@ -1,0 +1,49 @@
+"""Settings of the commands that read finished runs: `mix`, `info` and `gallery`."""
+
+from dataclasses import dataclass, field
+from typing import Any
+
+from styletransfer.settings import MISSING, PATHS, number, path
+
+
+@dataclass
+class MixConfig:
+    """These are the settings of `scripts/mix.py`, which mixes a pastiche with its content image."""
+
+    run: str | None = path(None, positional=True)
+    """The folder of a run of `train`; may be given without run=."""
+    strength: float = number(0.5, "[0, 1]")
+    """Share of the pastiche in the mixture, from 0 (the content) to 1 (the pastiche)."""
+    lightness_strength: float | None = number(None, "[0, 1]")
+    """The same for the lightness alone, from 0 to 1; null for the value of strength."""
+    color_strength: float | None = number(None, "[0, 1]")
+    """The same for the colours alone, from 0 to 1; null for the value of strength."""
+    output: str | None = path(None, written=True)
+    """Path of the mixture; the extension chooses the format. Default: in the run folder."""
+    recipe: bool = True
+    """Write into the picture how it was made, as `train` does."""
+
+
+@dataclass
+class InfoConfig:
+    """These are the settings of `scripts/info.py`, which prints how a picture was made."""
+
+    picture: str = path(MISSING, positional=True)
+    """Path of a pastiche; may be given without picture=."""
+    verify: bool = False
+    """Paint the picture again, in a temporary folder, from inputs with the recipe's hashes, and
+    print whether the file has the same bytes, or how far its pixels differ."""
+    inputs: Any = field(default=None, metadata=PATHS)
+    """For verify, inputs under any names, or folders of pictures. Pictures are also looked for by
+    name in the current folder and beside the picture; list networks of your own here."""
+
+
+@dataclass
+class GalleryConfig:
+    """These are the settings of `scripts/gallery.py`, which shows runs side by side on a page."""
+
+    folders: Any = field(default=None, metadata=PATHS | {"positional": True})
+    """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
+    folders=, several too."""
+    output: str | None = path(None, written=True)
+    """Path of the page, NAME.html. Default: gallery.html in the first folder."""

@@ -1,0 +1,83 @@
+"""Commands: what the program knows of each without importing its code, and where they are found.
+
+A room that has commands declares them in its `commands.py`, a function each, whose body imports the
+code. A room that is deleted takes its commands along: nothing else names them.
+"""
+
+import importlib
+from collections.abc import Callable
+from functools import cache, partial
+from inspect import get_annotations
+from pathlib import Path
+from pkgutil import resolve_name
+from typing import Any, TypeVar, overload
+
+from styletransfer.resources import PACKAGE, resource
+
+CONFIGS = resource("configs")
+T = TypeVar("T")
+# The code of a command: it takes the settings and the run folder, and may return an exit status.
+Code = Callable[[Any, Path], int | None]
+
+
+class Command:
+    """A Command is a function with what Hydra and `--help` need to run it.
+
+    Attributes:
+        name: name of the function, of the command, and of its file in `folder`, NAME.yaml.
+        summary: first line of the function's docstring, for `--help`.
+        schema: dataclass of the settings, the annotation of the function's first parameter.
+        folder: folder of the command's config.
+        shared: whether several processes of torchrun can share the command's work.
+        torch: whether its code uses torch, which is then imported while signals wait.
+        repeatable: whether `info` may call it with settings from a picture that a stranger made:
+            it reads only what these settings name, and writes only `output`.
+    """
+
+    def __init__(
+        self,
+        code: Code,
+        *,
+        folder: Path = CONFIGS,
+        shared: bool = False,
+        torch: bool = True,
+        repeatable: bool = False,
+    ) -> None:
+        self.code, self.name, self.module = code, code.__name__, code.__module__
+        self.summary = (code.__doc__ or "").partition("\n")[0]
+        self.schema: type[Any] = next(iter(get_annotations(code).values()))
+        self.folder, self.shared = folder, shared
+        self.torch, self.repeatable = torch, repeatable
+
+    def __call__(self, config: Any, folder: Path) -> int | None:
+        """Run the command with settings of its schema, in a run folder; return its exit status."""
+        return self.code(config, folder)
+
+    def __reduce__(self) -> tuple[Callable[[str], Any], tuple[str]]:
+        """Pickle the command by its name, for the jobs of a sweep in other processes."""
+        return resolve_name, (f"{self.module}:{self.name}",)
+
+
+@overload
+def command(code: Code) -> Command: ...
+@overload
+def command(**options: Any) -> Callable[[Code], Command]: ...
+def command(code: Code | None = None, **options: Any) -> Command | Callable[[Code], Command]:
+    """Make a command of a function: `@command`, or `@command(shared=True)`, see `Command`."""
+    return partial(Command, **options) if code is None else Command(code)
+
+
+@cache
+def offered(kind: type[T]) -> list[T]:
+    """Return the objects of the class `kind` in the files `commands.py` of the package.
+
+    These files import no torch; nor does this function.
+    """
+    rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
+    modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]
+    return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
+
+
+def commands() -> dict[str, Command]:
+    """Return name -> command of `styletransfer NAME`, sorted by name."""
+    return {one.name: one for one in sorted(offered(Command), key=lambda one: one.name)}

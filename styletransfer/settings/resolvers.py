@@ -1,0 +1,64 @@
+"""Functions that config files call as ${NAME:ARGUMENTS}: OmegaConf's resolvers.
+
+${either:CONDITION,A,B}: A if the condition is true, otherwise B.
+${asset:NAME}: the path of a picture that comes with the package.
+${new_folder:PATH,INSTEAD}: INSTEAD if it is not empty; otherwise the first of PATH, PATH-2,
+PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
+${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
+${resumed:${resume}}: the folder of the run to resume, or ""; ${names:PATHS}: names without
+folder and extension, joined by "+". ${file_name:PATH}: PATH without
+its folder. ${nowhere:}: the null device.
+"""
+
+import os
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from omegaconf import OmegaConf
+
+from styletransfer.settings import ASSETS
+
+
+def shown(path: str, instead: str = "") -> str:
+    """Return the path of a new folder for a config that is only shown: none is made."""
+    return instead or path
+
+
+def register_resolvers(
+    new_folder: Callable[..., str] = shown, kept_folder: Callable[[str], str] = shown
+) -> None:
+    """Register all resolvers; the two functions make a run's folder, or say where it would be."""
+    register = partial(OmegaConf.register_new_resolver, replace=True)
+    register("either", lambda when, a, b: a if when else b)
+    register("asset", lambda name: str(ASSETS / name))
+    # The results are cached, so that all jobs of a sweep use the same folder.
+    register("new_folder", new_folder, use_cache=True)
+    register("kept_folder", kept_folder, use_cache=True)
+    register("resumed", resumed)
+    register("nowhere", lambda: os.devnull)
+    register("names", names)
+    register("file_name", file_name)
+
+
+def names(paths: Any) -> str:
+    """Return the names of one or several files, without folder and extension, joined by "+"."""
+    listed = [paths] if isinstance(paths, str) else paths or []
+    return "+".join(Path(file_name(path)).stem for path in listed) or "none"
+
+
+def file_name(path: str) -> str:
+    """Return a path's last part; Hydra cannot have ${ in the name of a run's folder."""
+    return Path(str(path)).name.replace("${", "{")
+
+
+def resumed(resume: str | None) -> str:
+    """Return the folder that the setting `resume` names, or "." if that folder holds no run.
+
+    The result is "" for None and "auto": the run then uses its own folder.
+    """
+    if resume in (None, "auto"):
+        return ""
+    folder = os.path.expanduser(str(resume))
+    return folder if os.path.isfile(os.path.join(folder, "run.json")) else "."

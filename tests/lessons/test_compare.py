@@ -1,0 +1,66 @@
+"""The command `compare` and its measurements, on tiny pictures and a random network."""
+
+from dataclasses import replace
+
+import pytest
+import torch
+from helpers import LAYERS, composed
+from helpers import picture as noise
+
+from styletransfer.job.prepare import prepare
+from styletransfer.lessons.compare import gradient_errors, main
+from styletransfer.losses import LOSS_MODES, fake_backward
+from styletransfer.pictures import images
+
+TINY = [
+    *(*LAYERS, "features=vgg19", "features.weights=random", "objective.tv_weight=0.01"),
+    *("size=24", "scales=2", "steps=5", "rounds=1"),
+    *("device=cpu", "precision=float32"),
+]
+
+
+@pytest.fixture(scope="module")
+def tiny(tmp_path_factory):
+    """Return the command line of a tiny run on two pictures of different shapes."""
+    folder = tmp_path_factory.mktemp("pictures")
+    for seed, size in enumerate(((40, 60), (50, 30))):
+        images.write(folder / f"{seed}.png", noise(seed, *size))
+    return [f"content={folder}/0.png", f"style={folder}/1.png", *TINY]
+
+
+def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
+    main(composed("compare", *tiny, f"output={tmp_path}/sub/overview.jpg"), tmp_path / "run")
+    *lines, note, path = capsys.readouterr().out.splitlines()
+    assert note == "time, memory and final loss are ratios to loss_attribute's"
+    assert path == f"{tmp_path}/run/comparison.png"
+    rows = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[2:]]
+    assert [row[0] for row in rows] == list(LOSS_MODES)
+    assert dict(zip(LOSS_MODES, rows, strict=True))["loss_attribute"][1:] == [
+        *("1.00", "1.00", "1.0000", "0.0e+00")
+    ]
+    assert all(float(cell) > 0 for row in rows for cell in row[2:4])
+    assert all(0 <= float(row[4]) <= 1e-10 for row in rows)
+    names = {"comparison.png", *(f"{name}.png" for name in LOSS_MODES)}
+    assert {file.name for file in (tmp_path / "run").iterdir()} == names
+    overview = images.read(path)
+    assert overview.size == images.read(tmp_path / "sub" / "overview.jpg").size
+    for number, name in enumerate(LOSS_MODES):
+        pastiche = images.read(tmp_path / "run" / f"{name}.png").rgb
+        assert torch.equal(overview.rgb[..., 24 * number : 24 * (number + 1)], pastiche)
+
+
+def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
+    """Check a mode whose gradient is three times that of the others."""
+
+    def tripled(terms, prior, output):
+        losses = [3 * term.module.loss for term in terms]
+        (sum(losses) + 3 * prior).backward()
+        return losses
+
+    tampered = replace(fake_backward.MODE, differentiate=tripled)
+    monkeypatch.setitem(LOSS_MODES, "fake_backward", tampered)
+    job = prepare(composed("compare", *tiny, "precision=float64"))
+    points = [job.pictures.content, job.pictures.content.flip(3)]
+    errors = gradient_errors(job, "loss_attribute", points)
+    assert errors["fake_backward"] == pytest.approx(2.0)
+    assert errors["tensor_hook"] <= 1e-10

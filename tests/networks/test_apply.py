@@ -1,0 +1,284 @@
+"""The command `apply`: single pictures, folders, blends of styles, and one-line errors."""
+
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import (
+    check_error,
+    check_refused,
+    files_in,
+    picture,
+    style_encoder,
+    style_network,
+    write_pictures,
+)
+from PIL import Image
+
+from styletransfer.job.sources import style_image
+from styletransfer.networks import file
+from styletransfer.networks.apply import painter
+from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.deploy import deployed
+from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
+from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import images
+from styletransfer.pictures.color import with_chroma_of
+from styletransfer.system.files import locked
+from styletransfer.system.measure import peak_memory
+
+SLIM = Architecture((3, 4, 5), 1)
+
+
+@pytest.fixture(autouse=True)
+def desk(desk):
+    """Write a network of two different styles and a picture; return their folder."""
+    file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
+    images.write("photo.png", picture(0, 13, 22))
+    return desk
+
+
+def settings(**changed):
+    """Return an ApplyConfig for one picture, on the CPU and in float32 on every machine."""
+    config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
+    return replace(config, precision="float32", **changed)
+
+
+def apply(**changed):
+    main(settings(**changed), Path("unused"))
+
+
+def painted(**changed):
+    apply(**changed)
+    return images.read(str(changed.get("output", "out.png"))).rgb
+
+
+def close(ours, theirs):
+    """Return whether two pictures are equal up to the rounding of both to 8 bits."""
+    return bool((ours - theirs).abs().max() < 1.1 / 255)
+
+
+def test_a_picture_is_what_the_network_makes_of_it(capsys):
+    """Check blends by weights (only ratios matter), by a style's name, and in equal parts."""
+    network, shown = file.read(Path("net.safetensors")).network, images.read("photo.png").rgb
+    for changed, blend in (
+        ({"style_weights": [0.0, 2.0]}, [0.0, 1.0]),
+        ({"style": "wash"}, [0.0, 1.0]),
+        ({"style_weights": [2.0, 6.0]}, [0.25, 0.75]),
+        ({}, [0.5, 0.5]),
+    ):
+        apply(**changed)
+        assert capsys.readouterr().out == "out.png\n"
+        assert close(images.read("out.png").rgb, network(shown, torch.tensor([blend])))
+    assert not Path("unused").exists()
+
+
+def test_a_pastiche_is_named_after_picture_and_network(capsys):
+    for folder in ("photos", "nets/wash"):
+        Path(folder).mkdir(parents=True)
+    Image.new("RGB", (12, 9)).save("photos/a.gif")
+    Path("nets/wash/network.safetensors").write_bytes(Path("net.safetensors").read_bytes())
+    for network, source, name in (
+        ("net.safetensors", "photo.png", "photo_net.png"),
+        ("nets/wash/network.safetensors", "photo.png", "photo_wash.png"),
+        ("net.safetensors", "photos/a.gif", "a_net.gif.png"),
+        ("net.safetensors", "photos", "photos_net"),
+        ("oil", "photo.png", "photo_oil.png"),
+    ):
+        apply(network=network, input=source, output=None)
+        assert capsys.readouterr().out == f"{name}\n"
+        assert Path(name).exists()
+
+
+@torch.no_grad()
+def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
+    """Check that the memory estimate is at least the measured peak."""
+    network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
+    file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
+    needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
+    tiny = Painter(settings(network="tiny.safetensors"))
+    monkeypatch.setattr(painter, "free_bytes", lambda device: needed - 1)
+    check_error(r"a.png needs 1 MiB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")
+    monkeypatch.setattr(painter, "free_bytes", lambda device: 10**6)
+    assert tiny.size((64, 96), "a.png") == (64, 96)
+
+
+def test_alpha_is_kept_and_hidden_colours_do_not_matter():
+    alpha = torch.ones(1, 1, 13, 22)
+    alpha[..., :9] = 0
+    rgb = picture(0, 13, 22).float()
+    images.write("a.png", rgb, alpha)
+    images.write("b.png", torch.where(alpha > 0, rgb, 1 - rgb), alpha)
+    for name in ("a", "b"):
+        apply(input=f"{name}.png", output=f"{name}_out.png")
+    first, second = (images.read(f"{name}_out.png") for name in "ab")
+    assert first.alpha is not None
+    assert torch.equal(first.alpha, alpha)
+    assert torch.equal(first.rgb, second.rgb)
+
+
+def test_a_pastiche_may_keep_the_pictures_size_and_colors():
+    assert painted(size=44).shape == (1, 3, 26, 44)
+    content, plain = images.read("photo.png").rgb, painted()
+    mixed = painted(color="content_luminance", color_strength=0.75)
+    assert (mixed - with_chroma_of(plain, content, 0.75)).abs().max() < 0.02  # both are rounded
+    assert not close(mixed, plain)
+
+
+@pytest.fixture
+def album(desk):
+    """Return a folder with nested folders and files of several kinds."""
+    names = ("a.png", "trip/b.JPG", "trip/far/c.tiff", "a.webp")
+    write_pictures(*(desk / "album" / name for name in names), height=12, width=16)
+    Image.new("RGB", (16, 12), "teal").save(desk / "album" / "d.gif")
+    (desk / "album" / "notes.txt").write_text("no picture")
+    (desk / "album" / ".hidden.png").write_text("no picture")
+    return desk / "album"
+
+
+def times(folder):
+    """Return the modification time in nanoseconds of each file below `folder`, by path."""
+    files = (path for path in folder.rglob("[!.]*") if path.is_file())
+    return {str(path.relative_to(folder)): path.stat().st_mtime_ns for path in files}
+
+
+def test_a_second_call_paints_only_missing_files(album, desk, caplog):
+    work = partial(apply, input="album", output="done")
+    work()
+    before = times(desk / "done")
+    assert sorted(before) == ["a.png", "a.webp", "d.gif.png", "trip/b.JPG", "trip/far/c.tiff"]
+    network = file.read(Path("net.safetensors")).network
+    for name in ("a.png", "trip/far/c.tiff"):
+        whole = network(images.read(album / name).rgb, torch.full((1, 2), 0.5))
+        assert close(images.read(desk / "done" / name).rgb, whole)
+    (desk / "done" / "a.webp").unlink()
+    with caplog.at_level("INFO"):
+        work()
+    assert "4 of 5 files are in done already, and stay" in caplog.text
+    after = times(desk / "done")
+    assert {name for name in after if after[name] != before[name]} == {"a.webp"}
+
+
+def test_a_folder_replaces_no_other_file(album, desk):
+    work = {"input": "album", "output": "done"}
+    (desk / "done/trip").mkdir(parents=True)
+    (desk / "done/trip/b.JPG").symlink_to(album / "a.png")
+    check_refused(apply, [(work, "trip/b.JPG would overwrite input=album/a.png")])
+    with locked(desk / "done"):
+        (desk / "done/trip/b.JPG").unlink()
+        check_refused(apply, [(work, "another run is at work in done")])
+    Image.new("RGB", (9, 9)).save(album / "d.gif.png")
+    check_refused(apply, [(work, "two results would become")])
+
+
+def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, caplog):
+    whole = (album / "a.png").read_bytes()
+    (album / "a.png").write_bytes(whole[: len(whole) // 2])
+    Image.new("RGB", (3, 40), "teal").save(album / "narrow.png")
+    (album / "words.md").touch()
+    Image.new("RGBA", (32, 32), (0, 0, 0, 0)).save(album / "invisible.png")
+    check_error("3 of 7 files could not be painted", apply, input="album", output="done")
+    for words in ("a.png is damaged", "side needs at least 8", "is fully transparent"):
+        assert words in caplog.text
+    assert "passed over notes.txt, words.md" in caplog.text
+    assert sorted(times(desk / "done")) == [
+        "a.webp",
+        "d.gif.png",
+        *("trip/b.JPG", "trip/far/c.tiff"),
+    ]
+
+
+def any_network():
+    """Write a network that paints in any style to any.safetensors; return the network."""
+    network = style_network(SLIM, 0)
+    network.encoder = style_encoder(network)
+    file.write(Path("any.safetensors"), network, [])
+    return network
+
+
+@torch.no_grad()
+def test_a_picture_is_painted_in_the_style_of_any_other():
+    """Check one style, two weighted styles, and `strength`; half of the palette is the style's."""
+    network, shown = any_network(), images.read("photo.png").rgb
+    write_pictures("a.png", "b.png", height=24, width=40)
+    eye = style_features(torch.device("cpu"), torch.float32)
+
+    def row(picture):
+        return network.encoder(moments(eye, picture))
+
+    looked = [style_image(name, 48, 8) for name in ("a.png", "b.png")]
+    first, second = map(row, looked)
+    one, other = (palette(image) for image in looked)
+    own = row(images.resize(shown, (303, 512)))
+    work, made = partial(painted, network="any.safetensors", style_size=48), []
+    several = {"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}
+    for changed, expected, goal, share in (
+        ({"style": "a.png"}, first, one, 0.5),
+        (several, first.lerp(second, 0.75), one.lerp(other, 0.75), 0.5),
+        ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25), other, 0.125),
+    ):
+        made.append(work(**changed))
+        set_rows(network, expected)
+        pastiche = network(shown, torch.ones(1, 1))
+        assert close(made[-1], finished(pastiche, goal, 2 * share))
+    assert not close(made[0], made[1])
+
+
+def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
+    any_network()
+    monkeypatch.setattr(painter, "OWN_STYLE_SIDE", 32)
+    write_pictures("styles/a.png", "styles/b.png", "styles/c.png", height=24, width=40)
+    write_pictures("tree/1.png", "tree/2.png", "tree/in/1.png", "tree/in/2.png")
+    work = {"network": "any.safetensors", "style": "styles", "style_size": 48, "input": "tree"}
+    made = partial(apply, **work, output="set", random=True, seed=1, least_strength=0.25)
+    made()
+    whole = files_in("set")
+    table = whole["manifest.csv"].decode().splitlines()
+    rows = [row.split(",") for row in table[1:]]
+    assert {name for name, *_ in rows} == files_in("tree").keys()
+    assert len({style for _, style, _ in rows}) > 1
+    for name, style, strength in rows[:2]:
+        assert 0.25 <= float(strength) <= 1
+        one = {"input": f"tree/{name}", "style": f"styles/{style}", "strength": float(strength)}
+        apply(**work | one | {"output": "one.png"})
+        assert files_in("set")[name] == Path("one.png").read_bytes()
+    Path("set/in/1.png").unlink()
+    made()
+    assert files_in("set") == whole
+    check_error("was painted with other draws", partial(made, seed=2))
+    check_error("random=true is for a folder", partial(made, input="photo.png"))
+
+
+BAD = [
+    ({"input": "album", "output": "x", "style": "oil", "random": True}, "that knows any style"),
+    ({"input": "none.png"}, "none.png does not exist"),
+    ({"output": "a.m4a"}, "cannot write a.m4a: unknown extension"),
+    ({"input": "album", "output": "album/done"}, "lie in one another"),
+    ({"input": "album", "output": "photo.png"}, "cannot write photo.png"),
+    ({"input": "empty", "output": "done"}, "input=empty holds no picture"),
+    ({"size": 9}, "photo.png comes down to 9 x 5 pixels; each side needs at least 8"),
+    ({"style": "ochre"}, "style=ochre is none of the network's; it has oil, wash"),
+    ({"style": "wash", "style_weights": [1.0, 1.0]}, "exclude each other"),
+    ({"style_weights": [1.0]}, "holds 1 numbers, and there are 2 styles (oil, wash)"),
+    ({"style_weights": [1.0, -1.0]}, "must be finite numbers, 0 or more"),
+    ({"strength": 0.5}, "strength=0.5 needs a network that knows any style"),
+    ({"network": "any.safetensors"}, "takes its style from a picture; give style=PICTURE"),
+    (
+        {"network": "any.safetensors", "style": "photo.png", "style_size": 9},
+        "the deepest layer needs 8; raise style_size=9",
+    ),
+]
+
+
+def test_bad_input_is_one_line_and_writes_nothing(album, desk):
+    (desk / "empty").mkdir()
+    any_network()
+    Image.new("RGB", (9, 9), "red").save("a.png")
+    before = times(desk)
+    check_refused(apply, BAD)
+    assert times(desk) == before
+    assert not (desk / "done").exists()

@@ -1,0 +1,119 @@
+"""The command `apply` on films: frame by frame, single films and folders."""
+
+import re
+from dataclasses import replace
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+import torch
+from film_files import frames, make, sounds
+from helpers import check_error, files_in, picture, press, style_network
+
+from styletransfer.films.flicker import Steady
+from styletransfer.films.write import FilmWriter, Sound
+from styletransfer.networks import file
+from styletransfer.networks.apply.command import main
+from styletransfer.networks.johnson import Architecture
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import images
+from styletransfer.system import Stopped
+
+UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
+
+
+@pytest.fixture(autouse=True)
+def desk(desk):
+    """Write a network and a film of five frames with sound into a folder; return the folder."""
+    file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
+    make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
+    return desk
+
+
+def shades():
+    """Return five smooth (1, 3, 26, 34) images, which a codec changes little."""
+    row = torch.linspace(0, 1, 34).expand(1, 3, 26, 34)
+    return [(row * (0.2 + 0.15 * n)).float() for n in range(5)]
+
+
+def apply(**changed):
+    config = ApplyConfig("net.safetensors", "in.mp4", "out.mp4", device="cpu")
+    config.precision = "float32"
+    main(replace(config, **changed), Path("unused"))
+
+
+@pytest.fixture
+def written(monkeypatch):
+    """Return the list of painted frames, each copied before its encoding."""
+    write, seen = FilmWriter.write, []
+
+    def watched(writer, image, *when):
+        seen.append(image.clone())
+        write(writer, image, *when)
+
+    monkeypatch.setattr(FilmWriter, "write", watched)
+    return seen
+
+
+def expected(size=(26, 34)):
+    network = file.read(Path("net.safetensors")).network
+    shown = [images.resize(frame.image, size) for frame in frames(Path("in.mp4"))]
+    return [network(image, torch.ones(1, 1)) for image in shown]
+
+
+def close(painted, others):
+    return all((a - b).abs().max() < 1e-4 for a, b in zip(painted, others, strict=True))
+
+
+def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
+    apply()
+    assert capsys.readouterr().out == "out.mp4\n"
+    assert close(written, expected())
+    painted = frames(Path("out.mp4"))
+    assert [frame.time for frame in painted] == UNEVEN
+    for frame, image in zip(painted, written, strict=True):
+        assert (frame.image - image).mean((1, 2, 3)).abs() < 0.02  # the codec's error
+    assert sounds(Path("out.mp4"))[0][:2] == sounds(Path("in.mp4"))[0][:2]
+    written.clear()
+    apply(output="small.webm", size=25)
+    assert close(written, expected((19, 25)))
+    assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
+
+
+def test_steady_frames_are_mixed_with_the_ones_before(written):
+    pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+    apply(steady=0.6)
+    mixer, contents = Steady(0.6), [frame.image for frame in frames(Path("in.mp4"))]
+    alone = expected()
+    assert close(written, [mixer.mixed(*pair) for pair in zip(contents, alone, strict=True)])
+    assert not close(written[1:], alone[1:])
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
+    images.write(desk / "album" / "a.png", picture(0, 12, 16))
+    (desk / "in.mp4").rename(desk / "album" / "in.mp4")
+    make(desk / "album" / "z.avi", shades(), codec="mpeg4")
+    copy, count = Sound.copy, 0
+
+    def pressed(sound, until=None):
+        nonlocal count
+        count += 1
+        if count == 3:
+            press()
+        copy(sound, until)
+
+    monkeypatch.setattr(Sound, "copy", pressed)
+    with pytest.raises(Stopped):
+        apply(input="album", output="done")
+    part = desk / "done" / "in.styletransfer-partial.mp4"
+    assert files_in(desk / "done").keys() == {"a.png", part.name}
+    assert len(frames(part)) == 3
+    assert 0.25 < sounds(part)[0][2][-1] < 0.4  # seconds: the sound ends with the third frame
+    assert re.search(rf"the film up to here is in .*{part.name}", caplog.text)
+    (desk / "album" / "broken.mkv").write_bytes(b"no film")
+    check_error("1 of 4 files could not be painted", apply, input="album", output="done")
+    assert "broken.mkv is no film that FFmpeg can read" in caplog.text
+    films = ["in.mp4", "z.avi.mp4"]
+    assert files_in(desk / "done").keys() == {"a.png", *films}
+    assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]

@@ -1,0 +1,118 @@
+"""Style networks as ONNX files: equal to the torch result, and usable without this package."""
+
+import importlib.util
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import numpy as np
+import pytest
+import torch
+from helpers import ROOT, check_error, picture, style_encoder, style_network
+
+from styletransfer.errors import pip_install
+from styletransfer.networks import file
+from styletransfer.networks.encoder import moments, paint_rows, style_features
+from styletransfer.networks.export.command import main
+from styletransfer.networks.johnson import Architecture, StyleNetwork
+from styletransfer.networks.settings import ExportConfig
+from styletransfer.pictures import images
+
+SLIM = Architecture((3, 4, 5), 1)
+
+
+@pytest.fixture(scope="module")
+def desk(tmp_path_factory):
+    """Return a folder with networks of one and of two styles, and both as ONNX."""
+    for name in ("onnx", "onnxscript", "onnxruntime"):
+        pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
+    folder = tmp_path_factory.mktemp("desk")
+    for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
+        path = folder / f"{styles}.safetensors"
+        file.write(path, style_network(SLIM, styles), names)
+        main(ExportConfig(str(path), str(folder / f"{styles}.onnx")), folder)
+    return folder
+
+
+@pytest.mark.slow  # the exporter is slow
+@pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
+def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
+    import onnxruntime
+
+    session = onnxruntime.InferenceSession(str(desk / f"{styles}.onnx"))
+    generator = torch.Generator().manual_seed(3)
+    for batch, height, width in ((1, 8, 8), (3, 50, 70), (1, 33, 47), (3, 9, 64)):
+        image = torch.rand(batch, 3, height, width, generator=generator)
+        blend = torch.rand(batch, styles, generator=generator)
+        blend = blend / blend.sum(1, keepdim=True)
+        fed = {"image": image.numpy(), "blend": blend.numpy()}
+        fed = {wanted.name: fed[wanted.name] for wanted in session.get_inputs()}
+        painted = torch.from_numpy(session.run(["pastiche"], fed)[0])
+        assert (painted - style_network(SLIM, styles)(image, blend)).abs().max() < 1e-4
+    shape = ["batch", 3, "height", "width"]
+    inputs = {wanted.name: wanted.shape for wanted in session.get_inputs()}
+    assert inputs == {"image": shape} | ({"blend": ["batch", 2]} if styles == 2 else {})
+    assert {made.name: made.shape for made in session.get_outputs()} == {"pastiche": shape}
+    told = session.get_modelmeta().custom_metadata_map
+    assert (json.loads(told["styles"]), told["smallest_side"]) == (names, "8")
+    assert {*inputs, "pastiche", "normalization"} <= told.keys()
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
+    """Check that the first file's output is the second file's style input; styles can be mixed."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    network = style_network(SLIM, 0)
+    network.encoder = style_encoder(network)
+    file.write(tmp_path / "any.safetensors", network, [])
+    main(ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx")), tmp_path)
+    look, paint = (
+        onnxruntime.InferenceSession(str(tmp_path / name))
+        for name in ("any.style.onnx", "any.onnx")
+    )
+    eye = style_features(torch.device("cpu"), torch.float32)
+    paintings = [picture(seed, 24 + 9 * seed, 40).float() for seed in range(3)]
+    styles = np.concatenate(
+        [look.run(["style"], {"painting": one.numpy()})[0] for one in paintings]
+    )
+    rows = network.encoder(torch.cat([moments(eye, one) for one in paintings]))
+    assert (torch.from_numpy(styles) - rows).abs().max() < 1e-4
+    shown = torch.rand(3, 3, 33, 46)
+    (painted,) = paint.run(["pastiche"], {"image": shown.numpy(), "style": styles})
+    assert (torch.from_numpy(painted) - paint_rows(network, shown, rows)).abs().max() < 1e-4
+    told = look.get_modelmeta().custom_metadata_map
+    assert {"painting", "style", "smallest_side"} <= told.keys()
+
+
+@pytest.mark.slow
+def test_the_consumer_in_the_docs_paints_without_our_code(desk, tmp_path):
+    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(import numpy.*?)```", text, re.S)
+    assert "styletransfer" not in snippet
+    (tmp_path / "net.onnx").write_bytes((desk / "1.onnx").read_bytes())
+    images.write(tmp_path / "photo.jpg", picture(0, 33, 47))
+    subprocess.run([sys.executable, "-W", "error", "-c", snippet], cwd=tmp_path, check=True)
+    painted = images.read(tmp_path / "pastiche.png").rgb
+    wanted = style_network(SLIM, 1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
+    assert (painted - wanted).abs().max() < 0.6 / 255
+
+
+def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):
+    file.write(Path("net.safetensors"), StyleNetwork(SLIM, 1), ["oil"])
+    Path("text.safetensors").write_text("hello")
+    Path("folder.onnx").mkdir()
+    before = sorted(here.iterdir())
+    for network, output, message in (
+        ("gone.safetensors", "net.onnx", "no style network at gone.safetensors"),
+        ("text.safetensors", "net.onnx", "text.safetensors is no style network"),
+        ("net.safetensors", "net.pt", "output=net.pt must end in .onnx"),
+        ("net.safetensors", "folder.onnx", "cannot write folder.onnx: it is a folder"),
+        ("net.safetensors", "net.onnx", pip_install("onnx")),
+    ):
+        there = None if "pip" in message else "there"
+        monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)
+        check_error(re.escape(message), main, ExportConfig(network, output), here)
+    assert sorted(here.iterdir()) == before

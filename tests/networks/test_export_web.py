@@ -1,0 +1,68 @@
+"""A style network as a folder for any static web host; tests/docs runs its page in a browser."""
+
+import gzip
+import json
+import re
+from pathlib import Path
+
+import pytest
+from helpers import check_error, files_in, largest_file, style_network
+
+from styletransfer.networks import file
+from styletransfer.networks.export import command, web
+from styletransfer.networks.johnson import Architecture
+from styletransfer.networks.settings import ExportConfig
+
+
+@pytest.fixture
+def given(here, monkeypatch):
+    """Return an ExportConfig of a network of two styles; fake the runtime and the exporter."""
+    pytest.importorskip("onnxruntime", reason="install the extra: pip install -e '.[onnx]'")
+    file.write(
+        Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 2), ["oil", "<été>"]
+    )
+    for name in [name for files in web.BUILDS.values() for name in files]:
+        path = Path("node_modules", web.PACKAGE, "dist", name)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(f"this is {name}")
+    told = json.dumps({"name": web.PACKAGE, "version": web.VERSION})
+    Path("node_modules", web.PACKAGE, "package.json").write_text(told)
+    monkeypatch.setattr(command, "as_onnx", lambda saved: [b"the network"])
+    return ExportConfig("net.safetensors", "page", "web")
+
+
+def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
+    command.main(given, here)
+    assert capsys.readouterr().out.splitlines()[0] == "page"
+    found = files_in(here / "page")
+    assert gzip.decompress(found["network.bin"]) == b"the network"
+    assert gzip.decompress(found["ort.jspi.bin"]) == f"this is {web.BUILDS['jspi'][1]}".encode()
+    assert found["ort.wasm.mjs"] == f"this is {web.BUILDS['wasm'][0]}".encode()
+    assert b"MIT License" in found["onnxruntime.LICENSE"]
+    styles = [(one["name"], one["row"], one["picture"]) for one in json.loads(found["styles.json"])]
+    assert styles == [("oil", [1, 0], ""), ("<été>", [0, 1], "")]
+    for name in ("index.html", "page.js", "painter.js", "sw.js"):
+        names = r'["`]([\w./${}]+\.(?:m?js|css|json|jpg|bin))["`]'
+        for one in re.findall(names, found[name].decode()):
+            assert one.removeprefix("./").replace("${build}", "wasm") in {*found, "look.bin"}
+
+
+def test_refused_or_stopped_midway_it_leaves_all_as_it_was(given, here):
+    package = Path("node_modules", web.PACKAGE, "package.json")
+    Path("mine").mkdir()
+    Path("mine/thesis.txt").write_text("years of work")
+    before = files_in(here)
+    other = {"network": given.network, "target": "web"}
+    npm = f"no {web.PACKAGE} {web.VERSION} at gone; run npm install {web.PACKAGE}@{web.VERSION}"
+    for settings, words in (
+        ({"output": "mine"}, "output=mine is there already; remove it, or name another one"),
+        ({"output": "page", "runtime": "gone"}, npm),
+        ({"output": "mine/thesis.txt/page"}, "cannot write mine/thesis.txt/page"),
+    ):
+        check_error(re.escape(words), command.main, ExportConfig(**other | settings), here)
+    with largest_file(100_000):
+        check_error("cannot write page: .*; choose", command.main, given, here)
+    assert files_in(here) == before
+    assert not [path.name for path in here.iterdir() if path.name.startswith(".")]
+    package.write_text(json.dumps({"name": web.PACKAGE, "version": "1.0.0"}))
+    check_error(f"no {web.PACKAGE} {web.VERSION} at", command.main, given, here)
