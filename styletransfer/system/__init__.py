@@ -133,23 +133,23 @@ def stop_on_signals() -> Iterator[Stop]:
 
 def signals_held() -> AbstractContextManager[None]:
     """Return a context in which signals wait, except in `interruptible` parts."""
-    return _standing(is_held=True)
+    return _holding(True)
 
 
 def interruptible() -> AbstractContextManager[None]:
     """Return a context that a signal may interrupt; on entry raise a signal that waits."""
-    return _standing(is_held=False)
+    return _holding(False)
 
 
 @contextmanager
-def _standing(**changes: bool) -> Iterator[None]:
-    before = {name: getattr(SIGNALS, name) for name in changes}
+def _holding(is_held: bool) -> Iterator[None]:
+    before = SIGNALS.is_held
     try:
-        vars(SIGNALS).update(changes)
+        SIGNALS.is_held = is_held
         raise_waiting()
         yield
     finally:
-        vars(SIGNALS).update(before)
+        SIGNALS.is_held = before
 
 
 def raise_waiting() -> None:
