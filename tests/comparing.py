@@ -6,15 +6,14 @@ import pkgutil
 import torch
 from torch.autograd import Function
 
-from styletransfer import features, lessons, losses, objective
-from styletransfer.lessons.checks import Case
+from styletransfer import features, losses, objective
 
 LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
 def written_functions():
     """Return name -> class of every torch.autograd.Function that the package defines."""
-    for room in (features, lessons, losses, objective):
+    for room in (features, losses, objective):
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
     kinds = [kind for kind in Function.__subclasses__() if kind.__module__.startswith("style")]
@@ -43,23 +42,3 @@ def assert_same(ours, theirs, leaves):
     direction = torch.randn_like(theirs)
     pair = [torch.autograd.grad(x, leaves, direction, retain_graph=True) for x in (ours, theirs)]
     torch.testing.assert_close(*pair, **near)
-
-
-def case_of(slope, name="square"):
-    """Return a Case for x^2 at three values, whose backward returns `slope(grad_output, x)`."""
-
-    class Square(Function):
-        @staticmethod
-        def forward(x):
-            return x * x
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return slope(grad_output, *ctx.saved_tensors)
-
-    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
-    return Case(name, Square.apply, (x,), "note")
