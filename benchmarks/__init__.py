@@ -1,1 +1,20 @@
-"""Scripts that each measure one thing and print the figures."""
+"""All that measures; the wheel leaves it out. docs/speed.md lists the commands.
+
+`evaluations` compares time and memory with the plain loop, `judge` compares networks with VGG-19,
+`leaderboard` compares programs by VGG-19; other files are scripts, each with its command on top.
+"""
+
+import importlib
+from pathlib import Path
+
+from styletransfer.cli.errors import one_line_errors
+
+CONFIGS = Path(__file__).parent / "configs"
+
+
+def start(name: str) -> None:
+    """Run a command of commands.py; an error or Ctrl-C prints one line, also in imports."""
+    with one_line_errors():
+        from styletransfer.cli.hydrated import script
+
+        script(getattr(importlib.import_module("benchmarks.commands"), name))(None)

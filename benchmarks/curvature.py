@@ -61,7 +61,7 @@ def measure(config: TrainConfig) -> None:
     """Paint the pastiche, measure the curvature in each frequency band, and print a table."""
     job = prepare(config)
     image = job.on_device(Run(job).complete().image)
-    objective = Objective(job.extractor, job.mode, job.criterion, job.pictures_at(config.size))
+    objective = Objective(job.extractor, job.mode, job.criterion, job.full_size())
     generator = torch.Generator().manual_seed(config.seed)
     rows = []
     for low, high in pairwise(EDGES):

@@ -16,7 +16,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -36,7 +36,7 @@ def gradient(
     if winograd:
         network = optimize_for_inference(network, torch.device("cpu"), dtype)
     content, style = (picture.to(dtype) for picture in pictures)
-    mode = get_loss_mode("loss_attribute")
+    mode = LOSS_MODES["loss_attribute"]
     objective = Objective(network, mode, Criterion.of(ObjectiveConfig()), pair(content, style))
     noise = torch.rand(content.shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
     return gradient_at(objective, content + move * noise).double()

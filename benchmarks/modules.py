@@ -17,10 +17,10 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
 
+from benchmarks.measured import Spread
 from styletransfer.losses import GRAM
 from styletransfer.losses.moments import gram_matrix, moments_tap
 from styletransfer.system.measure import table
-from tools.benchmark.results import Spread
 
 MODULE = "module / function"
 OURS = "ours / autograd's"
@@ -105,9 +105,10 @@ def main() -> None:
     torch.manual_seed(0)
     rows = []
     for pair in pairs(torch.device(arguments.device)):
-        ways = (pair.baseline, pair.candidate)
-        forward = ratio(*ways, rounds=arguments.rounds)
-        backward = ratio(*(backward_of(way, pair.leaves) for way in ways), rounds=arguments.rounds)
+        ways = pair.baseline, pair.candidate
+        forward = ratio(*ways, arguments.rounds)
+        backwards = [backward_of(way, pair.leaves) for way in ways]
+        backward = ratio(backwards[0], backwards[1], arguments.rounds)
         rows.append([pair.ratio, pair.what, pair.size, forward, backward])
     print("Time, candidate over baseline: median (quartiles)")
     print(table(["ratio", "what", "size", "forward", "backward"], rows, left=[0, 1, 2]))

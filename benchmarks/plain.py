@@ -48,7 +48,7 @@ def build_network(state: Mapping[str, Tensor], padding: str = "zeros") -> nn.Seq
             weight.shape[0],
             kernel_size=3,
             padding=1,
-            padding_mode="zeros" if number else padding,
+            padding_mode="zeros" if number else padding,  # type: ignore[arg-type]
             device=weight.device,
             dtype=weight.dtype,
         )

@@ -16,7 +16,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -42,7 +42,7 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
     network = build_features(FeaturesConfig(name="vgg19", weights="random"), seed=0)
     network = optimize_for_inference(network.ended_at(["relu5_1"]), torch.device("cpu"), precision)
     content, style, image = torch.rand(3, 1, 3, size, size)
-    mode = get_loss_mode("autograd_function")
+    mode = LOSS_MODES["autograd_function"]
     objective = Objective(network, mode, Criterion.of(ObjectiveConfig()), pair(content, style))
     objective.evaluate(image.requires_grad_())
     profiles: list[Counter[str]] = []
@@ -59,9 +59,11 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 def kind_of(event: FunctionEvent) -> str:
     """Return an operator's kind, or the kind of the Winograd convolution that calls it."""
     name = event.name
-    while event := event.cpu_parent:
-        if "Winograd" in event.name:
-            name = event.name
+    caller = event.cpu_parent
+    while caller is not None:
+        if "Winograd" in caller.name:
+            name = caller.name
+        caller = caller.cpu_parent
     kinds = (kind for kind, parts in KINDS.items() if any(part in name for part in parts))
     return next(kinds, OTHER)
 

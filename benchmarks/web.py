@@ -47,6 +47,7 @@ def main() -> None:
     server = subprocess.Popen(
         serve, cwd=given.folder, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
     )
+    assert server.stdout is not None
     (address,) = re.findall(r"http://[\d.:]+/", server.stdout.readline())
     seconds = defaultdict(list)
     with sync_playwright() as tools, tempfile.NamedTemporaryFile(suffix=".png") as file:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent))
 
-from tools import start
+from benchmarks import start
 
 if __name__ == "__main__":
     start("benchmark")

@@ -22,9 +22,8 @@ from torch import Tensor
 
 from styletransfer.commands import train
 from styletransfer.errors import UserError
-from styletransfer.job import Job
-from styletransfer.job.load import PICTURE_KEYS
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
@@ -97,8 +96,10 @@ class Result:
 class Stylization:
     """A stylization is a run to iterate over; leaving the loop pauses it, a new one resumes it."""
 
-    def __init__(self, job: Job, given: Mapping[str, Any]) -> None:
-        self._job, self._given, self._run = job, given, Run(job)
+    def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
+        self._config, self._given = config, given
+        self._job = prepare(config, given)
+        self._run = Run(self._job)
         # {"steered": True} after `steer`. `result` adds it to the recipe, which then says that no
         # command makes the same picture.
         self._steered: dict[str, bool] = {}
@@ -130,9 +131,11 @@ class Stylization:
         """
         values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures
-        job = prepare(changed(self._job.config, values), given, like=self._job)
+        config = changed(self._config, values)
+        job = prepare(config, given, like=self._job)
         self._run.steer(job)
-        self._job, self._given, self._steered = job, given, {"steered": True}
+        self._config, self._given, self._job = config, given, job
+        self._steered = {"steered": True}
 
     @_own_state()
     def result(self) -> Result:
@@ -141,7 +144,7 @@ class Stylization:
         if made.problem is not None:
             raise UserError(made.problem)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
-        xmp = metadata("train", recipe(self._job.config) | self._steered, *stopped)
+        xmp = metadata("train", recipe(self._config) | self._steered, *stopped)
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 
@@ -196,7 +199,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
     Args and raises: see `stylize`.
     """
     values, given = _split(settings | {"content": content, "style": style})
-    return Stylization(prepare(_settings(values), given), given)
+    return Stylization(_settings(values), given)
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:

@@ -23,8 +23,8 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.job import Job
-from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.runs import CHECKPOINT, CONTENT, PASTICHE, RECORD
 from styletransfer.runs.recorded_run import RecordedRun, StepCallback
 from styletransfer.settings import TrainConfig

@@ -12,11 +12,13 @@ LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
 def written_functions():
-    """Return name -> class of every torch.autograd.Function that the package defines."""
-    for room in (features, losses, objective):
+    """Return name -> class of every torch.autograd.Function that runs use."""
+    rooms = (features, losses, objective)
+    for room in rooms:
         for module in pkgutil.iter_modules(room.__path__):
             importlib.import_module(f"{room.__name__}.{module.name}")
-    kinds = [kind for kind in Function.__subclasses__() if kind.__module__.startswith("style")]
+    names = tuple(room.__name__ for room in rooms)
+    kinds = [kind for kind in Function.__subclasses__() if kind.__module__.startswith(names)]
     return {kind.__name__: kind for kind in kinds}
 
 

@@ -7,7 +7,7 @@ import signal
 import subprocess
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,10 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.job.choices import Choices
+from styletransfer.job.load import load
+from styletransfer.job.sources import Sources
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -180,7 +183,7 @@ def layers(**settings):
 
 def make_objective(mode, network, content, style, **settings):
     criterion = Criterion.of(layers(**settings))
-    return Objective(network, get_loss_mode(mode), criterion, pair(content, style))
+    return Objective(network, LOSS_MODES[mode], criterion, pair(content, style))
 
 
 def gradient(objective, image):
@@ -197,6 +200,17 @@ def run_settings(optimizer="lbfgs", **settings):
         optimizer = OptimizerConfig(optimizer, 1.0 if optimizer == "lbfgs" else 0.02)
     defaults: dict[str, Any] = {"size": 20, "steps": 5, "scales": 1, "objective": layers()}
     return StyleTransferConfig(optimizer=optimizer, **(defaults | settings))
+
+
+def loaded(config, **given):
+    """Return the pictures of a job; those in `given`, by setting, replace files."""
+    choices = Choices.of(config)
+    return load(choices, Sources.read(config, choices.pyramid, given))
+
+
+def job_with(config, network, mode, pictures):
+    """Return the job of `config` with this network, loss mode and pictures."""
+    return replace(Choices.of(config), mode=mode).job(network, pictures)
 
 
 def with_bowl(monkeypatch, bowl):

@@ -18,10 +18,9 @@ from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
-from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
 from styletransfer.system import Stop, signals_held, stop_on_signals
@@ -143,8 +142,6 @@ class FilmRun:
     def _painted(self, count: int) -> Iterator[Frame]:
         """Yield the first `count` painted frames, recoloured as the setting `color` asks."""
         for number, frame in zip(range(count), self.film.frames(), strict=False):
-            config, content = self.config, frame.image
-            grey = images.is_grey([content, *self.job.pictures.styles])
-            image = self._painted_frame(number)
-            image = in_colors(image, content, config.color, config.color_strength, grey=grey)
-            yield frame._replace(image=image)
+            pictures = replace(self.job.pictures, content=frame.image, start=None)
+            finish = self.job.colors.after(pictures)
+            yield frame._replace(image=finish(self._painted_frame(number)))

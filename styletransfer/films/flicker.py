@@ -29,8 +29,8 @@ class FilmPainter:
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
-        # The settings of each frame that starts from the previous one.
-        self.following = replace(job.config, steps=frame_steps, scales=1)
+        # The only scale of each frame that starts from the previous one.
+        self.following = replace(job.scales[-1], steps=frame_steps)
         # (Previous input frame, previous painted frame), (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
@@ -49,9 +49,8 @@ class FilmPainter:
         anchor = Anchor(moved, reliability, self.temporal_weight)
         pictures = replace(job.pictures, start=moved, anchor=anchor)
         if self._styles is None:  # the style targets are the same for all frames
-            scale = job.pictures_at(max(job.scales[-1].size))
-            self._styles = style_targets_of(job.extractor, job.criterion, scale)
-        return replace(job, config=self.following, pictures=pictures, styles=self._styles)
+            self._styles = style_targets_of(job.extractor, job.criterion, job.full_size())
+        return replace(job, scales=(self.following,), pictures=pictures, styles=self._styles)
 
 
 class Steady:

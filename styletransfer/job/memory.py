@@ -14,10 +14,12 @@ from torch import nn
 
 from styletransfer.errors import UserError
 from styletransfer.features.extractor import FeatureExtractor, is_pool
-from styletransfer.job import Job, Scale, parse_tile, pastiche_size, style_scales
+from styletransfer.job.choices import Choices
+from styletransfer.job.job import Job
+from styletransfer.job.scales import Scale
 from styletransfer.objective import check_tile, smallest_tile, tiles_need
-from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.devices import choose_device, free_bytes, readable
+from styletransfer.settings import OptimizerConfig
+from styletransfer.system.devices import free_bytes, readable
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8
@@ -43,27 +45,31 @@ class MemoryPlan(NamedTuple):
     bytes: float  # estimated peak, minus the bytes that the process holds before the run
 
 
-def picture_bytes(config: StyleTransferConfig) -> int:
-    """Return the bytes per pixel of all tensors of the picture's size, L-BFGS's included."""
-    history = 2 * config.optimizer.history if config.optimizer.name == "lbfgs" else 0
-    value = 8 if config.precision == "float64" else 4  # bytes of one value of a picture
+def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
+    """Return the bytes per pixel of all tensors of the picture's size, L-BFGS's included.
+
+    `dtype` is the network's; the picture is in float64 if the network is, else in float32.
+    """
+    history = 2 * optimizer.history if optimizer.name == "lbfgs" else 0
+    value = 8 if dtype == torch.float64 else 4  # bytes of one value of a picture
     return (PICTURES + history) * 3 * value
 
 
-def check_room(config: StyleTransferConfig, shape: tuple[int, int], count: int) -> None:
+def check_room(choices: Choices, shape: tuple[int, int], count: int) -> None:
     """Raise UserError if the pictures, and on a CPU the optimiser's tensors, exceed free memory.
 
     `shape` is the content's (h, w); `count` is the number of styles, `style_detail` included.
     """
-    height, width = pastiche_size(config, shape, config.size)
-    styles = sum(scale**2 for scale in style_scales(config, count))
-    on_cpu = choose_device(config.device).type == "cpu"
-    content = picture_bytes(config) if on_cpu else PIXEL_BYTES
+    pyramid, network = choices.pyramid, choices.network
+    height, width = pyramid.pastiche(shape)
+    styles = sum(factor**2 for factor in pyramid.factors(count))
+    on_cpu = network.device.type == "cpu"
+    content = picture_bytes(choices.optimizer, network.dtype) if on_cpu else PIXEL_BYTES
     needed = height * width * (content + PIXEL_BYTES * styles)
     free = free_bytes(torch.device("cpu"))
     if needed > free:
         raise UserError(
-            f"size={config.size} makes a picture of {width} x {height} pixels, which takes "
+            f"size={pyramid.side} makes a picture of {width} x {height} pixels, which takes "
             f"at least {readable(needed)}, and {readable(free)} are free; choose less",
             "size",
         )
@@ -102,10 +108,11 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
     SMALL_TILE. (UserError: a tile that the network or the loss mode does not allow.)
     """
-    tile, pixels = parse_tile(job.config.tile), math.prod(scale.size)
+    tile, pixels = job.tile, math.prod(scale.size)
     if tile:
         check_tile(job.extractor, job.mode, job.criterion, tile)
-    pictures = FIXED + (picture_bytes(job.config) + match_bytes(job)) * pixels
+    picture = picture_bytes(job.optimizer, job.extractor.dtype)
+    pictures = FIXED + (picture + match_bytes(job)) * pixels
     activations = activation_bytes(job.extractor.ended_at(job.criterion.layers))
     usable, whole = USABLE * free, pictures + activations * pixels
     kept = pictures + KEPT_IN_TILES * activations * pixels

@@ -1,21 +1,21 @@
-"""From a config to a job: everything that a style transfer needs, loaded and checked."""
+"""From settings to a job: everything that a style transfer needs, loaded and checked."""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job import DEEPEST, Job, make_scales, parse_tile, pastiche_size
-from styletransfer.job.load import files_read, load
+from styletransfer.features import FeatureExtractor
+from styletransfer.job.choices import Choices
+from styletransfer.job.job import Job
+from styletransfer.job.load import load
 from styletransfer.job.memory import plan_memory
-from styletransfer.losses import get_loss_mode
-from styletransfer.objective import Criterion, check_size
-from styletransfer.objective.inputs import Inputs
+from styletransfer.job.regions import tell_vanished
+from styletransfer.job.scales import Scale
+from styletransfer.job.sources import Sources, files_read
+from styletransfer.objective import check_size
 from styletransfer.pictures import images
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import check_outputs
 
 
@@ -31,47 +31,27 @@ def prepare(
     `given` holds pictures in memory that replace files; without `enlarge`, small pictures keep
     their size. The network of the job `like` is used again if the settings name the same network.
     """
-    # Cheap checks come first.
-    parse_tile(config.tile)
-    criterion = Criterion.of(config.objective)
-    layers = criterion.layers
-    mode = get_loss_mode(config.loss_mode.name)
-    device = choose_device(config.device)
-    dtype = choose_precision(config.precision, device)
+    choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
         images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
-    pictures = load(config, given, enlarge=enlarge)
-    same = ("features", "seed", "device", "precision")
-    if like is not None and (
-        like.criterion.layers != layers
-        or any(getattr(like.config, key) != getattr(config, key) for key in same)
-    ):
-        like = None
-    extractor = build_features(config.features, config.seed) if like is None else like.extractor
-    check_layers(extractor, layers, config, pictures)
-    if like is None:
-        extractor = optimize_for_inference(extractor.ended_at(layers), device, dtype)
-    job = Job(config, extractor, mode, pictures)
+    pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
+    if like is not None and like.network == choices.network:
+        extractor = like.extractor
+    else:
+        extractor = choices.network.build()
+    job = choices.job(extractor, pictures)
+    check_smallest(job.extractor, job.scales[0], pictures.names)
     if any(region.weights is not None for region in pictures.regions):
-        from styletransfer.job.regions import tell_vanished
-
         tell_vanished(job)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
 
 
-def check_layers(
-    extractor: FeatureExtractor, layers: list[str], config: StyleTransferConfig, pictures: Inputs
-) -> None:
-    """Raise UserError for unknown layers, or pictures too small for them at the coarsest scale."""
-    ended, (coarsest, *_) = extractor.ended_at(layers), make_scales(config, pictures)
-    shape = (pictures.content.shape[2], pictures.content.shape[3])
-    height, width = size = images.scaled_size(shape, config.size)
-    if size != pastiche_size(config, shape, config.size):
-        raise UserError(
-            f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {width} x "
-            f"{height}; choose another size, or a content that is cut so"
-        )
-    for size, name in zip((coarsest.size, *coarsest.style_sizes), pictures.names, strict=True):
-        check_size(ended, size, Path(name).name)
+def check_smallest(extractor: FeatureExtractor, coarsest: Scale, names: Sequence[str]) -> None:
+    """Raise UserError if a picture is too small for the network at the coarsest scale.
+
+    `names` are those of the content image and of each style image.
+    """
+    for size, name in zip((coarsest.size, *coarsest.style_sizes), names, strict=True):
+        check_size(extractor, size, Path(name).name)

@@ -15,9 +15,8 @@ from torch.autograd import gradcheck, gradgradcheck
 from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
-from styletransfer.losses.cosine import cosine_tap
+from styletransfer.losses import ContentDistance, MatchDistance
 from styletransfer.losses.moments import gram_matrix, moments, moments_tap
-from styletransfer.losses.squares import content_tap
 
 # Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a
 # quotient is about 1e-10.
@@ -87,6 +86,16 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
     return tapped, *found
 
 
+def content_tap(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the outputs of the content loss's tap."""
+    return ContentDistance(target).tap(x)
+
+
+def match_tap(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the outputs of the match loss's tap."""
+    return MatchDistance(target).tap(x)
+
+
 def cases() -> list[Case]:
     """Return the cases of every Function, and of `moments` and `gram_matrix`.
 
@@ -114,9 +123,9 @@ def cases() -> list[Case]:
         Case("moments_tap", tapped_moments, (random(1, 3, 1, 1),), "one pixel"),
         Case("moments_tap", tapped_moments, (image,), "channels_last"),
         Case("moments_tap", tapped_moments, (random(1, 3, 2, 4), weights), "weights"),
-        Case("content_tap", content_tap, (random(1, 3, 2, 4), target)),
-        Case("content_tap", content_tap, (image, target), "channels_last"),
-        Case("cosine_tap", cosine_tap, (random(1, 3, 2, 4), target)),
+        Case("ContentDistance", content_tap, (random(1, 3, 2, 4), target)),
+        Case("ContentDistance", content_tap, (image, target), "channels_last"),
+        Case("MatchDistance", match_tap, (random(1, 3, 2, 4), target)),
     ]
     return [*layers, *losses]
 

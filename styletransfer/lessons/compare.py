@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 
 from styletransfer.job import Job
-from styletransfer.job.load import files_read
 from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
 from styletransfer.lessons.settings import CompareConfig
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Outcome
@@ -45,7 +45,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
         with ProgressBar() as bar:
-            run = Run(replace(job, mode=get_loss_mode(name))).complete([bar])
+            run = Run(replace(job, mode=LOSS_MODES[name])).complete([bar])
         outcomes[name] = run.finished(f"under {name}")
         images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
     pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
@@ -68,9 +68,9 @@ def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> s
     image = job.on_device(outcomes[reference].picture)
     # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
     exact = prepare(replace(config, precision="float64"))
-    points = [exact.pictures_at(config.size).content, outcomes[reference].image]
+    points = [exact.full_size().content, outcomes[reference].image]
     errors = gradient_errors(exact, reference, points)
-    objectives = objectives_at(job, config.size)
+    objectives = objectives_of(job)
     work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
     seconds = measure.median_seconds(work, config.rounds, image.device)
     memory = {mode: measure.peak_memory(work[mode], image.device) for mode in work}
@@ -92,11 +92,11 @@ def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> s
     return measure.table(["mode", "time", "memory", "final loss", "gradient error"], rows)
 
 
-def objectives_at(job: Job, side: int) -> dict[str, Objective]:
-    """Return loss mode -> the objective of `job` for images with the longer side `side` pixels."""
-    pictures = job.pictures_at(side)
+def objectives_of(job: Job) -> dict[str, Objective]:
+    """Return loss mode -> the objective of `job` at its finest scale."""
+    pictures = job.full_size()
     return {
-        name: Objective(job.extractor, get_loss_mode(name), job.criterion, pictures)
+        name: Objective(job.extractor, LOSS_MODES[name], job.criterion, pictures)
         for name in LOSS_MODES
     }
 
@@ -106,11 +106,11 @@ def gradient_errors(job: Job, reference: str, points: Sequence[Tensor]) -> dict[
 
     The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
     the mode `reference`; |g| if r is zero; NaN if any gradient is NaN. Each point is an image
-    (1, 3, h, w) of one of the job's sizes. In float64, rounding causes errors of about 1e-15.
+    (1, 3, h, w) of the job's finest scale. In float64, rounding causes errors of about 1e-15.
     """
     errors: dict[str, Tensor] = {name: torch.zeros(()) for name in LOSS_MODES}
+    objectives = objectives_of(job)
     for point in map(job.on_device, points):
-        objectives = objectives_at(job, max(point.shape[2:]))
         gradients = {name: gradient_at(objectives[name], point).cpu() for name in objectives}
         norm = gradients[reference].norm().item() or 1.0
         for name, gradient in gradients.items():

@@ -5,84 +5,63 @@ The module has no `backward`. The calling code sums weight times loss over all m
 weight is in the calling code and acts linearly.
 """
 
+from collections.abc import Sequence
+
+import torch
 from torch import Tensor
 
-from styletransfer.losses import LossLayer, LossMode, differentiate_sum
-from styletransfer.losses.cosine import cosine_loss
-from styletransfer.losses.moments import moments
-from styletransfer.losses.squares import content_loss
-from styletransfer.losses.style import GRAM, StyleMeasure
+from styletransfer.losses.content import ContentDistance
+from styletransfer.losses.distance import Distance
+from styletransfer.losses.mode import LossLayer, LossMode, Term
+from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
 
 
-class ContentLoss(LossLayer):
-    """This layer returns its input F and keeps MSE(F, P) in `loss`.
+class LossAttribute(LossLayer):
+    """This layer returns its input F and keeps L(F) in `loss`.
 
     Args:
-        target: P, the content image's features at this layer, (1, C, H, W).
+        distance: L, the loss that the layer carries.
     """
 
-    target: Tensor
+    def __init__(self, distance: Distance) -> None:
+        super().__init__()
+        self.distance = distance
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
+        self.loss = self.distance(features)
+        return features
+
+
+class ContentLoss(LossAttribute):
+    """MSE(F, P) for the content image's features P (1, C, H, W)."""
 
     def __init__(self, target: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
-        self.loss = content_loss(features, self.target)
-        return features
+        super().__init__(ContentDistance(target))
 
 
-class MatchLoss(LossLayer):
-    """This layer returns its input F and keeps mean_p(1 - cos(F_p, T_p)) over positions p.
+class StyleLoss(LossAttribute):
+    """MSE(G, A) for the Gram matrices (C, C) G, of the features F, and A, of the style image."""
 
-    Args:
-        target: T, (1, C, H, W), at each position the features of the most similar style position.
+    def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
+        super().__init__(StyleDistance(target, measure))
+
+
+def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+    """Call `.backward()` once on the sum of weight * loss over all terms; return the losses.
+
+    `prior` is a further loss, already weighted, of the picture itself, such as total variation.
     """
-
-    target: Tensor
-
-    def __init__(self, target: Tensor) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
-        self.loss = cosine_loss(features, self.target)
-        return features
-
-
-class StyleLoss(LossLayer):
-    """This layer returns its input and keeps a style loss; for Gram matrices G, MSE(G, A).
-
-    Args:
-        target: the statistic of the style image; for the Gram loss its Gram matrix A (C, C).
-        measure: the statistic that is compared, and the distance.
-        weights: (H, W), the weights of the feature map's positions; None for equal weights.
-    """
-
-    target: Tensor
-    weights: Tensor | None
-
-    def __init__(
-        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
-    ) -> None:
-        super().__init__()
-        self.register_buffer("target", target.detach())
-        self.register_buffer("weights", weights)
-        self.measure = measure
-
-    def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
-        found = moments(features, self.measure.with_mean, self.weights)
-        self.loss = self.measure.loss(found, self.target)
-        return features
+    losses = [term.weight * term.module.loss for term in terms]
+    total = torch.stack(losses).sum()
+    if prior is not None:
+        total = total + prior
+    total.backward()  # type: ignore[no-untyped-call]
+    return losses
 
 
 MODE = LossMode(
-    name="loss_attribute",
-    content=lambda target, weight: ContentLoss(target),
-    match=lambda target, weight: MatchLoss(target),
-    style=lambda target, weight, measure, weights: StyleLoss(target, measure, weights),
+    "loss_attribute",
+    layer=lambda distance, weight: LossAttribute(distance),
     differentiate=differentiate_sum,
 )

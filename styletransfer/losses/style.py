@@ -1,6 +1,7 @@
-"""Style losses: each is a statistic of the features' moments and a distance of two statistics.
+"""Style losses: each compares a statistic of the features' moments with that of the style image.
 
-The module defines three style losses: `gram`, `moments` and `wasserstein`.
+The module defines three style measures, `gram`, `moments` and `wasserstein`, and `StyleDistance`,
+the loss by any of them.
 """
 
 from collections.abc import Callable
@@ -9,11 +10,11 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.losses.moments import Moments
-from styletransfer.losses.squares import mean_square
+from styletransfer.losses.distance import Distance, mean_square
+from styletransfer.losses.moments import Moments, moments_tap
+from styletransfer.losses.moments import moments as moments_of
 from styletransfer.system.tensors import to_float64
 
-Distance = Callable[[Tensor, Tensor], Tensor]
 # RIDGE times the channels' mean variance (in `wasserstein`, times the style's) is added to each
 # variance. It keeps the gradient finite: the slope of a square root is infinite at 0, and the
 # covariance of a network's channels is nearly singular.
@@ -24,29 +25,29 @@ TINY = 1e-12
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
-    """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the distance."""
+    """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the result."""
     return mean_square(statistic - target)
 
 
 @dataclass(frozen=True)
 class StyleMeasure:
-    """A style measure compares styles by distance(statistic(pastiche), statistic(style))."""
+    """A style measure compares styles by compare(statistic(pastiche), statistic(style))."""
 
     name: str  #: the value of the config key objective.style_loss
     #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
     statistic: Callable[[Moments], Tensor]
     #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal.
-    distance: Distance = squared_distance
+    compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
     with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
 
     @property
     def is_squared(self) -> bool:
-        """Whether a factor w on both statistic and target multiplies the distance by w^2."""
-        return self.distance is squared_distance
+        """Whether a factor w on both statistic and target multiplies the loss by w^2."""
+        return self.compare is squared_distance
 
     def loss(self, moments: Moments, target: Tensor) -> Tensor:
         """Return the loss, 0-d, for the pastiche's moments and the style's statistic `target`."""
-        return self.distance(self.statistic(moments), target)
+        return self.compare(self.statistic(moments), target)
 
 
 def gram(moments: Moments) -> Tensor:
@@ -118,3 +119,45 @@ def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
 GRAM = StyleMeasure("gram", gram, with_mean=False)
 MOMENTS = StyleMeasure("moments", by_channel)
 WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein)
+
+
+class StyleDistance(Distance):
+    """L = compare(S, A), for the statistic S of the features' moments and that of the style, A.
+
+    With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
+
+    Args:
+        target: A, the style image's statistic; for GRAM its Gram matrix (C, C).
+        measure: the statistic, and how two statistics are compared.
+        weights: (H, W), the weights of the feature map's positions; None for equal weights.
+    """
+
+    weights: Tensor | None
+
+    def __init__(
+        self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
+    ) -> None:
+        super().__init__(target)
+        self.register_buffer("weights", weights)
+        self.measure = measure
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return L, 0-d, with a gradient by autograd."""
+        found = moments_of(features, self.measure.with_mean, self.weights)
+        return self.measure.loss(found, self.target)
+
+    def scaled(self, features: Tensor, weight: float) -> Tensor:
+        """Return w^2 L; for GRAM, mean((S w - A w)^2): the weight w stands inside the square."""
+        if not self.measure.is_squared:
+            return super().scaled(features, weight)
+        found = moments_of(features, self.measure.with_mean, self.weights)
+        return self.measure.compare(self.measure.statistic(found) * weight, self.target * weight)
+
+    def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features unchanged (a view), and L, with the gradient of `MomentsTap`.
+
+        The step from the features to their moments has a gradient in closed form. The step from the
+        moments to L is a few operations on small matrices, which autograd differentiates.
+        """
+        tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
+        return tapped, self.measure.loss(found, self.target)

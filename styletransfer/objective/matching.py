@@ -15,17 +15,11 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
 
-from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective import SEARCHED, Criterion
+from styletransfer.losses import MatchDistance
+from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import FEWEST, Inputs, Region
-from styletransfer.objective.targets import (
-    Extract,
-    Measured,
-    Target,
-    Targets,
-    at_reference,
-    style_targets,
-)
+from styletransfer.objective.reader import Reader
+from styletransfer.objective.targets import Target, Targets, at_reference, style_targets
 from styletransfer.pictures.images import resize, scaled_size
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
@@ -104,19 +98,14 @@ class Matching:
 
 @torch.no_grad()
 def match_targets(
-    criterion: Criterion,
-    extractor: FeatureExtractor,
-    pictures: Inputs,
-    styles: Targets,
-    extract: Extract,
-    measured: Measured,
+    criterion: Criterion, reader: Reader, pictures: Inputs, styles: Targets
 ) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
 
     Calm places, such as a clear sky, have no match target, but extra style losses of their own.
-    The target of a match loss is the features (1, C, h, w) of the matched style positions.
-    `extract` returns features of an image, `measured` their moments. A match loss is a mean of
-    cosines, so its weight, unlike other weights, is not divided by the loss of zero features.
+    The target of a match loss is the features (1, C, h, w) of the matched style positions. A match
+    loss is a mean of cosines, so its weight, unlike other weights, is not divided by the loss of
+    zero features.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -125,13 +114,13 @@ def match_targets(
         # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
         if key not in searches:
-            searches[key] = matching(criterion, replace(pictures, regions=regions), extract)
-        stride = extractor.stride(layer)
+            searches[key] = matching(criterion, replace(pictures, regions=regions), reader)
+        stride = reader.extractor.stride(layer)
         value = searches[key].values(layer, (height // stride, width // stride))
-        targets[layer] = Target(f"match/{layer}", value, weight)
+        targets[layer] = Target(f"match/{layer}", MatchDistance(value), weight)
     if searches:  # all searches find the same calm places
         calm = _calm_regions(pictures, next(iter(searches.values())).calm)
-        for layer, added in style_targets(criterion, extractor, calm, measured).items():
+        for layer, added in style_targets(criterion, reader, calm).items():
             weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
             styles = {**styles, layer: [*styles.get(layer, []), *weaker]}
     return targets, styles
@@ -182,7 +171,7 @@ def _light(image: Tensor) -> Tensor:
 
 
 @torch.no_grad()
-def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matching:
+def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching:
     """Return the most similar style position of every content position, among its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
@@ -196,14 +185,15 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
     sought = pictures.content
     if pictures.start is not None:
         sought = torch.lerp(sought, pictures.start, criterion.painted_share)
-    extracted = [_style_columns(style, criterion.matches, extract) for style in pictures.styles]
-    columns = [_columns(extract(at_reference(sought), SEARCHED)), *(each for each, _ in extracted)]
+    extracted = [_style_columns(style, criterion.matches, reader) for style in pictures.styles]
+    columns = [_columns(reader.features(at_reference(sought), SEARCHED))]
+    columns += [each for each, _ in extracted]
     used = {part.style for region in pictures.regions for part in region.sources}
     wanted, *offered = _reduced(columns, [columns[1 + number] for number in sorted(used)])
     grid, cells = wanted.shape[1:], [(keys.shape[1], keys.shape[2]) for keys in offered]
     content = columns[0]
     if sought is not pictures.content:
-        content = _columns(extract(at_reference(pictures.content), SEARCHED))
+        content = _columns(reader.features(at_reference(pictures.content), SEARCHED))
     calm = _calm(content)
     queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
@@ -233,12 +223,12 @@ def matching(criterion: Criterion, pictures: Inputs, extract: Extract) -> Matchi
 
 
 def _style_columns(
-    style: Tensor, layers: Collection[str], extract: Extract
+    style: Tensor, layers: Collection[str], reader: Reader
 ) -> tuple[Tensor, dict[str, Tensor]]:
     """Return a style's hypercolumns and its features at `layers`, from one forward if possible."""
     small = at_reference(style)
-    seen = extract(small, {*SEARCHED, *layers} if small is style else SEARCHED)
-    kept = seen if small is style else extract(style, layers)
+    seen = reader.features(small, {*SEARCHED, *layers} if small is style else SEARCHED)
+    kept = seen if small is style else reader.features(style, layers)
     return _columns(seen), {layer: kept[layer] for layer in layers}
 
 

@@ -10,16 +10,17 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tiles import Tile, stages
-from styletransfer.losses import mean_square
-from styletransfer.losses.cosine import cosine_gradient, cosine_loss
+from styletransfer.losses import PositionalDistance, StyleDistance
 from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
-from styletransfer.objective.targets import Target, Targets, WeightedLayer
+from styletransfer.objective.reader import WeightedLayer
+from styletransfer.objective.targets import Targets
 from styletransfer.system.tensors import accumulate_dtype
 
-# Name of a style loss L -> dL/dmean (C,), dL/dsecond (C, C); None for a moment that L does not use.
-Slopes = dict[str, tuple[Tensor | None, Tensor | None]]
+# dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
+Slope = tuple[Tensor | None, Tensor | None]
+Slopes = dict[str, Slope]  # by the name of the loss
 
 
 @dataclass(eq=False)
@@ -54,7 +55,7 @@ class Scan:
             self.passes(image, layers).show(image, keep)
         return wholes
 
-    def measured(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
+    def moments(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
         """Return the moments of the image's features at each weighted layer."""
         sums, layers = [self.blank(layer, image) for layer, _ in weighted], dict(weighted).keys()
 
@@ -119,9 +120,9 @@ class TileLosses:
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add the tile's contribution to the moments at `layer`; return the features."""
         for target in self.targets.get(layer, []):
-            if target.kind != "style":
+            if not isinstance(target.distance, StyleDistance):
                 continue
-            weighted, before = (layer, target.positions), self.sums[target.name]
+            weighted, before = (layer, target.distance.weights), self.sums[target.name]
             seen = (tile, features.detach(), self.image)
             self.sums[target.name] = self.scan.add_moments(before, weighted, *seen)
         return features
@@ -143,37 +144,42 @@ class TileLosses:
         if not share.numel():
             return gradient
         for target in self.targets[layer]:
-            add = self._add_style if target.kind == "style" else self._add_positional
-            share = add(share, features[own], target, layer, tile)
+            match target.distance:
+                case StyleDistance() as style:
+                    weighted, slopes = (layer, style.weights), self.slopes[target.name]
+                    share = self._add_style(share, features[own], weighted, slopes, tile)
+                case PositionalDistance() as whole:
+                    part, positions = whole.at(tile.whole[layer]), whole.target[0, 0].numel()
+                    weight = target.weight * share[0, 0].numel() / positions
+                    share, loss = _add_positional(share, features[own], part, weight)
+                    self.terms[target.name] += loss
         if share.shape == gradient.shape:  # the tile has no halo
             return share
-        whole = gradient.clone()
-        whole[own] = share
-        return whole
+        joined = gradient.clone()
+        joined[own] = share
+        return joined
 
     def _add_style(
-        self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
+        self, share: Tensor, seen: Tensor, weighted: WeightedLayer, slopes: Slope, tile: Tile
     ) -> Tensor:
         """Return `share`, the gradient of a tile's features `seen`, plus dL/dF of a style loss."""
-        weights, total = self.scan.weights((layer, target.positions), tile, self.image)
+        weights, total = self.scan.weights(weighted, tile, self.image)
         if weights is not None and not weights.any():
             return share
-        joined = add_moments_gradient(share, seen, *self.slopes[target.name], total, weights)
+        joined = add_moments_gradient(share, seen, *slopes, total, weights)
         assert joined is not None
         return joined
 
-    def _add_positional(
-        self, share: Tensor, seen: Tensor, target: Target, layer: str, tile: Tile
-    ) -> Tensor:
-        """Add a tile's part to a content or match loss; return the gradient `share` plus dL/dF."""
-        stride, value = self.scan.extractor.stride(layer), target.value[tile.whole[layer]]
-        count = math.prod(side // stride for side in self.image.shape[2:])  # positions of the layer
-        part = target.weight * seen[0, 0].numel() / count
-        if target.kind == "match":
-            self.terms[target.name] += cosine_loss(seen, value) * part
-            slope, scale = cosine_gradient(seen, value), target.weight / count
-        else:  # dL/dF = 2 w (F - P) / (C H W)
-            slope, scale = seen - value, 2 * target.weight / (count * seen.shape[1])
-            self.terms[target.name] += mean_square(slope) * part
-        # torch fails for an alpha above the dtype's range, where the loss is infinite anyway.
-        return torch.add(share, slope, alpha=min(scale, torch.finfo(seen.dtype).max))
+
+def _add_positional(
+    share: Tensor, seen: Tensor, distance: PositionalDistance, weight: float
+) -> tuple[Tensor, Tensor]:
+    """Return the gradient `share` of a tile's features `seen` plus weight * dL/dF, and weight * L.
+
+    L is the distance of the tile's features, whose weight is the tile's share of all positions.
+    """
+    with torch.enable_grad():
+        leaf = seen.detach().requires_grad_()
+        tapped, loss = distance.tap(leaf)
+    (joined,) = torch.autograd.grad((tapped, loss), leaf, (share, torch.full_like(loss, weight)))
+    return joined, weight * loss.detach()

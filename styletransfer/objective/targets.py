@@ -1,17 +1,22 @@
-"""The targets and weights of content and style losses; `matching.py` makes match targets."""
+"""The targets of an objective: what each loss compares the picture with, and its weight."""
 
 from collections import defaultdict
-from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor
 
-from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import StyleMeasure, mean_square
+from styletransfer.losses import (
+    ContentDistance,
+    Distance,
+    StyleDistance,
+    StyleMeasure,
+    mean_square,
+)
 from styletransfer.losses.moments import Moments
-from styletransfer.objective import Criterion
+from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
+from styletransfer.objective.reader import Reader, WeightedLayer
 from styletransfer.pictures.images import resize, scaled_size
 from styletransfer.system.tensors import to_float64
 
@@ -20,37 +25,21 @@ REFERENCE_SIDE = 512
 # Least shorter side in pixels of a reduced picture; 64 is enough for the deepest layer.
 REFERENCE_LEAST = 64
 
-# A layer and the weights (h, w) of its positions, or None for equal weights.
-WeightedLayer = tuple[str, Tensor | None]
-# (image (1, 3, H, W), layers) -> dict of layer -> features (1, C, h, w).
-Extract = Callable[[Tensor, Collection[str]], dict[str, Tensor]]
-# (image, weighted layers) -> the moments of the image's features at each of these layers.
-Measured = Callable[[Tensor, Sequence[WeightedLayer]], list[Moments]]
-
 
 @dataclass(frozen=True)
 class Target:
-    """A target is what one loss compares the picture with, at one layer and in one region."""
+    """A target is one loss of an objective at one layer, and what it compares the picture with."""
 
     name: str  #: name of the loss: "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
-    value: Tensor  #: features (1, C, h, w), or for a style loss a statistic of the style's moments
+    distance: Distance  #: the loss, which holds the features or the statistic that it compares with
     weight: float  #: the linear weight of the loss in the objective
-    #: (h, w), the weights of the region's positions; None for equal weights.
-    positions: Tensor | None = None
-
-    @property
-    def kind(self) -> str:
-        """The kind of the loss: "content", "match" or "style"."""
-        return self.name.partition("/")[0]
 
 
 # layer -> its targets: content, match, then style targets, one for each region.
 Targets = dict[str, list[Target]]
 
 
-def content_targets(
-    criterion: Criterion, extractor: FeatureExtractor, content: Tensor, extract: Extract
-) -> dict[str, Target]:
+def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> dict[str, Target]:
     """Return layer -> target of its content loss.
 
     If `criterion.is_relative`, a loss is divided by its value for features that are all zero, and
@@ -62,14 +51,14 @@ def content_targets(
     features, the content loss would be so strong that it removes painted strokes.
     """
     layers, small = criterion.contents.keys(), at_reference(content)
-    values = extract(content, layers)
-    reference = values if small is content else extract(small, layers)
+    values = reader.features(content, layers)
+    reference = values if small is content else reader.features(small, layers)
     targets = {}
     for layer, weight in criterion.contents.items():
         if criterion.is_relative:
-            gain = extractor.content_gains.get(layer, 1.0)
+            gain = reader.extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
-        targets[layer] = Target(f"content/{layer}", values[layer], weight)
+        targets[layer] = Target(f"content/{layer}", ContentDistance(values[layer]), weight)
     return targets
 
 
@@ -87,9 +76,7 @@ def _energy(features: Tensor) -> float:
     return sum(mean_square(to_float64(row)).item() for row in rows) / len(rows)
 
 
-def style_targets(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
-) -> Targets:
+def style_targets(criterion: Criterion, reader: Reader, pictures: Inputs) -> Targets:
     """Return layer -> targets of its style losses, which do not depend on the content image.
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
@@ -98,10 +85,10 @@ def style_targets(
     large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
-    averages = _style_moments(criterion, extractor, pictures, measured)
+    averages = _style_moments(criterion, reader, pictures)
     styles: Targets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
-        positions = at_layers(extractor, region.weights, layers)
+        positions = at_layers(reader.extractor, region.weights, layers)
         for layer, weight in criterion.styles.items():
             if (number, layer) not in averages or layer not in positions:
                 continue
@@ -109,12 +96,13 @@ def style_targets(
             blank = _blank(measure, value) if criterion.is_relative else 1.0
             name = "/".join(part for part in ("style", region.name, layer) if part)
             linear = weight * region.share / (blank or 1.0)
-            styles[layer].append(Target(name, value, linear, positions[layer]))
+            distance = StyleDistance(value, measure, positions[layer])
+            styles[layer].append(Target(name, distance, linear))
     return styles
 
 
 def _style_moments(
-    criterion: Criterion, extractor: FeatureExtractor, pictures: Inputs, measured: Measured
+    criterion: Criterion, reader: Reader, pictures: Inputs
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
     """Return (region index, layer) -> weight and moments of each style image in the region.
 
@@ -128,10 +116,10 @@ def _style_moments(
             for part in (part for part in region.sources if part.style == number):
                 acting = criterion.styles if part.layers is None else part.layers
                 layers = [layer for layer in criterion.styles if layer in acting]
-                for layer, weights in at_layers(extractor, part.weights, layers).items():
+                for layer, weights in at_layers(reader.extractor, part.weights, layers).items():
                     owners.append(((index, layer), part.share))
                     weighted.append((layer, weights))
-        for (key, share), moments in zip(owners, measured(image, weighted), strict=True):
+        for (key, share), moments in zip(owners, reader.moments(image, weighted), strict=True):
             parts[key].append((share, moments))
     return parts
 
@@ -147,4 +135,4 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 def _blank(measure: StyleMeasure, target: Tensor) -> float:
     """Return the style loss of features that are all zero, for the style's statistic `target`."""
-    return measure.distance(to_float64(torch.zeros_like(target)), to_float64(target)).item()
+    return measure.compare(to_float64(torch.zeros_like(target)), to_float64(target)).item()

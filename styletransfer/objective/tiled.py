@@ -20,9 +20,10 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import LossMode
+from styletransfer.losses import LossMode, StyleDistance
 from styletransfer.losses.moments import Moments
-from styletransfer.objective import Criterion, Losses, check_tile, prior_losses, total
+from styletransfer.objective.criterion import Criterion, check_tile
+from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.scan import Scan, Slopes, TileLosses
 from styletransfer.objective.targets import Targets
@@ -54,11 +55,10 @@ class TiledObjective:
         styles: Targets | None = None,
     ) -> None:
         check_tile(extractor, mode, criterion, tile)
-        self.extractor, self.criterion = extractor.ended_at(criterion.layers), criterion
+        extractor = extractor.ended_at(criterion.layers)
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
-        self.scan = Scan(self.extractor, tile, criterion.measure.with_mean)
-        features, measured = self.scan.features, self.scan.measured
-        self.targets = all_targets(self.extractor, criterion, pictures, styles, features, measured)
+        self.scan = Scan(extractor, tile, criterion.measure.with_mean)
+        self.targets = all_targets(criterion, self.scan, pictures, styles)
         self.passes = self.scan.passes(pictures.content)
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -76,18 +76,22 @@ class TiledObjective:
     def _differentiate(self, image: Tensor) -> tuple[dict[str, Tensor], Tensor]:
         """Return content, match and style losses by name, and their gradient (1, 3, H, W)."""
         targets = [(layer, target) for layer, at in self.targets.items() for target in at]
-        styles = [(layer, target) for layer, target in targets if target.kind == "style"]
         terms = {target.name: image.new_zeros(()) for _, target in targets}
-        sums = {target.name: self.scan.blank(layer, image) for layer, target in styles}
+        styles = {
+            target.name: (layer, target.distance, target.weight)
+            for layer, target in targets
+            if isinstance(target.distance, StyleDistance)
+        }
+        sums = {name: self.scan.blank(layer, image) for name, (layer, _, _) in styles.items()}
         slopes: Slopes = {}
         losses = TileLosses(self.scan, self.targets, image, terms, sums, slopes)
         saved = self.passes.forward(image, losses.measure, losses.measure_and_feed)
-        for _, target in styles:
-            leaves = Moments(*(moment.requires_grad_() for moment in sums[target.name]))
+        for name, (_, style, weight) in styles.items():
+            leaves = Moments(*(moment.requires_grad_() for moment in sums[name]))
             with torch.enable_grad():
-                loss = target.weight * self.criterion.measure.loss(leaves, target.value)
+                loss = weight * style.measure.loss(leaves, style.target)
             slope = torch.autograd.grad(loss, leaves, allow_unused=True)
-            terms[target.name], slopes[target.name] = loss.detach(), (slope[0], slope[1])
+            terms[name], slopes[name] = loss.detach(), (slope[0], slope[1])
         gradient = torch.zeros_like(image, memory_format=torch.contiguous_format)
         self.passes.backward(saved, losses.feed, gradient)
         return terms, gradient

@@ -5,27 +5,19 @@ mode or the precision.
 """
 
 from collections import OrderedDict
-from collections.abc import Collection, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.losses import LossLayer, LossMode, Term
-from styletransfer.losses.moments import Moments, moments
-from styletransfer.objective import Criterion, Losses, prior_losses, total
+from styletransfer.losses import LossMode, Term
+from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
-from styletransfer.objective.targets import (
-    Extract,
-    Measured,
-    Target,
-    Targets,
-    WeightedLayer,
-    content_targets,
-    style_targets,
-)
+from styletransfer.objective.reader import Reader, WholeReader
+from styletransfer.objective.targets import Targets, content_targets, style_targets
 
 
 class Objective:
@@ -57,11 +49,8 @@ class Objective:
     ) -> None:
         self.mode = mode
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
-        targets = all_targets(
-            *(extractor, criterion, pictures, styles),
-            partial(_features, extractor),
-            partial(_measured, extractor, criterion),
-        )
+        reader = WholeReader(extractor, criterion.measure.with_mean)
+        targets = all_targets(criterion, reader, pictures, styles)
         if criterion.seamless:  # after the targets, since style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
@@ -71,17 +60,10 @@ class Objective:
         for name, layer in ended.layers.items():
             layers[name] = layer
             for target in targets.get(name, []):
-                module = self._loss_layer(target, criterion)
+                module = mode.layer(target.distance, target.weight)
                 layers[target.name.replace("/", "_")] = module
                 self.terms.append(Term(target.name, module, target.weight))
         self.network = nn.Sequential(layers)
-
-    def _loss_layer(self, target: Target, criterion: Criterion) -> LossLayer:
-        if target.kind == "style":
-            measure, positions = criterion.measure, target.positions
-            return self.mode.style(target.value, target.weight, measure, positions)
-        make = self.mode.content if target.kind == "content" else self.mode.match
-        return make(target.value, target.weight)
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`; add their gradient to `image.grad`; free the graph."""
@@ -96,58 +78,27 @@ class Objective:
         return Losses(terms)
 
 
-@torch.no_grad()
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> Targets:
     """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
-    return style_targets(criterion, extractor, pictures, partial(_measured, extractor, criterion))
+    with torch.no_grad():
+        reader = WholeReader(extractor, criterion.measure.with_mean)
+        return style_targets(criterion, reader, pictures)
 
 
 @torch.no_grad()
 def all_targets(
-    extractor: FeatureExtractor,
-    criterion: Criterion,
-    pictures: Inputs,
-    styles: Targets | None,
-    extract: Extract,
-    measured: Measured,
+    criterion: Criterion, reader: Reader, pictures: Inputs, styles: Targets | None
 ) -> Targets:
-    """Return all targets; each picture passes through no more layers than its losses need.
-
-    `extract` and `measured` return features of a picture, and their moments. `styles` are the style
-    targets, or None to compute them.
-    """
+    """Return all targets; `styles` are the style targets, or None to compute them."""
     if styles is None:
-        styles = style_targets(criterion, extractor, pictures, measured)
-    contents = content_targets(criterion, extractor, pictures.content, extract)
-    matches, styles = match_targets(criterion, extractor, pictures, styles, extract, measured)
+        styles = style_targets(criterion, reader, pictures)
+    contents = content_targets(criterion, reader, pictures.content)
+    matches, styles = match_targets(criterion, reader, pictures, styles)
     targets: Targets = {}
-    for layer in extractor.layers:
+    for layer in reader.extractor.layers:
         positional = [kind[layer] for kind in (contents, matches) if layer in kind]
         if positional or layer in styles:
             targets[layer] = [*positional, *styles.get(layer, [])]
     return targets
-
-
-def _features(
-    extractor: FeatureExtractor, image: Tensor, layers: Collection[str]
-) -> dict[str, Tensor]:
-    return extractor(image, layers) if layers else {}
-
-
-def _measured(
-    extractor: FeatureExtractor,
-    criterion: Criterion,
-    image: Tensor,
-    weighted: Sequence[WeightedLayer],
-) -> list[Moments]:
-    """Return the moments of the image's features at each weighted layer."""
-    seen = _features(extractor, image, {layer for layer, _ in weighted})
-    measured: dict[int, Moments] = {}
-    for name in list(seen):  # frees large features once their moments are known
-        features = seen.pop(name)
-        for index, (layer, weights) in enumerate(weighted):
-            if layer == name:
-                measured[index] = moments(features, criterion.measure.with_mean, weights)
-    return [measured[index] for index in range(len(weighted))]

@@ -9,14 +9,13 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.job import Job, Scale, enlarge, starting_picture
+from styletransfer.job import Job, Scale
 from styletransfer.job.memory import plan_memory
 from styletransfer.objective import Evaluates, smallest_tile, tiles_need
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Callback, Iterate, Outcome
 from styletransfer.optimize.descent import Descent
-from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.images import resize
 from styletransfer.system import signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
@@ -107,13 +106,8 @@ class Run:
         return Outcome(image, self.finish(image), losses, self.steps, problem=self._problem)
 
     def finish(self, image: Tensor) -> Tensor:
-        """Return a picture (1, 3, H, W) of this run in the colours of `config.color`.
-
-        Only content_luminance changes the picture here. content_palette has already recoloured the
-        styles, and style_palette the content. The result of grey pictures is grey.
-        """
-        config, content = self.job.config, self.pictures.content
-        return in_colors(image, content, config.color, config.color_strength, grey=self.job.is_grey)
+        """Return a picture (1, 3, H, W) of this run in the colours that the job asks for."""
+        return self._finish(image)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
@@ -136,7 +130,7 @@ class Run:
         self._take(job)
         sides = [max(scale.size) for scale in self.scales]
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
-        if job.config.optimizer.name != "adam":
+        if job.optimizer.name != "adam":
             self._momentum = None
         self._level = self._losses = self._problem = None
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
@@ -174,11 +168,12 @@ class Run:
         self._build(self.scales[self._index], self._level).load_state_dict(level["descent"])
 
     def _take(self, job: Job) -> None:
-        """Set the job, its scales, pictures and start."""
+        """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        self._recolored = job.in_style_palette(self.pictures)
-        self.start = job.on_device(starting_picture(job.config, self._recolored))
+        self._recolored = job.colors.before(self.pictures)
+        self._finish = job.colors.after(self.pictures)
+        self.start = job.on_device(job.start.picture(self._recolored))
 
     def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
         if self._level is None:
@@ -200,7 +195,8 @@ class Run:
         tile = plan_memory(job, scale, free_bytes(job.device)).tile
         if self._largest_tile is not None:
             tile = min(tile or max(scale.size), self._largest_tile)
-        start = enlarge(self.image, self.start, scale.size, job.config.init, job.criterion.seamless)
+        wraps = job.criterion.seamless
+        start = job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
         return _Level(tile, start)
 
     def _build(self, scale: Scale, level: _Level) -> Descent:
@@ -214,9 +210,7 @@ class Run:
             if level.descent is None:
                 original = resize(self.pictures.content, scale.size)
                 protection = replace(pictures, content=original).protection
-                level.descent = Descent(
-                    level.objective, level.start, job.config.optimizer, protection
-                )
+                level.descent = Descent(level.objective, level.start, job.optimizer, protection)
                 level.descent.warm_start(self._momentum)
             level.descent.objective = level.objective
         assert level.descent is not None

@@ -4,9 +4,13 @@ import logging
 import os
 from contextlib import suppress
 from functools import cache
+from importlib import import_module
 from pathlib import Path
+from typing import Any
 
 from PIL import Image
+
+from styletransfer.errors import UserError, pip_install
 
 logger = logging.getLogger(__name__)
 
@@ -23,6 +27,14 @@ def picture_formats() -> tuple[str, ...]:
         pillow_heif.register_heif_opener(thumbnails=False)
     Image.init()
     return tuple(name for name in FORMATS if name in Image.OPEN)
+
+
+def imagecodecs(problem: str) -> Any:
+    """Return the module imagecodecs (UserError with `problem`: it is not installed)."""
+    try:
+        return import_module("imagecodecs")
+    except ImportError as error:
+        raise UserError(f"{problem}, or run: {pip_install('tiff')}") from error
 
 
 @cache

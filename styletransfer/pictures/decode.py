@@ -1,35 +1,30 @@
 """Reads picture files and Pillow images as sRGB tensors.
 
 Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile and 16-bit PNG by
-imagecodecs, because Pillow would drop the lower byte of their samples.
+deep_png, because Pillow would drop the lower byte of their samples.
 """
 
 import errno
 import logging
-import struct
 import threading
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import cache, partial
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import imagecodecs
 import numpy as np
 import torch
-from numpy.typing import NDArray
-from PIL import Image, ImageCms, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import picture_formats
+from styletransfer.pictures import deep_png, picture_formats
+from styletransfer.pictures.profiles import Samples, converter, unit
 
 logger = logging.getLogger(__name__)
-
-Samples = NDArray[np.unsignedinteger[Any]]
-Floats = NDArray[np.float32]
 
 # Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
 # (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
@@ -40,8 +35,6 @@ _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromk
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
 ORIENTATION = 274  # number of the tag in TIFF and in EXIF
-# Colour space in an ICC profile's header -> (its name in imagecodecs, its number of channels).
-_PROFILE_SPACES = {b"GRAY": ("gray", 1), b"RGB ": ("rgb", 3), b"CMYK": ("cmyk", 4)}
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
@@ -140,7 +133,7 @@ def _load(path: Path) -> Stored:
         with _opened(path, file, head) as image:
             check_size(path, *image.size)
             if image.format == "PNG" and head[24] == 16:  # the bit depth
-                return _load_image(image, str(path), imagecodecs.png_decode(path.read_bytes()))
+                return _load_image(image, str(path), deep_png.read(path))
             stored = _load_image(image, str(path))
             with suppress(Exception):  # damage after the first frame does not matter
                 if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
@@ -203,7 +196,7 @@ def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
-    profile = _usable_profile(colour, stored.profile, name)
+    convert = converter(colour, stored.profile, name)
     height, width, _ = colour.shape
     rgb = np.empty((3, height, width), np.float32)
     rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max
@@ -212,63 +205,11 @@ def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
         if alpha is not None and stored.premultiplied:
             straight = np.round(part * (float(largest) / np.maximum(alpha[strip], 1)))
             part = np.minimum(straight, largest).astype(part.dtype)
-        converted = _plain(part) if profile is None else _with_profile(part, profile)
-        rgb[:, strip] = converted.clip(0.0, 1.0).transpose(2, 0, 1)
+        rgb[:, strip] = convert(part).clip(0.0, 1.0).transpose(2, 0, 1)
     if alpha is None:
         return torch.from_numpy(rgb)[None], None
-    opacity = np.ascontiguousarray(_unit(alpha).transpose(2, 0, 1))
+    opacity = np.ascontiguousarray(unit(alpha).transpose(2, 0, 1))
     return torch.from_numpy(rgb)[None], torch.from_numpy(opacity)[None]
-
-
-def _unit(samples: Samples) -> Floats:
-    """Return integer samples as float32 in [0, 1]."""
-    return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
-
-
-def _plain(colour: Samples) -> Floats:
-    """Return RGB (H, W, 3) of samples without ICC profile; a CMYK ink absorbs its complement."""
-    values = _unit(colour)
-    if values.shape[2] == 4:
-        return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
-    return np.broadcast_to(values, (*values.shape[:2], 3))
-
-
-def _with_profile(colour: Samples, profile: bytes) -> Floats:
-    """Return sRGB (H, W, 3) by an ICC profile, in float32 so that no bit depth is lost."""
-    space, channels = _PROFILE_SPACES[profile[16:20]]
-    if colour.shape[2] == 1 and channels == 3:
-        colour = np.repeat(colour, 3, axis=2)
-    if colour.shape[2] != channels:
-        raise ValueError("the profile is for another colour model")
-    converted: Floats = imagecodecs.cms_transform(
-        np.ascontiguousarray(colour.squeeze(2) if channels == 1 else colour),
-        profile,
-        srgb_profile(),
-        colorspace=space,
-        outcolorspace="rgb",
-        outdtype=np.float32,
-    )
-    return converted
-
-
-@cache
-def srgb_profile() -> bytes:
-    """Return an sRGB ICC profile: the same bytes in every run."""
-    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
-    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
-    return bytes(profile)
-
-
-def _usable_profile(colour: Samples, profile: Any, name: str) -> bytes | None:
-    """Return the profile, or None if it is missing, is sRGB, or cannot convert a pixel."""
-    if not profile or profile == srgb_profile():
-        return None
-    try:
-        _with_profile(colour[:1, :1], profile)
-    except (KeyError, TypeError, ValueError, imagecodecs.CmsError):
-        warnings.warn(f"{name}: its colour profile is unusable and is ignored", stacklevel=2)
-        return None
-    return bytes(profile)
 
 
 def _upright(picture: Samples, orientation: int) -> Samples:

@@ -10,17 +10,18 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-import imagecodecs
 import numpy as np
 import torch
 from numpy.typing import NDArray
 from PIL import Image
-from PIL.PngImagePlugin import PngInfo, putchunk
+from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import decode, srgb_profile
+from styletransfer.pictures import deep_png
+from styletransfer.pictures.decode import decode
+from styletransfer.pictures.profiles import srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -126,14 +127,9 @@ def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> by
     buffer, text = io.BytesIO(), PngInfo()
     if xmp:
         text.add_itxt("XML:com.adobe.xmp", xmp.decode())
-    if depth == 16:  # Pillow cannot write 16-bit RGB
-        png = memoryview(imagecodecs.png_encode(samples))
+    if depth == 16:
         text.add(b"iCCP", b"sRGB\0\0" + zlib.compress(profile))
-        buffer.write(png[:33])  # the signature and the chunk IHDR
-        for kind, data, _ in text.chunks:
-            putchunk(buffer, kind, data)
-        buffer.write(png[33:])
-        return buffer.getvalue()
+        return deep_png.encoded(samples, [(name, content) for name, content, _ in text.chunks])
     options: dict[str, dict[str, Any]] = {
         ".png": {"format": "PNG", "pnginfo": text},
         ".webp": {"format": "WEBP", "lossless": True, "exact": True, "xmp": xmp},

@@ -6,15 +6,16 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any, BinaryIO
 
-import imagecodecs
 import numpy as np
 import tifffile
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import ORIENTATION, Stored, check_size, srgb_profile
+from styletransfer.pictures import imagecodecs
+from styletransfer.pictures.decode import ORIENTATION, Stored, check_size
 from styletransfer.pictures.images import ROWS, strips
+from styletransfer.pictures.profiles import srgb_profile
 
 logger = logging.getLogger(__name__)
 
@@ -62,6 +63,8 @@ def _check_page(path: Path, page: Any) -> None:
             f"pixel, {kind} with compression {packing}{thumbnail}, which is not read; save it as "
             "RGB, grey or CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
         )
+    if page.compression != COMPRESSION.NONE:
+        imagecodecs(f"{path} is a compressed TIFF; save it without compression")
     for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
         if not 0 < offset <= offset + size <= page.parent.filehandle.size:
             raise ValueError("strips or tiles lie outside of the file")
@@ -93,21 +96,14 @@ def write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> None
     """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
     height, width = layers[0].shape[2:]
     channels = sum(layer.shape[1] for layer in layers)
-    # Differences between neighbouring samples (TIFF's tag "predictor") compress better.
-    compressed = (
-        bytes(imagecodecs.zlib_encode(imagecodecs.delta_encode(strip, axis=1).tobytes()))
-        for strip in strips(layers, depth)
-    )
     tifffile.imwrite(
         path,
-        compressed,
+        strips(layers, depth),
         shape=(height, width, channels),
         dtype=np.uint8 if depth == 8 else np.uint16,
         rowsperstrip=min(ROWS, height),
         photometric="rgb",
         extrasamples=["unassalpha"] if channels == 4 else None,
-        compression="zlib",
-        predictor=True,
         iccprofile=srgb_profile(),
         software=False,
         metadata=None,

@@ -15,7 +15,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
-from styletransfer.job.load import PICTURE_KEYS, SHAPE
+from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.pictures import files_at
 from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.metadata import carried, lines_of, settings_in

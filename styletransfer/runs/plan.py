@@ -8,7 +8,7 @@ from styletransfer.system.devices import free_bytes, readable
 def plan(job: Job) -> str:
     """Return a few lines of text: the scales of a run, with their steps, tiles and memory."""
     free, peak = free_bytes(job.device), 0.0
-    lines = [f"{job.device}, {job.precision}, {job.mode.name}, {job.config.optimizer.name}"]
+    lines = [f"{job.device}, {job.precision}, {job.mode.name}, {job.optimizer.name}"]
     for scale in job.scales:
         (tile, needed), (height, width) = plan_memory(job, scale, free), scale.size
         peak = max(peak, needed)

@@ -195,32 +195,33 @@ def check(config: TrainConfig) -> dict[str, Any]:
     """
     import torch
 
-    from styletransfer.job import load, pastiche_size, prepare
+    from styletransfer.job.choices import Choices
     from styletransfer.job.memory import check_room, plan_memory
-    from styletransfer.objective import Criterion
+    from styletransfer.job.prepare import prepare
+    from styletransfer.job.sources import SMALLEST_SIDE, files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
     from styletransfer.system.devices import free_bytes, readable
 
-    Criterion.of(config.objective)
+    choices = Choices.of(config)
 
     def grey(path: str) -> Picture:
         width, height = measure(path)
-        factor = min(1.0, max(GREY / max(width, height), load.SMALLEST_SIDE / min(width, height)))
+        factor = min(1.0, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
         shape = round(height * factor), round(width * factor)
         return Picture(torch.full((1, 3, *shape), 0.5), name=path)
 
-    styles = [grey(path) for path in load.files_of("style", config.style)]
+    styles = [grey(path) for path in files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     width, height = measure(config.content)
-    check_room(config, (height, width), len(styles))
+    check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    job = prepare.prepare(plain, given, enlarge=False, like=_prepared.get("job"))
+    job = prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
         work += scale.steps * guide.work(scale)
-    height, width = pastiche_size(config, (height, width), config.size)
+    height, width = choices.pyramid.pastiche((height, width))
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
 
 

@@ -11,11 +11,13 @@ from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
+from filelock import FileLock, Timeout
+
 from styletransfer.errors import UserError
 from styletransfer.system import raise_waiting, signals_held
 
-if sys.platform != "win32":
-    import fcntl
+# Name of the file in a folder that is locked while a run is at work there.
+LOCK = ".lock"
 
 
 @contextmanager
@@ -146,9 +148,14 @@ def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 def _sync_folder(folder: Path) -> None:
     """Make a rename in `folder` survive a power failure, if the system allows it."""
-    with suppress(OSError), _opened(folder) as descriptor:
-        if descriptor is not None:
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
             os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager
@@ -159,41 +166,35 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
-    Windows and some network file systems have no such lock. (UserError, with `advice`: another
-    `holder` has it.)
+    Whoever is killed holds it no longer. Some network file systems have no such lock. (UserError,
+    with `advice`: another `holder` has it.)
     """
-    with _opened(folder) as descriptor:
-        if not _lock(descriptor):
-            raise UserError(f"another {holder} is at work in {folder}; wait for it, or {advice}")
+    lock = FileLock(folder / LOCK, thread_local=False)
+    try:
+        lock.acquire(blocking=False)
+    except Timeout:
+        message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
+        raise UserError(message) from None
+    except (OSError, NotImplementedError):
         yield
+        return
+    try:
+        yield
+    finally:
+        with suppress(OSError):  # Windows cannot remove an open file; there, release() removes it
+            (folder / LOCK).unlink()
+        lock.release()
 
 
 def is_locked(folder: Path) -> bool:
     """Tell whether a run is at work in `folder`."""
-    with suppress(OSError), _opened(folder) as descriptor:
-        return not _lock(descriptor)
+    if (folder / LOCK).exists():  # a killed process leaves the file
+        with suppress(OSError, NotImplementedError):
+            try:
+                FileLock(folder / LOCK).acquire(blocking=False).lock.release()
+            except Timeout:
+                return True
     return False
-
-
-@contextmanager
-def _opened(folder: Path) -> Iterator[int | None]:
-    """Yield a descriptor of a folder; None on Windows."""
-    descriptor = None if sys.platform == "win32" else os.open(folder, os.O_RDONLY)
-    try:
-        yield descriptor
-    finally:
-        if descriptor is not None:
-            os.close(descriptor)
-
-
-def _lock(descriptor: int | None) -> bool:
-    """Lock an open folder until it is closed; False only if another process has locked it."""
-    if sys.platform != "win32" and descriptor is not None:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError as error:
-            return not isinstance(error, BlockingIOError)
-    return True
 
 
 def new_folder(path: str) -> str:

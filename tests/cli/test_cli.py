@@ -150,7 +150,7 @@ def test_help_needs_no_torch_and_the_overview_no_hydra():
     done = process(sys.executable, "-c", code, timeout=300)
     overview, helped = (set(line.split()) for line in done.stdout.splitlines() if "sys" in line)
     assert not {"torch", "hydra", "omegaconf", "numpy"} & overview
-    assert not {"torch", "torchvision", "matplotlib", "tqdm", "numpy"} & helped
+    assert not {"torch", "torchvision", "tqdm", "numpy"} & helped
 
 
 @pytest.mark.slow
@@ -165,7 +165,7 @@ def test_the_default_job_needs_no_torchvision_and_no_internet(desk):
     assert images.read("new.png").size == (32, 48)
     modules = set(done.stdout.splitlines()[-1].split())
     assert "torch" in modules
-    assert not {"torchvision", "matplotlib", "torch._dynamo", "sympy"} & modules
+    assert not {"torchvision", "torch._dynamo", "sympy"} & modules
 
 
 def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):

@@ -9,8 +9,8 @@ import pytest
 from helpers import ROOT, composed
 from omegaconf import OmegaConf
 
+from benchmarks import commands as tools
 from styletransfer.settings.registry import commands
-from tools import commands as tools
 
 MEASURED = OmegaConf.to_container(OmegaConf.load(ROOT / "docs" / "numbers.yaml"))
 PAGES = {name: (ROOT / name).read_text("utf-8") for name in ("README.md", "docs/speed.md")}
@@ -37,7 +37,7 @@ def test_each_command_exists_with_its_keys(command):
         del words[0]
     if words[:2] == ["python", "-m"]:
         assert importlib.util.find_spec(words[2])
-    if words[:3] == ["python", "-m", "tools.judge"]:
+    if words[:3] == ["python", "-m", "benchmarks.judge"]:
         composed(tools.judge, *words[3:])
     elif words[0] == "python" and not words[1].startswith("-"):
         assert (ROOT / words[1]).is_file()

@@ -6,12 +6,11 @@ from functools import partial
 import pytest
 import torch
 from films.clips import pan, pan_flow
-from helpers import picture, run_settings, tiny_network
+from helpers import job_with, picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import Motion, blurred, reliability, softened
-from styletransfer.job import Job
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 
@@ -22,7 +21,7 @@ SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3
 @pytest.fixture
 def job(content, style):
     config = run_settings(steps=5, scales=2)
-    return Job(config, tiny_network(), get_loss_mode("autograd_function"), pair(content, style))
+    return job_with(config, tiny_network(), LOSS_MODES["autograd_function"], pair(content, style))
 
 
 def moving(reliability, across=2):
@@ -37,7 +36,7 @@ def moving(reliability, across=2):
 
 
 def move(monkeypatch, motion):
-    for module in ("styletransfer.films.flicker", "tools.flicker"):
+    for module in ("styletransfer.films.flicker", "benchmarks.flicker"):
         monkeypatch.setattr(f"{module}.motion_between", motion)
 
 
@@ -45,11 +44,11 @@ def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     move(monkeypatch, moving(SOME))
     painter = flicker.FilmPainter(job, 3, 10.0)
     first = painter.job_of(picture(7))
-    assert (first.config, first.pictures.start, first.pictures.anchor) == (job.config, None, None)
+    assert (first.scales, first.pictures.start, first.pictures.anchor) == (job.scales, None, None)
     assert torch.equal(first.pictures.content, picture(7))
     painter.before = picture(7), picture(8)
     following = painter.job_of(picture(9))
-    assert (following.config.steps, following.config.scales) == (3, 1)
+    assert following.scales == (replace(job.scales[-1], steps=3),)
     anchor = following.pictures.anchor
     for moved in (following.pictures.start, anchor.target):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)

@@ -7,13 +7,24 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import check_error, composed, layers, pair, picture, run_settings, write_pictures
+from helpers import (
+    check_error,
+    composed,
+    layers,
+    loaded,
+    pair,
+    picture,
+    run_settings,
+    write_pictures,
+)
 from PIL import Image, ImageOps
 
 from styletransfer.errors import UserError
-from styletransfer.job import enlarge, make_scales, memory, parse_tile, pyramid, steps_at_scale
-from styletransfer.job.load import load
+from styletransfer.job import memory
+from styletransfer.job.choices import Choices, parse_tile
 from styletransfer.job.prepare import prepare
+from styletransfer.job.scales import Pyramid, longer_sides, steps_at_scale
+from styletransfer.job.start import Start
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.runs.plan import plan
@@ -50,7 +61,7 @@ def desk(here):
 
 def pictures(**settings):
     defaults = {"content": "content.png", "style": "a.png", "size": 32}
-    return load(run_settings(**defaults | settings))
+    return loaded(run_settings(**defaults | settings))
 
 
 def refused(message, **settings):
@@ -78,8 +89,8 @@ def test_a_folder_of_styles_is_read_in_the_order_of_names():
     for name in ("b", "a"):
         Path(f"{name}.png").rename(f"folder/{name}.png")
     Path("folder/notes.txt").write_text("no picture")
-    loaded = load(run_settings(content="content.png", style="folder", size=32))
-    assert [Path(name).name for name in loaded.names] == ["content.png", "a.png", "b.png"]
+    made = pictures(style="folder")
+    assert [Path(name).name for name in made.names] == ["content.png", "a.png", "b.png"]
 
 
 def test_numbers_that_do_not_fit_are_refused():
@@ -184,7 +195,7 @@ def test_regions_give_way_to_what_is_protected(caplog):
     for level, painted in ((0.6, ["red", "blue"]), (0.4, ["blue"])):  # 0.6 rounds to 1
         protected = torch.zeros(24, 32)
         protected[:, :16] = 1 - level / 255
-        regions = load(config, {"protect": protected}).regions
+        regions = loaded(config, protect=protected).regions
         assert [region.name for region in regions] == painted
         told = "protect covers the region red: no style paints there" in caplog.text
         assert told is (painted == ["blue"])
@@ -194,9 +205,9 @@ def test_to_protect_everything_is_refused(tiny_vgg):
     """An image is all protected if no pixel is free by half an 8-bit level or more."""
     refused("^protect covers all there is to paint", protect="all.png")
     config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
-    load(config, {"protect": torch.full((24, 32), 1 - 0.6 / 255)})
+    loaded(config, protect=torch.full((24, 32), 1 - 0.6 / 255))
     with pytest.raises(UserError, match=r"^protect covers all there is to paint"):
-        load(config, {"protect": torch.full((24, 32), 1 - 0.4 / 255)})
+        loaded(config, protect=torch.full((24, 32), 1 - 0.4 / 255))
     mask = torch.ones(240, 320)
     mask[:3, :3] = 0
     config.features = FeaturesConfig(name="vgg19", weights="random")
@@ -222,7 +233,7 @@ def test_a_pyramid_doubles_and_its_scales_share_the_steps():
         ((255, 0, 9), [128, 255]),
         ((4096, 0, 3), [1024, 2048, 4096]),
     ):
-        assert pyramid(*given) == sides
+        assert longer_sides(*given) == sides
     for shares in ([1, 2], [2, 2, 3], [19, 19, 20, 42], [1, 1, 1, 1, 1], [2, 3, 3, 3, 3, 3, 12]):
         count, steps = len(shares), sum(shares)
         assert [steps_at_scale(steps, count, index) for index in range(count)] == shares
@@ -235,7 +246,7 @@ def test_no_scale_makes_a_style_narrower_than_32_pixels():
     inputs = pair(picture(0, 24, 32), picture(1, 24, 32))
     for factor, sides in ((1.0, [128, 256, 512]), (0.25, [256, 512])):
         config = run_settings(size=512, scales=0, style_scale=factor)
-        assert [max(scale.size) for scale in make_scales(config, inputs)] == sides
+        assert [max(scale.size) for scale in Pyramid.of(config).scales(inputs)] == sides
 
 
 def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
@@ -244,12 +255,13 @@ def test_a_finer_scale_brings_back_half_the_detail_of_the_start():
     coarse = resize(start, (height // 2, width // 2))
     blur = resize(coarse, size)
     half = (blur + start) / 2
-    assert torch.equal(enlarge(start, start, size, "content"), start)
-    assert torch.equal(enlarge(coarse, start, size, "content"), start)  # nothing was changed
+    content, style, noise = (Start(name, 0) for name in ("content", "style", "noise"))
+    assert torch.equal(content.enlarged(start, start, size), start)
+    assert torch.equal(content.enlarged(coarse, start, size), start)  # nothing was changed
     # Changes of the coarse image are kept.
-    torch.testing.assert_close(enlarge(coarse + 0.1, start, size, "style"), half + 0.1)
-    assert torch.equal(enlarge(coarse, start, size, "noise"), blur)
-    assert enlarge(torch.ones_like(coarse), start, size, "content").max() == 1
+    torch.testing.assert_close(style.enlarged(coarse + 0.1, start, size), half + 0.1)
+    assert torch.equal(noise.enlarged(coarse, start, size), blur)
+    assert content.enlarged(torch.ones_like(coarse), start, size).max() == 1
 
 
 def texture(*words):
@@ -281,7 +293,7 @@ def test_a_size_that_cannot_fit_is_refused(tiny_vgg, monkeypatch):
     # The sum is 55 tensors of the image's size and two of each style's.
     for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
-        check_error(message, memory.check_room, config, (24, 32), styles)
+        check_error(message, memory.check_room, Choices.of(config), (24, 32), styles)
 
 
 def test_tiles_that_cannot_be_are_refused():

@@ -6,13 +6,12 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from helpers import picture, relative_error, run_settings, tiny_network
+from helpers import job_with, picture, relative_error, run_settings, tiny_network
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize import run as run_module
@@ -20,7 +19,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.measure import peak_memory
 
-CLOSED = get_loss_mode("autograd_function")
+CLOSED = LOSS_MODES["autograd_function"]
 GIB = 2**30
 
 
@@ -42,7 +41,7 @@ def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
     network, side = tiny_network(((16, 16), (24, 24))), 64
     config = run_settings(optimizer, size=side, steps=6 if optimizer == "lbfgs" else 2, tile=tile)
     config.optimizer.history = 4
-    job = Job(config, network, CLOSED, pair(picture(1, side, side), picture(2, side, side)))
+    job = job_with(config, network, CLOSED, pair(picture(1, side, side), picture(2, side, side)))
     peak = peak_memory(lambda: Run(job).complete(), torch.device("cpu"))
     expected = plan_memory(job, job.scales[0], math.inf).bytes - FIXED
     assert 0.4 * peak <= expected <= 2.5 * peak
@@ -50,7 +49,7 @@ def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
 
 def chosen(free, mode="autograd_function", size=(3000, 4000), **settings):
     config = StyleTransferConfig(size=max(size), **settings)
-    job = Job(config, vgg19(), get_loss_mode(mode), pair(blank(*size), blank(700, 900)))
+    job = job_with(config, vgg19(), LOSS_MODES[mode], pair(blank(*size), blank(700, 900)))
     return plan_memory(job, job.scales[-1], free)
 
 
@@ -90,7 +89,7 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
 
     The image equals, to rounding, that of a run with enough memory.
     """
-    job = Job(run_settings(steps=3, tile="16"), tiny_network(), CLOSED, pair(content, style))
+    job = job_with(run_settings(steps=3, tile="16"), tiny_network(), CLOSED, pair(content, style))
     expected = Run(job).complete().image
     tiled, calls = TiledObjective.evaluate, []
 
@@ -125,7 +124,7 @@ def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
     error: Exception = MemoryError("scarce")
     for mode, expected in (("autograd_function", [None, 10, 5, 2]), ("loss_attribute", [None])):
         tiles.clear()
-        job = Job(run_settings(), tiny_network(), get_loss_mode(mode), pair(content, style))
+        job = job_with(run_settings(), tiny_network(), LOSS_MODES[mode], pair(content, style))
         assert "memory ran out" in Run(job).complete().problem
         assert tiles == expected
     assert len(caplog.records) == 1

@@ -58,7 +58,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
         return losses
 
     tampered = replace(fake_backward.MODE, differentiate=tripled)
-    monkeypatch.setattr(fake_backward, "MODE", tampered)
+    monkeypatch.setitem(LOSS_MODES, "fake_backward", tampered)
     job = prepare(composed("compare", *tiny, "precision=float64"))
     points = [job.pictures.content, job.pictures.content.flip(3)]
     errors = gradient_errors(job, "loss_attribute", points)

@@ -4,7 +4,7 @@ from comparing import leaf
 from torch import nn
 
 from styletransfer.lessons import graph
-from styletransfer.losses.squares import content_tap
+from styletransfer.losses import ContentDistance
 
 
 def test_small_example_enters_each_of_its_five_nodes_once():
@@ -45,7 +45,7 @@ def test_a_function_is_a_node_and_a_method_is_not():
             self.entered += 1
 
     fake = Fake()
-    loss = content_tap(fake(leaf(1, 2, 3, 3)), torch.zeros(1, 2, 3, 3).double())[1]
+    _, loss = ContentDistance(torch.zeros(1, 2, 3, 3).double()).tap(fake(leaf(1, 2, 3, 3)))
     nodes = graph.walk(graph.root(loss))
     loss.backward()
     functions = [graph.title(node) for node in nodes if graph.is_python_function(node)]

@@ -8,10 +8,8 @@ from torch import nn
 from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
-from styletransfer.losses import GRAM
-from styletransfer.losses.cosine import cosine_tap
+from styletransfer.losses import ContentDistance, MatchDistance, StyleDistance
 from styletransfer.losses.moments import gram_matrix, moments, moments_tap
-from styletransfer.losses.squares import content_tap
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
@@ -21,10 +19,9 @@ def style_formula(features, target):
     return (f @ f.T / f.numel() - target).square().mean()
 
 
-def gram_tap(features, target):
-    """Return the features and the Gram loss on the moments tap, as loss_mode=autograd_function."""
-    tapped, found = moments_tap(features, with_mean=False)
-    return tapped, GRAM.loss(found, target)
+def tapped_by(distance):
+    """Return (features, target) -> the features and the loss, as loss_mode=autograd_function."""
+    return lambda features, target: distance(target).tap(features)
 
 
 def content_formula(features, target):
@@ -39,9 +36,9 @@ def targets(features):
     """Return (tap, formula, target) for the Gram, the content and the match tap at the features."""
     other = torch.randn_like(features).detach()
     return [
-        (gram_tap, style_formula, gram_matrix(other)),
-        (content_tap, content_formula, other),
-        (cosine_tap, match_formula, other),
+        (tapped_by(StyleDistance), style_formula, gram_matrix(other)),
+        (tapped_by(ContentDistance), content_formula, other),
+        (tapped_by(MatchDistance), match_formula, other),
     ]
 
 
@@ -211,8 +208,8 @@ def test_bad_input_names_both_sides():
         (gram_matrix, (zeros(2, 3, 4, 4),), r"\(1, C, H, W\) .* \(2, 3, 4, 4\)"),
         (moments, (zeros(1, 3, 0, 4),), r"\(1, 3, 0, 4\)"),
         (moments_tap, (f[0],), r"\(1, C, H, W\) .* \(3, 2, 2\)"),
-        (content_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
-        (cosine_tap, (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (tapped_by(ContentDistance), (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
+        (tapped_by(MatchDistance), (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
         (winograd_conv, (zeros(2, 3, 2, 2), k), r"\(1, C, H, W\) .* \(2, 3, 2, 2\)"),
         (winograd_conv, (f, k.clone().requires_grad_()), "constants; detach"),
     ):

@@ -6,14 +6,16 @@ from helpers import MODES, gradient, make_objective, picture, relative_error, ti
 from torch import nn
 
 from styletransfer.losses import (
-    GRAM,
+    LOSS_MODES,
     STYLE_LOSSES,
-    content_loss,
+    ContentDistance,
+    MatchDistance,
+    StyleDistance,
     fake_backward,
-    get_loss_mode,
     total_variation,
 )
 from styletransfer.losses.moments import MomentsTap, gram_matrix, moments
+from styletransfer.losses.tensor_hook import TensorHook
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
 
@@ -35,11 +37,12 @@ def out_of_place(network, image, layers):
 @pytest.mark.parametrize("mode", MODES)
 def test_a_loss_layer_returns_its_input_and_has_one_constant(mode):
     f, direction = picture(0), picture(2)
-    for module in (
-        get_loss_mode(mode).content(picture(1).requires_grad_(), 4.0),
-        get_loss_mode(mode).match(picture(1).requires_grad_(), 4.0),
-        get_loss_mode(mode).style(gram_matrix(picture(1)), 4.0, GRAM, None),
+    for distance in (
+        ContentDistance(picture(1).requires_grad_()),
+        MatchDistance(picture(1).requires_grad_()),
+        StyleDistance(gram_matrix(picture(1))),
     ):
+        module = LOSS_MODES[mode].layer(distance, 4.0)
         leaf = f.clone().requires_grad_()
         out = module(leaf)
         assert torch.equal(out, f)
@@ -51,8 +54,9 @@ def test_a_loss_layer_returns_its_input_and_has_one_constant(mode):
             assert not torch.equal(leaf.grad, direction)
         else:
             assert torch.equal(leaf.grad, direction)
-        assert dict(module.named_buffers()).keys() == {"target"}  # a buffer moves with the network
-        assert not module.target.requires_grad
+        buffers = dict(module.named_buffers())  # which move with the network
+        assert buffers.keys() == {"distance.target"}
+        assert not distance.target.requires_grad
         assert not list(module.parameters())
 
 
@@ -63,7 +67,7 @@ def test_in_bfloat16_gradients_point_the_same_way(mode, style_loss, network, con
     exact = gradient(make_objective(mode, network, content, style, **settings), image)
     low = tiny_network().bfloat16()
     objective = make_objective(mode, low, content.float(), style.float(), **settings)
-    targets = [term.module.target.dtype for term in objective.terms]
+    targets = [term.module.distance.target.dtype for term in objective.terms]
     assert targets == [torch.float32, torch.bfloat16, torch.float32]
     leaf = image.float().requires_grad_()
     losses = objective.evaluate(leaf)
@@ -94,8 +98,8 @@ def test_all_modes_have_losses_and_gradient_of_the_formula(
     expected = {"content/conv2_1": 0.5 * relative(missed, p["conv2_1"].square().mean())}
     for layer, factor in zip(layers[1:], factors, strict=True):
         a = measure.statistic(moments(s[layer]))
-        of_nothing = measure.distance(torch.zeros_like(a), a)
-        loss = measure.distance(measure.statistic(moments(f[layer])), a)
+        of_nothing = measure.compare(torch.zeros_like(a), a)
+        loss = measure.compare(measure.statistic(moments(f[layer])), a)
         expected[f"style/{layer}"] = 2.0 * factor * relative(loss, of_nothing)
     expected["total_variation"] = tv_weight * total_variation(leaf)
     expected["total"] = sum(expected.values())
@@ -112,7 +116,7 @@ def test_all_modes_have_losses_and_gradient_of_the_formula(
 def test_a_weight_acts_squared_in_fake_backward():
     f, p, a = picture(0), picture(1), gram_matrix(picture(1))
     for module, loss in (
-        (fake_backward.ContentLoss(p, 3.0), content_loss(f, p)),
+        (fake_backward.ContentLoss(p, 3.0), (f - p).square().mean()),
         (fake_backward.StyleLoss(a, 3.0), gram_loss(f, a)),
     ):
         module(f)
@@ -133,8 +137,7 @@ def counted(monkeypatch, kind, entries, wrap=lambda function: function):
 def test_autograd_never_enters_fake_backward(network, content, style, monkeypatch):
     entries: list[str] = []
     counted(monkeypatch, MomentsTap, entries, staticmethod)
-    counted(monkeypatch, fake_backward.ContentLoss, entries)
-    counted(monkeypatch, fake_backward.StyleLoss, entries)
+    counted(monkeypatch, fake_backward.FakeBackward, entries)
     gradient(make_objective("autograd_function", network, content, style), picture(seed=3))
     assert entries == ["MomentsTap", "MomentsTap"]
     entries.clear()
@@ -145,7 +148,7 @@ def test_autograd_never_enters_fake_backward(network, content, style, monkeypatc
     assert leaf.grad.norm() > 0  # autograd has differentiated the whole network
     assert entries == []  # autograd has called no backward of a loss module
     objective.evaluate(leaf)
-    assert entries == ["StyleLoss", "ContentLoss", "StyleLoss"]  # `evaluate` calls each once
+    assert entries == ["FakeBackward"] * 3  # `evaluate` calls each once
     assert not any(hasattr(term.module, "loss") for term in objective.terms)  # no graph stays
 
 
@@ -182,6 +185,30 @@ def test_a_loss_with_a_hook_has_no_graph(network, content, style):
     network(alone, ["relu2_1"])["relu2_1"].sum().backward()
     expected = gradient(objective, picture(seed=3))
     assert relative_error(leaf.grad - alone.grad, expected) < 1e-10
+
+
+@pytest.mark.parametrize("mode", ["autograd_function", "tensor_hook"])
+def test_an_inplace_change_after_a_loss_layer_is_an_error(mode):
+    """The layer computes its gradient from the features, which the change would falsify."""
+    for distance in (
+        ContentDistance(picture(1)),
+        MatchDistance(picture(1)),
+        StyleDistance(gram_matrix(picture(1))),
+    ):
+        image = picture(0).requires_grad_()
+        layer = LOSS_MODES[mode].layer(distance, 4.0)
+        with pytest.raises(RuntimeError, match=r"modified (by an )?in.?place"):
+            layer(image * 1).relu_().sum().backward()
+
+
+def test_a_hook_keeps_the_graph_of_the_gradient_that_it_gets():
+    """Its own part is a constant for a second derivative, which calls the hook once more."""
+    image, target = picture(0).requires_grad_(), picture(1)
+    output = TensorHook(ContentDistance(target), 4.0)(image * 1)
+    (slope,) = torch.autograd.grad(output.pow(3).sum(), image, create_graph=True)
+    (second,) = torch.autograd.grad(slope.sum(), image)
+    torch.testing.assert_close(slope, 3 * image**2 + 8 * (image - target) / image.numel())
+    torch.testing.assert_close(second, 6 * image + 8 * (image - target) / image.numel())
 
 
 @pytest.mark.cuda

@@ -10,7 +10,7 @@ from helpers import call, check_error, check_kept, check_refused, files_in, pict
 from networks.nets import style_encoder, style_network
 from PIL import Image
 
-from styletransfer.job.load import style_image
+from styletransfer.job.sources import style_image
 from styletransfer.networks import file
 from styletransfer.networks.apply import painter
 from styletransfer.networks.apply.command import main
@@ -95,7 +95,7 @@ def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
     needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
     tiny = Painter(settings(network="tiny.safetensors"))
     monkeypatch.setattr(painter, "free_bytes", lambda device: needed - 1)
-    check_error(r"a.png needs 983\.0 kB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")
+    check_error(r"a.png needs 1 MiB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")
     monkeypatch.setattr(painter, "free_bytes", lambda device: 10**6)
     assert tiny.size((64, 96), "a.png") == (64, 96)
 

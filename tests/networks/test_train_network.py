@@ -21,7 +21,7 @@ from helpers import (
 from networks.nets import ended_early
 
 from styletransfer.errors import UserError
-from styletransfer.job.load import style_image
+from styletransfer.job.sources import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
 from styletransfer.networks.commands import train_network as command

@@ -7,12 +7,13 @@ import torch
 from helpers import MODES, VGG19, gradient, picture, relative_error, tiny_network
 from torch.nn.functional import cosine_similarity, interpolate, normalize, pad
 
-from styletransfer.losses import get_loss_mode
-from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses import LOSS_MODES
+from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import SEARCHED, Criterion
 from styletransfer.objective import matching as module
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import match_targets, matching
+from styletransfer.objective.reader import WholeReader
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
 
@@ -27,15 +28,6 @@ REGIONS = (
 LAYERS = ["relu1_1", "relu3_1", "relu4_1"]
 STYLES = picture(2, 40, 33), picture(3, 35, 48)
 DIVIDED = Inputs(picture(1, 37, 52), STYLES, REGIONS, start=picture(5, 37, 52))
-
-
-def measured_by(network):
-    """Return the function that returns an image's moments at some layers, with weights."""
-
-    def measured(image, weighted):
-        return [moments(network(image, [name])[name], False, weights) for name, weights in weighted]
-
-    return measured
 
 
 def columns_of(network, image):
@@ -101,7 +93,7 @@ def by_hand(network, pictures, layer, share):
 def test_targets_are_those_of_a_search_by_hand(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(replace(MATCHED, match_painted=0.25))
-    found = matching(criterion, pictures, network)
+    found = matching(criterion, pictures, WholeReader(network, False))
     for layer in ("relu3_1", "relu4_1"):
         expected = by_hand(network, pictures, layer, 0.25)
         values = found.values(layer, expected.shape[1:])
@@ -113,18 +105,19 @@ def test_a_style_of_details_is_matched_at_its_layers_alone():
 
     def targets(*sources):
         pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-        return match_targets(criterion, network, pictures, {}, network, measured_by(network))[0]
+        return match_targets(criterion, WholeReader(network, False), pictures, {})[0]
 
     both = targets(StylePart(0, layers=LAYERS[1:]), StylePart(1, layers=LAYERS[:1]))
     for layer, style in zip(LAYERS, (1, 0, 0), strict=True):
-        assert torch.equal(both[layer].value, targets(StylePart(style))[layer].value)
+        alone = targets(StylePart(style))[layer].distance
+        assert torch.equal(both[layer].distance.target, alone.target)
 
 
 def test_a_style_of_more_weight_is_chosen_more_often():
     def chosen(*shares):
         sources = tuple(StylePart(number, share) for number, share in enumerate(shares))
         pictures = replace(DIVIDED, regions=(Region(sources=sources),))
-        found = matching(Criterion.of(MATCHED), pictures, tiny_network(VGG19))
+        found = matching(Criterion.of(MATCHED), pictures, WholeReader(tiny_network(VGG19), False))
         return found.styles[~found.calm]
 
     assert torch.equal(chosen(1.0, 1.0), chosen(0.5, 0.5))
@@ -138,16 +131,12 @@ def test_a_style_without_weight_changes_no_target(monkeypatch):
     network, one = tiny_network(VGG19), replace(DIVIDED, regions=(Region(),))
     alone, beside = (
         match_targets(
-            Criterion.of(MATCHED),
-            network,
-            replace(one, styles=styles),
-            {},
-            network,
-            measured_by(network),
+            Criterion.of(MATCHED), WholeReader(network, False), replace(one, styles=styles), {}
         )[0]
         for styles in (DIVIDED.styles[:1], DIVIDED.styles)
     )
-    assert all(torch.equal(alone[layer].value, beside[layer].value) for layer in alone)
+    for layer in alone:
+        assert torch.equal(alone[layer].distance.target, beside[layer].distance.target)
 
 
 @pytest.mark.parametrize("axes", [128, 6])
@@ -155,7 +144,7 @@ def test_a_picture_matched_with_itself_is_itself(monkeypatch, axes):
     monkeypatch.setattr(module, "AXES", axes)  # of 14 channels
     network, image = tiny_network(VGG19), picture(1, 37, 52)
     objective = Objective(
-        network, get_loss_mode("autograd_function"), Criterion.of(MATCHED), pair(image, image)
+        network, LOSS_MODES["autograd_function"], Criterion.of(MATCHED), pair(image, image)
     )
     losses = objective.evaluate(image.clone().requires_grad_()).as_floats()
     names = ["content/relu4_2", "match/relu3_1", "match/relu4_1"]
@@ -171,12 +160,10 @@ def half_plain(light=0.5):
 
 def test_calm_places_of_the_content_have_no_target():
     pictures, network = pair(half_plain(), picture(2, 64, 64)), tiny_network(VGG19)
-    targets, _ = match_targets(
-        Criterion.of(MATCHED), network, pictures, {}, network, measured_by(network)
-    )
+    targets, _ = match_targets(Criterion.of(MATCHED), WholeReader(network, False), pictures, {})
     for target in targets.values():
-        half = target.value.shape[3] // 2
-        is_empty = target.value.abs().sum((0, 1, 2)) == 0
+        half = target.distance.target.shape[3] // 2
+        is_empty = target.distance.target.abs().sum((0, 1, 2)) == 0
         assert is_empty[: half - 4].all()
         assert not is_empty[half:].any()
 
@@ -186,14 +173,14 @@ def test_calm_places_have_style_losses_of_their_own():
     right = (torch.arange(96)[None, None, None] >= 24).expand(1, 1, 64, 96).double()
     divided = (Region("sea", 1 - right), Region("land", right))
     pictures = replace(pair(half_plain(), picture(2, 64, 64)), regions=divided)
-    _, found = match_targets(criterion, network, pictures, {}, network, measured_by(network))
+    _, found = match_targets(criterion, WholeReader(network, False), pictures, {})
     for layer, (sea, land) in found.items():
         assert [sea.name, land.name] == [f"style/sea/calm/{layer}", f"style/land/calm/{layer}"]
         for target in (sea, land):
-            share = target.positions.mean() / target.value.square().mean()
+            share = target.distance.weights.mean() / target.distance.target.square().mean()
             weight = 0.25 * criterion.styles[layer] * float(share)
             assert target.weight == pytest.approx(weight, rel=0.05)
-        soft = (sea.positions + land.positions).mean(0)
+        soft = (sea.distance.weights + land.distance.weights).mean(0)
         assert float(soft[0]) > 0.99
         assert 0 < soft[len(soft) // 2] < 1
         assert soft[-1] < 0.1
@@ -204,8 +191,8 @@ def test_calm_places_paint_with_the_part_that_is_as_light(light):
     network, style = tiny_network(VGG19), 0.5 * picture(2, 64, 96)
     style[..., 48:] += 0.5
     pictures = pair(half_plain(light), style)
-    args = Criterion.of(MATCHED), network, pictures, {}, network, measured_by(network)
-    value = match_targets(*args)[1]["relu1_1"][0].value
+    args = Criterion.of(MATCHED), WholeReader(network, False), pictures, {}
+    value = match_targets(*args)[1]["relu1_1"][0].distance.target
     seen = network(style, ["relu1_1"])["relu1_1"]
     dark, bright = (
         gram_matrix(half) - value for half in (seen[..., :46].clone(), seen[..., 50:].clone())
@@ -217,7 +204,7 @@ def test_calm_places_paint_with_the_part_that_is_as_light(light):
 def test_all_modes_agree(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
-    made = [Objective(network, get_loss_mode(mode), criterion, pictures) for mode in MODES]
+    made = [Objective(network, LOSS_MODES[mode], criterion, pictures) for mode in MODES]
     start = picture(6, *pictures.content.shape[2:])
     slopes = [gradient(objective, start) for objective in made]
     assert all(relative_error(slope, slopes[0]) < 1e-10 for slope in slopes[1:])
@@ -234,7 +221,7 @@ def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):
     content, style = (picture(seed, 128, 1040) for seed in (1, 2))
     content[..., 520:] *= 0.1
     style[..., :520] *= 0.1
-    found = matching(Criterion.of(MATCHED), pair(content, style), network)
+    found = matching(Criterion.of(MATCHED), pair(content, style), WholeReader(network, False))
     assert found.styles.shape == (16, 130)
     values = found.values("relu3_1", (32, 260))
     assert values.shape == network(content, ["relu3_1"])["relu3_1"].shape

@@ -15,7 +15,7 @@ from helpers import (
 )
 
 from styletransfer.errors import UserError
-from styletransfer.losses import get_loss_mode, temporal_loss
+from styletransfer.losses import LOSS_MODES, temporal_loss
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Anchor, pair
@@ -134,7 +134,7 @@ def test_an_anchor_adds_its_loss_and_gradient_in_every_mode(mode, network, conte
     def made(anchor):
         criterion = Criterion.of(layers(tv_weight=2.0))
         pictures = replace(pair(content, style), anchor=anchor)
-        return Objective(network, get_loss_mode(mode), criterion, pictures)
+        return Objective(network, LOSS_MODES[mode], criterion, pictures)
 
     free, held = made(replace(anchor, weight=0.0)), made(anchor)
     slope = 2 * 30.0 * anchor.weights * (image - anchor.target) / image.numel()

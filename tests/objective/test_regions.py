@@ -6,7 +6,7 @@ from helpers import MODES, gradient, layers, picture, relative_error, tiny_netwo
 from torch import nn
 
 from styletransfer.features import FeatureExtractor
-from styletransfer.losses import STYLE_LOSSES, get_loss_mode
+from styletransfer.losses import LOSS_MODES, STYLE_LOSSES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, at_layers, pair
 from styletransfer.objective.tiled import TiledObjective
@@ -34,7 +34,7 @@ def two_regions(mask=None):
 
 
 def objective(pictures, mode="autograd_function", tile=None, **settings):
-    given = (tiny_network(), get_loss_mode(mode), Criterion.of(layers(**settings)), pictures)
+    given = (tiny_network(), LOSS_MODES[mode], Criterion.of(layers(**settings)), pictures)
     return Objective(*given) if tile is None else TiledObjective(*given, tile)
 
 
@@ -49,7 +49,7 @@ def of_pixels(pictures, **settings):
         parameter.data = picture(seed, 6, 1)[0].reshape(-1)[: parameter.numel()].view_as(parameter)
     network = FeatureExtractor(nn.Identity(), {"conv1_1": conv, "relu1_1": nn.ReLU()})
     criterion = Criterion.of(layers(style_layers=["relu1_1"], content_weight=0.0, **settings))
-    given = (network.requires_grad_(False), get_loss_mode("autograd_function"), criterion)
+    given = (network.requires_grad_(False), LOSS_MODES["autograd_function"], criterion)
     return Objective(*given, pictures)
 
 

@@ -7,7 +7,7 @@ import torch
 from helpers import VGG19, check_error, gradient, picture, relative_error, tiny_network
 
 from styletransfer.features.tiles import grid
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
 from styletransfer.objective.tiled import TiledObjective
@@ -17,7 +17,7 @@ from styletransfer.settings import ObjectiveConfig
 # Convolutions per block. The odd numbers make halos begin at odd positions before pools, both
 # before a pool followed by another pool in the same stage and before any other pool.
 ODD = ((3, 4), (4, 5, 4), (5, 5, 4), (6, 5, 5))
-MODE = get_loss_mode("autograd_function")
+MODE = LOSS_MODES["autograd_function"]
 GATYS = ObjectiveConfig(tv_weight=0.1)
 
 
@@ -111,8 +111,8 @@ def test_what_cannot_be_in_tiles_is_refused():
 
     check_error("tile=15 must be at least 16", made, tile=15)
     for mode in ("fake_backward", "loss_attribute"):
-        check_error("loss_mode=autograd_function", made, get_loss_mode(mode))
-    made(get_loss_mode("tensor_hook"))  # tensor_hook has a closed-form gradient, too
+        check_error("loss_mode=autograd_function", made, LOSS_MODES[mode])
+    made(LOSS_MODES["tensor_hook"])  # tensor_hook has a closed-form gradient, too
 
 
 @pytest.mark.parametrize(

@@ -10,6 +10,9 @@ from helpers import (
     MODES,
     Bowl,
     check_error,
+    job_with,
+    layers,
+    loaded,
     make_objective,
     picture,
     run_settings,
@@ -17,10 +20,10 @@ from helpers import (
     with_bowl,
 )
 
-from styletransfer.job import Job, enlarge, pyramid
-from styletransfer.job.load import load
 from styletransfer.job.prepare import prepare
-from styletransfer.losses import get_loss_mode
+from styletransfer.job.scales import longer_sides
+from styletransfer.job.start import Start
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
@@ -33,7 +36,7 @@ CURVES = {
     "adam": [1.62340066125, 0.530692687514, 0.191739802937, 0.161215841711, 0.202180173619],
 }
 OPTIMIZERS = ["lbfgs", "adam"]
-MODE = get_loss_mode("loss_attribute")
+MODE = LOSS_MODES["loss_attribute"]
 CONTENT = 0.3 + 0.4 * picture(1)
 
 
@@ -41,14 +44,14 @@ def run(config, content, style, network=None, mode=MODE, start=None):
     """Run a job; return the result and the iterates."""
     iterates = []
     pictures = replace(pair(content, style), start=start)
-    job = Job(config, network or tiny_network(), mode, pictures)
+    job = job_with(config, network or tiny_network(), mode, pictures)
     return Run(job).complete([iterates.append]), iterates
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
 def test_adams_moments_alone_go_to_the_next_scale(optimizer, content, style):
     settings = run_settings(size=20, steps=4, scales=2, optimizer=optimizer)
-    job = Job(settings, tiny_network(), MODE, pair(content, style))
+    job = job_with(settings, tiny_network(), MODE, pair(content, style))
     work = Run(job)
     steps = iter(work)
     assert [next(steps).scale for _ in range(3)] == [1, 1, 2]
@@ -63,7 +66,7 @@ def test_scales_follow_one_another(size, content, style):
     assert [i.step for i in iterates] == list(range(1, 9))
     assert [i.scale for i in iterates] == [1, 1, 2, 2, 2, 3, 3, 3]
     assert {(i.steps, i.scales) for i in iterates} == {(8, 3)}
-    shapes = [scaled_size((16, 20), side) for side in pyramid(size, 3, 8)]
+    shapes = [scaled_size((16, 20), side) for side in longer_sides(size, 3, 8)]
     assert [tuple(i.image.shape[2:]) for i in iterates] == [shapes[i.scale - 1] for i in iterates]
     assert result.image.shape == (1, 3, *scaled_size((16, 20), size))
     assert (result.image.dtype, result.image.device.type) == (torch.float32, "cpu")
@@ -75,7 +78,7 @@ def test_scales_follow_one_another(size, content, style):
 def test_each_scale_starts_from_the_last(content, style):
     _, iterates = run(run_settings(size=20, steps=6, scales=2, init="style"), content, style)
     coarse, _ = run(run_settings(size=10, steps=3, init="style"), content, style)
-    expected = enlarge(coarse.image, style.float(), (16, 20), "style")
+    expected = Start("style", 0).enlarged(coarse.image, style.float(), (16, 20))
     assert torch.allclose(iterates[3].image.float(), expected, atol=1e-6)
 
 
@@ -98,7 +101,7 @@ def test_starts(content, style):
 @pytest.mark.parametrize("mode", MODES)
 def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
     """The seeds are fixed; a run has five steps in float64."""
-    result, iterates = run(run_settings(optimizer), content, style, mode=get_loss_mode(mode))
+    result, iterates = run(run_settings(optimizer), content, style, mode=LOSS_MODES[mode])
     assert [float(i.losses.total) for i in iterates] == pytest.approx(CURVES[optimizer], rel=1e-6)
     # The result's losses are those at the result's image.
     objective = make_objective(mode, tiny_network(), content, resize(style, (20, 16)))
@@ -113,7 +116,7 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     protected = torch.linspace(0, 1, 20, dtype=torch.float64).expand(1, 1, 16, 20)
     pictures = replace(pair(content, style), protected=protected)
     bowl = with_bowl(monkeypatch, Bowl(1 - content))
-    job = Job(run_settings(optimizer, steps=30, init="noise"), tiny_network(), MODE, pictures)
+    job = job_with(run_settings(optimizer, steps=30, init="noise"), tiny_network(), MODE, pictures)
     result = Run(job).complete()
     for point in (*bowl.points, result.image, Run(job).result().image):
         assert torch.equal(point[..., -1], content[..., -1].to(point))
@@ -123,7 +126,7 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
 
 
 def test_ctrl_c_in_a_callback(content, style):
-    job = Job(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
+    job = job_with(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
     for step in (1, 3, 6):
         interrupt = Mock(side_effect=[None] * (step - 1) + [KeyboardInterrupt])
         result = Run(job).complete([interrupt])
@@ -151,7 +154,7 @@ def test_a_run_on_a_gpu(optimizer, content, style):
 def job_of(mode="autograd_function", strength=1.0, **settings):
     settings = {"steps": 4, "scales": 2, "init": "noise", "color_strength": strength} | settings
     pictures = pair(CONTENT, picture(2, 18, 14))
-    return Job(run_settings(**settings), tiny_network(), get_loss_mode(mode), pictures)
+    return job_with(run_settings(**settings), tiny_network(), LOSS_MODES[mode], pictures)
 
 
 def test_the_contents_colors_under_the_pastiches_lightness():
@@ -198,10 +201,13 @@ def test_styles_are_recolored_where_they_are_loaded():
     files = given(content=CONTENT, style=picture(2, 18, 14), style_detail=picture(3, 12, 20))
     seen = files["content"].rgb[:, :1].round()
     files |= {"content": replace(files["content"], alpha=seen), "style": [files["style"]]}
-    config = run_settings(size=20, color_strength=0.5)
-    plain = load(config, files)
+    objective = layers(detail_layers=["relu1_1"])
+    config = run_settings(
+        size=20, color_strength=0.5, style_detail="in memory", objective=objective
+    )
+    plain = loaded(config, **files)
     for color in ("content_luminance", "content_palette"):
-        found = load(replace(config, color=color), files)
+        found = loaded(replace(config, color=color), **files)
         assert torch.equal(found.content, plain.content)
         for before, after in zip(plain.styles, found.styles, strict=True):
             recoloured = recolored(Picture(before), files["content"], 0.5).rgb
@@ -226,14 +232,14 @@ def test_each_region_gets_the_colors_of_its_styles_and_keeps_light():
     both = zip(moments(lab[0], part), moments(lab[1], torch.ones_like(part)), strict=True)
     expected = [(one + 3 * two) / 4 for one, two in both], moments(lab[1], torch.ones_like(part))
     config = run_settings(color="style_palette")
-    changed = Job(config, tiny_network(), MODE, pictures).in_style_palette(pictures)
+    changed = job_with(config, tiny_network(), MODE, pictures).colors.before(pictures)
     found = to_oklab(changed.content[0].flatten(1))
     for region, wanted in zip(regions, expected, strict=True):
         for one, other in zip(moments(found, region.weights), wanted, strict=True):
             assert (one - other).abs().max() < 1e-4
     assert (found[0] - to_oklab(CONTENT[0].flatten(1))[0]).abs().max() < 1e-6
-    plain = Job(run_settings(), tiny_network(), MODE, pictures)
-    assert plain.in_style_palette(pictures) is pictures
+    plain = job_with(run_settings(), tiny_network(), MODE, pictures)
+    assert plain.colors.before(pictures) is pictures
 
 
 def test_unseen_pixels_and_details_give_no_palette():
@@ -243,9 +249,9 @@ def test_unseen_pixels_and_details_give_no_palette():
     alpha = torch.zeros(1, 1, 16, 20, dtype=torch.float64)
     alpha[..., :8] = 1
     pictures = Inputs(CONTENT, (style, detail), (Region(sources=parts),), alpha=alpha)
-    job = Job(run_settings(color="style_palette"), tiny_network(), MODE, pictures)
-    alone = job.in_style_palette(pair(cut, style)).content
-    assert (job.in_style_palette(pictures).content[..., :8] - alone).abs().max() < 1e-9
+    job = job_with(run_settings(color="style_palette"), tiny_network(), MODE, pictures)
+    alone = job.colors.before(pair(cut, style)).content
+    assert (job.colors.before(pictures).content[..., :8] - alone).abs().max() < 1e-9
 
 
 def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
@@ -253,8 +259,8 @@ def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
     protected[..., 10:] = 0
     settings = {"size": 20, "steps": 4, "scales": 1, "color": "style_palette"}
     pictures = replace(pair(content, style), protected=protected)
-    job = Job(run_settings(**settings), tiny_network(), MODE, pictures)
-    recoloured = job.in_style_palette(pictures).content
+    job = job_with(run_settings(**settings), tiny_network(), MODE, pictures)
+    recoloured = job.colors.before(pictures).content
     first = next(iter(Run(job))).image
     assert torch.equal(first[..., :10], content[..., :10])
     assert torch.equal(first[..., 10:], recoloured[..., 10:])
@@ -262,16 +268,16 @@ def test_a_run_in_the_styles_palette_protects_the_photograph(content, style):
     assert torch.equal(Run(job).complete().picture[..., :10], content[..., :10].float())
 
 
-def job(photos, **settings):
+def settings_of_photos(photos, **settings):
     content, style = photos
     features = FeaturesConfig(name="vgg19", weights="random")
     defaults = {"size": 64, "steps": 7, "scales": 2, "device": "cpu", "precision": "float32"}
-    return prepare(TrainConfig(content, style, features=features, **(defaults | settings)))
+    return TrainConfig(content, style, features=features, **(defaults | settings))
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     monkeypatch.setattr(plan, "free_bytes", lambda device: 2.0**33)
-    todo = job(photos, tile="32")
+    todo = prepare(settings_of_photos(photos, tile="32"))
     said, iterates = plan.plan(todo).splitlines(), []
     Run(todo).complete([iterates.append])
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
@@ -280,7 +286,7 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     assert said[2].startswith("64 x 48: 4 steps, tiles of 32 px, about ")
     assert re.fullmatch(r"in all about \d+ MiB of 8.0 GiB free", said[3])
     assert len(said) == 4
-    config = replace(job(photos).config, size=600, scales=1, tile="off")
+    config = settings_of_photos(photos, size=600, scales=1, tile="off")
     planned, whole = (prepare(config, enlarge=enlarged) for enlarged in (False, True))
     assert planned.pictures.content.shape == planned.pictures.styles[0].shape == (1, 3, 24, 32)
     assert planned.scales == whole.scales

@@ -7,10 +7,9 @@ from itertools import islice
 
 import pytest
 import torch
-from helpers import layers, picture, run_settings, tiny_network
+from helpers import job_with, layers, picture, run_settings, tiny_network
 
-from styletransfer.job import Job
-from styletransfer.losses import get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
@@ -29,7 +28,7 @@ OPTIMIZERS = {
 def job_of(optimizer, mode="autograd_function", **settings):
     defaults = {"size": 20, "steps": 6, "scales": 2, "init": "noise"}
     config = run_settings(OPTIMIZERS[optimizer], **defaults | settings)
-    return Job(config, tiny_network(), get_loss_mode(mode), pair(picture(1), picture(2, 18, 14)))
+    return job_with(config, tiny_network(), LOSS_MODES[mode], pair(picture(1), picture(2, 18, 14)))
 
 
 def stored(state):
@@ -92,16 +91,16 @@ def test_what_was_matched_is_matched_again():
     objective = layers(match_weight=1.0, content_weight=0.0)
     config = run_settings(OPTIMIZERS["lbfgs"], size=40, steps=6, scales=2, objective=objective)
     pictures = pair(picture(1, 32, 40), picture(2, 36, 30))
-    job = Job(config, network, get_loss_mode("autograd_function"), pictures)
+    job = job_with(config, network, LOSS_MODES["autograd_function"], pictures)
     painted = leave_everywhere(job).image
-    config = replace(config, objective=replace(objective, match_painted=0.0))
-    assert not torch.equal(painted, Run(replace(job, config=config)).complete().image)
+    plain = replace(job, criterion=replace(job.criterion, painted_share=0.0))
+    assert not torch.equal(painted, Run(plain).complete().image)
 
 
 def test_on_a_plateau():
     """A resumed scale also ends early on a plateau."""
     job = job_of("lbfgs", steps=26, scales=2)
-    job = replace(job, config=replace(job.config, optimizer=OptimizerConfig(plateau=0.99)))
+    job = replace(job, optimizer=OptimizerConfig(plateau=0.99))
     expected = Run(job).complete()
     assert 11 <= expected.steps < 26
     result = resumed(job, left(job, 11).state_dict()).complete()

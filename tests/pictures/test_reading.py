@@ -4,6 +4,7 @@ import io
 import os
 import re
 import struct
+import sys
 import zlib
 from unittest.mock import Mock
 
@@ -14,7 +15,7 @@ import tifffile
 import torch
 from PIL import Image
 
-from styletransfer.errors import UserError
+from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures import decode
 from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
@@ -178,13 +179,14 @@ def test_profiles_are_converted_to_srgb(tmp_path):
     (tmp_path / "deep.png").write_bytes(png)
     (tmp_path / "deep.tif").write_bytes(tiff(deep, iccprofile=LINEAR))
     for path in tmp_path.iterdir():
-        expected = to_srgb(tensor(deep if "deep" in path.name else shallow).double())
-        assert (read(path).rgb - expected).abs().max() < 2e-4, path.name
+        samples, error = (deep, 2e-4) if "deep" in path.name else (shallow, 1 / 255)
+        expected = to_srgb(tensor(samples).double())
+        assert (read(path).rgb - expected).abs().max() < error, path.name
     grey = imagecodecs.cms_profile("gray", gamma=1.0)
     for channels, profile in ((1, grey), (2, grey), (1, LINEAR)):
         picture = read(save(tmp_path / "a.png", noise(channels), icc_profile=profile))
         expected = to_srgb(tensor(noise(channels))[:, :1].double())
-        assert (picture.rgb - expected).abs().max() < 2e-4
+        assert (picture.rgb - expected).abs().max() < 1 / 255
         assert (picture.alpha is not None) == (channels == 2)
 
 
@@ -242,6 +244,42 @@ def test_max_pixels_is_the_limit(tmp_path, monkeypatch):
         assert read(tmp_path / name).size == (9, 13)
         monkeypatch.setattr(decode, "MAX_PIXELS", 116)
         refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116")
+
+
+def test_without_imagecodecs_files_that_need_it_name_its_extra(tmp_path, monkeypatch):
+    deep = noise(3, 16)
+    packed = {name: tiff(deep, compression=name) for name in ("lzw", "zlib")}
+    png = with_chunk(imagecodecs.png_encode(deep), b"iCCP", b"linear\0\0" + zlib.compress(LINEAR))
+    monkeypatch.setitem(sys.modules, "imagecodecs", None)
+    extra = re.escape(pip_install("tiff"))
+    for name, content in packed.items():
+        (tmp_path / name).write_bytes(content)
+        refused(tmp_path / name, f"is a compressed TIFF; save it without compression, or.*{extra}")
+    (tmp_path / "a.png").write_bytes(png)
+    refused(tmp_path / "a.png", f"has 16 bits and a colour profile; save it in sRGB, or.*{extra}")
+    (tmp_path / "plain").write_bytes(tiff(deep))
+    assert torch.equal(read(tmp_path / "plain").rgb, tensor(deep))
+
+
+@pytest.mark.parametrize("channels", [1, 2, 3, 4])
+@pytest.mark.parametrize("level", [0, 6])
+def test_deep_png_of_other_programs_is_read_exactly(tmp_path, channels, level):
+    samples = noise(channels, 16, 40, 50)
+    path = tmp_path / "a.png"
+    path.write_bytes(imagecodecs.png_encode(samples.squeeze(), level=level))
+    picture = read(path)
+    grey = channels < 3
+    assert torch.equal(picture.rgb, tensor(samples[..., : 1 if grey else 3]).expand(1, 3, -1, -1))
+    assert channels % 2 or torch.equal(picture.alpha, tensor(samples[..., -1:]))
+
+
+@pytest.mark.parametrize("channels", [3, 4])
+def test_deep_png_is_written_for_other_programs(tmp_path, channels):
+    samples = noise(channels, 16, 40, 50)
+    layers = tensor(samples)
+    write(tmp_path / "a.png", layers[:, :3], layers[:, 3:] if channels == 4 else None, bit_depth=16)
+    written = imagecodecs.png_decode((tmp_path / "a.png").read_bytes())
+    assert np.array_equal(written, samples)
 
 
 def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):

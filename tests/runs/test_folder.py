@@ -5,7 +5,7 @@ import json
 import pytest
 from helpers import check_error, picture, write_pictures
 
-from styletransfer.job.load import files_read
+from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.runs import write_record
 from styletransfer.runs.folder import last_losses, read_run

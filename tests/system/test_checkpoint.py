@@ -10,7 +10,7 @@ from contextlib import suppress
 
 import pytest
 import torch
-from helpers import check_error, largest_file
+from helpers import ROOT, begun, check_error, largest_file
 
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
@@ -18,6 +18,15 @@ from styletransfer.system import files
 from styletransfer.system.checkpoint import Checkpoint
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
+HOLD = """
+import sys, time
+from pathlib import Path
+from styletransfer.system.files import locked
+
+with locked(Path(sys.argv[1])):
+    print("held", flush=True)
+    time.sleep(600)
+"""
 REFUSED = "is damaged, or no checkpoint of this version; start afresh"
 
 
@@ -115,6 +124,18 @@ def test_a_folder_has_one_run(tmp_path):
     with pytest.raises(ZeroDivisionError), files.locked(tmp_path):
         raise ZeroDivisionError
     assert not files.is_locked(tmp_path)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_killed_run_leaves_its_folder_unlocked(tmp_path):
+    holder = begun(sys.executable, "-c", HOLD, str(tmp_path), env={"PYTHONPATH": str(ROOT)})
+    assert holder.stdout.readline() == "held\n"
+    assert files.is_locked(tmp_path)
+    holder.kill()
+    holder.communicate()
+    assert not files.is_locked(tmp_path)
+    with files.locked(tmp_path):
+        assert files.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 

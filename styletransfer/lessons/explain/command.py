@@ -10,11 +10,10 @@ from dataclasses import replace
 from pathlib import Path
 
 from styletransfer.errors import UserError
-from styletransfer.job import starting_picture
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.explain.drawing import Map, render, summary
 from styletransfer.lessons.explain.study import study
-from styletransfer.losses import LOSS_MODES, get_loss_mode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 from styletransfer.settings import TrainConfig
@@ -36,11 +35,11 @@ def main(config: TrainConfig, folder: Path) -> None:
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))
-    pictures = job.pictures_at(config.size)
+    pictures = job.full_size()
     height, width = pictures.content.shape[2:]
-    image = resize(job.on_device(starting_picture(config, pictures)), (height, width))
+    image = resize(job.on_device(job.start.picture(pictures)), (height, width))
     # The config's own loss mode comes first.
-    modes = sorted(map(get_loss_mode, LOSS_MODES), key=lambda mode: mode is not job.mode)
+    modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
     studies = [
         study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
         for mode in modes

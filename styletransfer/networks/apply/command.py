@@ -19,7 +19,7 @@ from tqdm.auto import tqdm
 from styletransfer.errors import UserError
 from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
 from styletransfer.films.write import check_writable, film_files
-from styletransfer.job.load import files_of
+from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import (

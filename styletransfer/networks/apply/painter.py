@@ -9,7 +9,6 @@ from functools import cached_property
 from pathlib import Path
 
 import torch
-from rich.filesize import decimal
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError
@@ -18,7 +17,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter
-from styletransfer.job.load import files_of, style_image
+from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
@@ -36,7 +35,7 @@ from styletransfer.pictures.color import in_colors
 from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.settings import each
-from styletransfer.system.devices import choose_device, choose_precision, free_bytes
+from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -102,7 +101,7 @@ class Painter:
         needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
         if needed > (free := free_bytes(self.device)):
             largest = int(max(size) * math.sqrt(free / needed))
-            raise UserError(f"{name} needs {decimal(needed)} of memory; choose size={largest}")
+            raise UserError(f"{name} needs {readable(needed)} of memory; choose size={largest}")
         return size
 
     @torch.no_grad()

@@ -19,7 +19,7 @@ from typing import Any
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.job.load import style_image
+from styletransfer.job.sources import style_image
 from styletransfer.networks import encoder
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.networks.settings import ExportConfig

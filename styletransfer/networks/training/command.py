@@ -15,7 +15,7 @@ from typing import Any
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
-from styletransfer.job.load import files_read
+from styletransfer.job.sources import files_read
 from styletransfer.networks import file
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.prepare import NetworkTask, prepare

@@ -8,8 +8,8 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.load import check_side, files_of, style_image
-from styletransfer.losses import LossMode, get_loss_mode
+from styletransfer.job.sources import check_side, files_of, style_image
+from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
@@ -46,7 +46,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         raise UserError(f"crop={config.crop} must be {allowed}")
     layers = Criterion.of(config.objective).layers
-    mode = get_loss_mode(config.loss_mode.name)
+    mode = LOSS_MODES[config.loss_mode.name]
     device = choose_device(config.device)
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32

@@ -1,0 +1,214 @@
+"""Measure time and memory against the plain loop: `python scripts/benchmark.py`.
+
+The rows are the plain loop (benchmarks/plain.py) and the loss modes in every precision that the
+device has units for, whole and tiled. The default takes at most ten minutes on a slow laptop. Keys:
+
+    sizes=[128,256,512]      sides of the square pictures; above plain_up_to= only the fastest rows
+    rounds=5                 timed evaluations of each row, taken in turn
+    modes=[fake_backward]    fewer or other loss modes
+    precisions=[bfloat16]    fewer or other precisions; emulated=true for those without units, too
+    tile=0                   side of a tile; 0 for half the picture, up to 1024
+    features.weights=PATH    real weights in place of random ones; timing hardly depends on them
+
+The table is printed; benchmark.json and benchmark.md are written to the run folder. Run the
+benchmark on an idle machine, and copy results worth keeping into benchmarks/results/.
+"""
+
+import logging
+import sys
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NoReturn
+
+import torch
+from tqdm import tqdm
+
+from benchmarks.evaluations import rows as ways
+from benchmarks.evaluations.config import BenchmarkConfig, check
+from benchmarks.evaluations.reference import plain_loop
+from benchmarks.evaluations.report import as_json, markdown, rows_table, sentences
+from benchmarks.evaluations.resident import is_measurable, peak_resident
+from benchmarks.evaluations.results import Benchmark, Row
+from benchmarks.evaluations.rows import Candidate
+from benchmarks.measured import Spread, describe_machine
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.objective import check_size
+from styletransfer.system import measure
+from styletransfer.system.devices import (
+    PRECISIONS,
+    choose_device,
+    choose_precision,
+    free_bytes,
+    has_native_bfloat16,
+)
+from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.measure import Work
+
+logger = logging.getLogger(__name__)
+
+PLAIN = "plain"
+# Calls of each row that are not timed: one to warm up, and two to measure memory.
+UNTIMED = 3
+
+
+def main(config: BenchmarkConfig, folder: Path) -> None:
+    """Measure time and memory against the plain loop."""
+    results = benchmark(config, folder)
+    print(rows_table(results))
+    print("time and memory are ratios to plain's; times are medians (quartiles)")
+    for sentence in sentences(results):
+        print(sentence)
+    for name in ("benchmark.json", "benchmark.md"):
+        print(folder / name)
+
+
+def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
+    """Measure, write benchmark.json and benchmark.md to `folder`, and return the results.
+
+    A row is one way to evaluate the losses. Each is called once to warm up; then every round calls
+    all rows of a size in turn, so that a machine that changes speed affects all alike. Peak memory
+    counts torch's tensors; above `plain_up_to`, on a Linux CPU, it is the resident memory of a
+    separate process, which is what a computer must have free (see `resident.peak_resident`).
+
+    The files are written after each size, the smallest first, so that a benchmark that is stopped
+    early keeps its measurements. (UserError: bad input, before anything is measured.)
+    """
+    check(config)
+    device = choose_device(config.device)
+    config, skipped = without_emulated(config, device)
+    sizes = sorted(config.sizes)
+    ways.squares(config, sizes[0], device)
+    network = ways.build_network(config, device)
+    check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
+    check_folder(folder / "benchmark.json")
+    auto, free = choose_precision("auto", device), free_bytes(device)
+    plans: dict[int, list[Candidate]] = {}
+    for size in sizes:
+        plans[size], left_out = ways.candidates(config, network, size, auto, free)
+        skipped += left_out
+    rows: list[Row] = []
+    with progress(config, plans) as bar:
+        for size, chosen in plans.items():
+            bar.set_description(f"{size} x {size} pixels")
+            rows += measure_size(config, network, chosen, size, bar)
+            results = summary(config, device, rows, skipped)
+            write(results, folder)
+    return results
+
+
+def without_emulated(
+    config: BenchmarkConfig, device: torch.device
+) -> tuple[BenchmarkConfig, list[str]]:
+    """Return the config without precisions that the device has no units for, and a line about them.
+
+    `config.emulated` keeps these precisions. (UserError: none is left.)
+    """
+    emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
+    if config.emulated or not emulated:
+        return config, []
+    native = [name for name in config.precisions if name not in emulated]
+    reason = f"{', '.join(emulated)}, which this device only emulates"
+    if not native:
+        raise UserError(f"nothing to measure but {reason}; add emulated=true")
+    return replace(config, precisions=native), [f"{reason} (emulated=true measures it, too)"]
+
+
+def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
+    """Return a progress bar that counts pixels: each call of a row adds those of its picture."""
+    calls = config.rounds + UNTIMED
+    rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
+    return tqdm(
+        total=sum(calls * count * size**2 for size, count in rows.items()),
+        smoothing=0,
+        bar_format="{desc}{percentage:3.0f}%|{bar}| {elapsed}, {remaining} left",
+        dynamic_ncols=True,
+        disable=sys.stderr is None,
+    )
+
+
+def summary(
+    config: BenchmarkConfig, device: torch.device, rows: list[Row], skipped: list[str]
+) -> Benchmark:
+    """Return the rows measured so far, with the settings and the machine."""
+    weights = config.features.weights
+    return Benchmark(
+        settings={
+            "features": config.features.name,
+            # A file's path has no meaning on another machine.
+            "weights": weights if weights in ("pretrained", "random") else "given",
+            "padding": config.features.padding,
+            "content_layers": ", ".join(config.objective.content_layers),
+            "style_layers": ", ".join(config.objective.style_layers),
+            "sizes": sorted(config.sizes),
+            "rounds": config.rounds,
+        },
+        machine=describe_machine(device),
+        rows=list(rows),
+        skipped=skipped,
+    )
+
+
+def write(results: Benchmark, folder: Path) -> None:
+    """Write benchmark.json and benchmark.md."""
+    for file, text in (("benchmark.md", markdown(results)), ("benchmark.json", as_json(results))):
+        with atomic(folder / file) as temporary:
+            temporary.write_text(text, encoding="utf-8")
+
+
+def measure_size(
+    config: BenchmarkConfig,
+    network: FeatureExtractor,
+    chosen: list[Candidate],
+    size: int,
+    bar: "tqdm[NoReturn]",
+) -> list[Row]:
+    """Measure the `chosen` rows, and the plain loop up to `plain_up_to`, at one size."""
+    device = next(network.parameters()).device
+    content, style = ways.squares(config, size, device)
+    networks = {each.precision: ways.in_precision(network, each.precision) for each in chosen}
+    named = {each.name: each for each in chosen}
+    work: dict[str, Work] = {}
+    if size <= config.plain_up_to:
+        named = {PLAIN: Candidate(PLAIN, "float32"), **named}
+        loop = plain_loop(config, network, content, style)
+        work[PLAIN] = partial(loop.evaluate, ways.middle(content, style))
+    for each in chosen:
+        work[each.name] = ways.evaluation(config, each, networks[each.precision], content, style)
+    timed = measure.seconds_by_round(work, config.rounds, device, lambda: bar.update(size**2))
+    in_process = size <= config.plain_up_to or device.type != "cpu" or not is_measurable()
+    if not in_process:
+        work.clear()  # frees memory for the process that `peak_resident` starts
+    memory: dict[str, int] = {}
+    for name, way in named.items():
+        if in_process:
+            memory[name] = measure.peak_memory(work[name], device)
+        else:
+            memory[name] = peak_resident(config, way, size)
+        bar.update((UNTIMED - 1) * size**2)
+    plain = timed.get(PLAIN)
+    return [
+        Row(
+            name=name,
+            size=size,
+            precision=way.precision,
+            native=not is_emulated(PRECISIONS[way.precision], device),
+            tile=way.tile,
+            time_ratio=None if plain is None else _ratios(timed[name], plain),
+            memory_ratio=None if plain is None else memory[name] / memory[PLAIN],
+            seconds=Spread.of(timed[name]),
+            peak_memory_bytes=memory[name],
+            memory_kind="tensors" if in_process else "resident",
+        )
+        for name, way in named.items()
+    ]
+
+
+def _ratios(seconds: list[float], plain: list[float]) -> Spread:
+    return Spread.of([own / base for own, base in zip(seconds, plain, strict=True)])
+
+
+def is_emulated(precision: torch.dtype, device: torch.device) -> bool:
+    """Return whether `device` has no units for `precision` and computes in another one."""
+    return precision == torch.bfloat16 and not has_native_bfloat16(device)

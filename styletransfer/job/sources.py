@@ -1,0 +1,204 @@
+"""Reads the pictures that settings name, from files or from memory, and checks their shapes."""
+
+import logging
+import os
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from operator import attrgetter
+from typing import Any, Self
+
+import torch
+from torch import Tensor
+
+from styletransfer.errors import UserError, about
+from styletransfer.job.scales import Pyramid
+from styletransfer.job.start import STARTS
+from styletransfer.pictures import files_at, images, in_folder
+from styletransfer.pictures.images import Picture
+from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
+from styletransfer.settings import StyleTransferConfig, each
+from styletransfer.settings.schemas import keys, named_files
+
+logger = logging.getLogger(__name__)
+
+# Settings that name pictures; init may also be a word such as "noise".
+PICTURE_KEYS = (
+    *("content", "style", "style_detail", "content_regions", "style_regions"),
+    *("protect", "init"),
+)
+# Pattern of a `content` that names an aspect ratio, width:height such as 4:3, instead of a file.
+SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
+# Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
+SMALLEST_SIDE = 8
+
+
+@dataclass(frozen=True)
+class Sources:
+    """`Sources` are the pictures that the settings of a job name, at the size of their files."""
+
+    content: Picture
+    styles: tuple[Picture, ...]  # of `style`, not yet turned
+    detail: Picture | None  # of `style_detail`
+    content_regions: Regions | None
+    style_regions: tuple[Regions, ...]  # one for each style, or none
+    protected: Tensor | None  # (1, 1, H, W) in [0, 1], the mask of `protect`
+    start: Picture | None  # of `init`, or None if `init` is a word
+
+    @classmethod
+    def read(
+        cls, config: StyleTransferConfig, pyramid: Pyramid, given: Mapping[str, Any] | None = None
+    ) -> Self:
+        """Read every picture that `config` names.
+
+        `given` maps settings to pictures in memory, which replace their files: a Picture, for style
+        a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
+        `pyramid` says the size of a grey content image, such as 4:3. (UserError: a picture cannot
+        be read, or a mask or label picture does not fit its picture.)
+        """
+        named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
+        content = _content(named["content"], pyramid)
+        with about("style"):
+            styles = _styles(named["style"])
+        with about("content_regions"):
+            content_regions = _regions(named["content_regions"], "content_regions", content)
+        with about("protect"):
+            protected = _mask(named["protect"], content)
+        return cls(
+            content,
+            styles,
+            _picture("style_detail", named["style_detail"]),
+            content_regions,
+            _style_regions(named["style_regions"], styles),
+            protected,
+            _start(named["init"]),
+        )
+
+
+def _picture(key: str, named: Picture | str | None) -> Picture | None:
+    """Return the picture of a setting, or None if it is None (UserError: it cannot be read)."""
+    with about(key):
+        return images.read(named) if isinstance(named, str) else named
+
+
+def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
+    """Return the content image; for a shape such as 4:3, a grey picture (a view of one pixel)."""
+    if isinstance(named, str) and (shape := SHAPE.fullmatch(named)):
+        size = pyramid.pastiche((int(shape[2]), int(shape[1])))
+        return Picture(torch.full((1, 3, 1, 1), 0.5).expand(1, 3, *size), name=named)
+    content = _picture("content", named)
+    assert content is not None
+    return content
+
+
+def _styles(named: Any) -> tuple[Picture, ...]:
+    """Return the style images, of files, or of Pictures in memory."""
+    if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
+        return tuple(named)
+    return tuple(map(images.read, files_of("style", named)))
+
+
+def _start(named: Picture | str) -> Picture | None:
+    if isinstance(named, str):
+        if named in STARTS:
+            return None
+        if not os.path.exists(named):
+            raise UserError(
+                f"unknown init {named!r}; choose content, style, noise or a picture file"
+            )
+    return _picture("init", named)
+
+
+def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
+    """Return the regions of a label picture, or None without one; log them in one line.
+
+    UserError: the label picture cannot be read, or has another aspect ratio than `picture`.
+    """
+    if named is None:
+        return None
+    regions = read_regions(named, name)
+    check_aspect(regions.size, picture.size, regions.source)
+    uncovered = 100 * (1 - sum(regions.shares))
+    rest = f"; {uncovered:.2g} % of the picture is in no region" if uncovered > 0.1 else ""
+    logger.info("%s: %s%s", regions.source, regions.listed(), rest)
+    return regions
+
+
+def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]:
+    """Return the regions of each style image, or nothing without label pictures."""
+    if named is None:
+        return ()
+    is_folder = isinstance(named, str) and os.path.isdir(named)
+    sources = in_folder(named) if is_folder else each(named)
+    if (count := len(sources)) != len(styles):
+        raise UserError(
+            f"style_regions names {count} label picture{'s' * (count != 1)}, and style "
+            f"{len(styles)} image{'s' * (len(styles) != 1)}; give one for each, in their order, as "
+            "a list in brackets"
+        )
+    names = [f"style_regions {n}" for n in range(1, count + 1)] if count > 1 else ["style_regions"]
+    found = map(_regions, sources, names, styles)
+    return tuple(regions for regions in found if regions is not None)
+
+
+def _mask(named: Any, content: Picture) -> Tensor | None:
+    """Return the mask (1, 1, H, W) in [0, 1] of the protected pixels, or None without one."""
+    if named is None:
+        return None
+    mask = read_mask(named, "protect")
+    name = f"protect={named}" if isinstance(named, str) else "protect"
+    check_aspect((mask.shape[2], mask.shape[3]), content.size, name)
+    return mask
+
+
+def files_read(config: Any) -> list[tuple[str, str]]:
+    """Return the setting and the path of every file that a command's settings name to be read.
+
+    A folder is replaced by the pictures in it. The run folder of `resume` is left out.
+    """
+    schema = type(config)
+    return [
+        (key, path)
+        for key, field in keys(schema)
+        if field.metadata.get("path") and not field.metadata.get("written") and key != "resume"
+        for name in named_files(schema, key, attrgetter(key)(config))
+        for path in files_at(name)
+    ]
+
+
+def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
+    """Return the files that a setting names, and those in its folders (UserError: no picture)."""
+    files: list[str] = []
+    for name in each(value):
+        named = files_at(name)
+        if not named:
+            raise UserError(f"{key}={name} holds no picture; name a folder of pictures, or a file")
+        files += named
+    if not files:
+        raise UserError(f"{key} names no picture; name at least one", key)
+    return files
+
+
+def check_side(picture: Picture, key: str | None = None) -> None:
+    """Raise UserError if a side of a picture is shorter than SMALLEST_SIDE."""
+    height, width = picture.size
+    if min(height, width) < SMALLEST_SIDE:
+        least = f"each side needs at least {SMALLEST_SIDE}"
+        raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}", key)
+
+
+def style_image(path: str, size: int, least: int) -> Tensor:
+    """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
+
+    UserError: the file cannot be read, or the shorter side would be below `least`.
+    """
+    picture = images.crop_transparent(images.read(path))
+    check_side(picture)
+    image = images.fill_transparent(images.resize_picture(picture, size))
+    height, width = image.shape[2:]
+    if min(height, width) < least:
+        raise UserError(
+            f"{path} comes down to {width} x {height} pixels, and the deepest layer needs {least}; "
+            f"raise style_size={size}, or name shallower layers"
+        )
+    return image

@@ -1,0 +1,64 @@
+"""The content loss: the mean squared difference of the features and those of the content image."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd import Function
+
+from styletransfer.losses.distance import PositionalDistance, mean_square
+from styletransfer.system.tensors import check_target
+
+
+class ContentDistance(PositionalDistance):
+    """L = mean((F - P)^2), where the target P (1, C, H, W) are the content image's features.
+
+    This is equation 1 of Gatys et al. 2016, as a mean instead of half a sum.
+    """
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return L, 0-d, with a gradient by autograd."""
+        return mean_square(features - self.target)
+
+    def scaled(self, features: Tensor, weight: float) -> Tensor:
+        """Return mean((F w - P w)^2) = w^2 L: the weight w stands inside the square."""
+        return mean_square((features - self.target) * weight)
+
+    def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features unchanged (a view), and L, with the gradient of `ContentTap`.
+
+        (ValueError: features and target differ in shape, or are not (1, C, H, W).)
+        """
+        check_target("ContentDistance", features, self.target)
+        tapped, loss = ContentTap.apply(features, self.target)
+        return tapped, loss
+
+
+class ContentTap(Function):
+    """This Function computes L = mean((F - P)^2) and its gradient dL/dF = 2 (F - P) / (C H W)."""
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features (a view, no copy) and the 0-d loss."""
+        return features.view_as(features), mean_square(features - target)
+
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
+        """Save features F and target P, which stay in memory anyway; F - P would need more."""
+        ctx.save_for_backward(*inputs)
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
+        """Return the gradient of the features; the target, a constant, has none."""
+        grad_features, grad_loss = grads
+        if grad_loss is None:
+            return grad_features, None
+        features, target = ctx.saved_tensors
+        difference = features - target
+        factor = (grad_loss * (2 / features.numel())).to(features.dtype)
+        if grad_features is None:
+            return difference * factor, None
+        return torch.addcmul(grad_features, difference, factor), None

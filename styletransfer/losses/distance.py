@@ -1,0 +1,51 @@
+"""What a loss is, whatever carries it: how far features are from a target."""
+
+from types import EllipsisType
+from typing import Self
+
+from torch import Tensor, nn
+
+from styletransfer.system.tensors import accumulate_dtype
+
+
+def mean_square(difference: Tensor) -> Tensor:
+    """Return mean(difference^2), 0-d, summed in float32 or wider."""
+    return difference.to(accumulate_dtype(difference.dtype)).square().mean()
+
+
+class Distance(nn.Module):
+    """A distance is a loss L of features F (1, C, H, W), for a constant target.
+
+    `content.py`, `match.py` and `style.py` define one each. Calling a distance returns L as torch's
+    operations compute it; `tap` returns the same L with a gradient that is written by hand. The
+    loss modes decide which of the two a loss layer uses, and who differentiates L.
+
+    Args:
+        target: what the features are compared with; it is detached, and moves with the module.
+    """
+
+    target: Tensor
+
+    def __init__(self, target: Tensor) -> None:
+        super().__init__()
+        self.register_buffer("target", target.detach())
+
+    def forward(self, features: Tensor) -> Tensor:
+        """Return L, 0-d, at least 0, in float32 for bfloat16 and float16 features."""
+        raise NotImplementedError
+
+    def scaled(self, features: Tensor, weight: float) -> Tensor:
+        """Return weight^2 L; a distance that is a square multiplies inside the square instead."""
+        return weight**2 * self.forward(features)
+
+    def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
+        """Return the features unchanged (a view), and L; the backward of both is a Function's."""
+        raise NotImplementedError
+
+
+class PositionalDistance(Distance):
+    """A distance that is a mean over positions, each compared with its own target (1, C, H, W)."""
+
+    def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
+        """Return the distance of a part of the features to the same part of the target."""
+        return type(self)(self.target[window])

@@ -1,0 +1,64 @@
+"""PNG with 16 bits per sample, of which Pillow reads only the upper byte and writes only grey."""
+
+import io
+import struct
+import zlib
+from collections.abc import Iterable
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image
+from PIL.PngImagePlugin import putchunk
+
+Samples = NDArray[np.uint16]
+
+# Number of channels -> PNG's colour type.
+_COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
+_SUB = 1  # PNG's filter that stores each sample's difference from the one on its left
+
+
+def read(path: Path) -> Samples:
+    """Return the samples (H, W, 1 grey | 2 grey, alpha | 3 RGB | 4 RGBA) of a 16-bit PNG file.
+
+    A colour that the file declares to be transparent becomes alpha.
+    """
+    with Image.open(path, formats=["PNG"]) as image:
+        layout, key = str(image.tile[0].args), image.info.get("transparency")
+        if layout == "I;16B":
+            samples = np.array(image, dtype=np.uint16)[..., None]
+        elif layout == "LA;16B":  # the four bytes of a pixel, as if they were RGBA with 8 bits
+            samples = _unpacked(path, "RGBA").view(">u2").astype(np.uint16)
+        else:  # the upper bytes of a little-endian pixel are the lower ones of this
+            lower = _unpacked(path, layout.replace("16B", "16L"))
+            samples = _unpacked(path, layout) * np.uint16(256) + lower
+    if key is None:
+        return samples
+    visible = (samples != np.array(key)).any(axis=2, keepdims=True)
+    return np.concatenate([samples, visible * np.uint16(65535)], axis=2)
+
+
+def _unpacked(path: Path, layout: str) -> NDArray[np.uint8]:
+    """Return a byte of each sample, (H, W, C), as Pillow unpacks pixels of that `layout`."""
+    with Image.open(path, formats=["PNG"]) as image:
+        image.tile = [tile._replace(args=layout) for tile in image.tile]
+        return np.array(image)
+
+
+def encoded(samples: Samples, chunks: Iterable[tuple[bytes, bytes]]) -> bytes:
+    """Return a PNG file of samples (H, W, 1 to 4), with further chunks (name, content)."""
+    height, width, channels = samples.shape
+    rows = samples.astype(">u2").view(np.uint8).reshape(height, -1)
+    filtered = np.insert(rows, 0, _SUB, axis=1)
+    filtered[:, 1 + 2 * channels :] -= rows[:, : -2 * channels]
+    header = struct.pack(">IIBBBBB", width, height, 16, _COLOUR_TYPES[channels], 0, 0, 0)
+    buffer = io.BytesIO()
+    buffer.write(b"\x89PNG\r\n\x1a\n")
+    for name, content in (
+        (b"IHDR", header),
+        *chunks,
+        (b"IDAT", zlib.compress(filtered.tobytes())),
+        (b"IEND", b""),
+    ):
+        putchunk(buffer, name, content)
+    return buffer.getvalue()

@@ -1,0 +1,111 @@
+"""Converts samples to sRGB by the ICC profile that a picture carries."""
+
+import io
+import struct
+import warnings
+from collections.abc import Callable
+from functools import cache
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from PIL import Image, ImageCms
+
+from styletransfer.errors import UserError
+from styletransfer.pictures import imagecodecs
+
+Samples = NDArray[np.unsignedinteger[Any]]
+Floats = NDArray[np.float32]
+Converter = Callable[[Samples], Floats]
+
+# Colour space in an ICC profile's header -> (its name in imagecodecs, its mode in Pillow).
+_SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "CMYK")}
+
+
+def converter(colour: Samples, profile: Any, name: str) -> Converter:
+    """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
+
+    It converts by the ICC profile, unless that is missing, is sRGB, or is unusable, which a warning
+    tells. (UserError: samples of 16 bits need the extra [tiff] for this, and it is not installed.)
+    """
+    if not profile or profile == srgb_profile():
+        return plain
+    try:
+        convert = _by_profile(colour, profile, name)
+        convert(colour[:1, :1])
+    except UserError:
+        raise
+    except Exception:  # a broken profile raises many kinds of errors
+        warnings.warn(f"{name}: its colour profile is unusable and is ignored", stacklevel=2)
+        return plain
+    return convert
+
+
+def plain(colour: Samples) -> Floats:
+    """Return RGB (H, W, 3) of samples without ICC profile; a CMYK ink absorbs its complement."""
+    values = unit(colour)
+    if values.shape[2] == 4:
+        return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])
+    return np.broadcast_to(values, (*values.shape[:2], 3))
+
+
+def unit(samples: Samples) -> Floats:
+    """Return integer samples as float32 in [0, 1]."""
+    return np.divide(samples, np.iinfo(samples.dtype).max, dtype=np.float32)
+
+
+@cache
+def srgb_profile() -> bytes:
+    """Return an sRGB ICC profile: the same bytes in every run."""
+    profile = bytearray(ImageCms.ImageCmsProfile(ImageCms.createProfile("sRGB")).tobytes())
+    profile[24:36] = struct.pack(">6H", 2000, 1, 1, 0, 0, 0)  # the header's creation date
+    return bytes(profile)
+
+
+def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
+    """Return the conversion by `profile` of samples with the depth and the channels of `colour`."""
+    space, mode = _SPACES[profile[16:20]]
+    channels = Image.getmodebands(mode)
+    if colour.shape[2] not in (1, channels) or (mode == "CMYK" and colour.shape[2] == 1):
+        raise ValueError("the profile is for another colour model")
+    is_deep = colour.dtype == np.uint16
+    convert = _deep(profile, space, name) if is_deep else _shallow(profile, mode)
+
+    def converted(samples: Samples) -> Floats:
+        whole = np.repeat(samples, channels // samples.shape[2], axis=2)
+        return convert(whole[..., 0] if channels == 1 else whole)
+
+    return converted
+
+
+def _shallow(profile: bytes, mode: str) -> Converter:
+    """Return the conversion of 8-bit samples; the results have 8 bits, too."""
+    source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
+    target = ImageCms.createProfile("sRGB")
+    # Little CMS would replace the curves by coarse tables, which err by 9 levels in dark grey.
+    exact = ImageCms.Flags.NOOPTIMIZE
+    transform = ImageCms.buildTransform(source, target, mode, "RGB", flags=exact)
+
+    def convert(samples: Samples) -> Floats:
+        image = Image.frombytes(mode, samples.shape[1::-1], samples.tobytes())
+        return unit(np.asarray(ImageCms.applyTransform(image, transform)))
+
+    return convert
+
+
+def _deep(profile: bytes, space: str, name: str) -> Converter:
+    """Return the conversion of 16-bit samples, which Pillow cannot convert."""
+    codecs = imagecodecs(f"{name} has 16 bits and a colour profile; save it in sRGB")
+
+    def convert(samples: Samples) -> Floats:
+        converted: Floats = codecs.cms_transform(
+            np.ascontiguousarray(samples),
+            profile,
+            srgb_profile(),
+            colorspace=space,
+            outcolorspace="rgb",
+            outdtype=np.float32,
+        )
+        return converted
+
+    return convert

@@ -1,0 +1,31 @@
+"""scripts/benchmark.py on tiny pictures."""
+
+import json
+from dataclasses import fields
+
+import pytest
+from helpers import LAYERS, composed
+
+from benchmarks import commands
+from benchmarks.evaluations.command import benchmark
+from benchmarks.evaluations.report import rows_table, sentences
+from benchmarks.evaluations.results import Row
+from benchmarks.measured import Spread
+
+
+@pytest.mark.usefixtures("tiny_vgg")
+def test_a_run_writes_a_row_for_each_kind(photos, tmp_path):
+    words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]
+    words += [f"content={photos[0]}", f"style={photos[1]}", "regions=[2]"]
+    measured = benchmark(composed(commands.benchmark, *words), tmp_path / "run")
+    closed = "autograd_function float32"
+    ways = ("", " tiled", " 2 regions", " 2 regions tiled")
+    names = ["plain", "loss_attribute float32", *(f"{closed}{way}" for way in ways)]
+    assert [row.name for row in measured.rows] == names
+    plain_row = measured.rows[0]
+    assert (plain_row.time_ratio, plain_row.memory_ratio) == (Spread(1, 1, 1), 1)
+    assert {row.tile for row in measured.rows} == {None, 16}
+    text = (tmp_path / "run/benchmark.md").read_text()
+    assert all(part in text for part in (rows_table(measured), *sentences(measured)))
+    written = json.loads((tmp_path / "run/benchmark.json").read_text())
+    assert {*written["rows"][0]} == {field.name for field in fields(Row)}

@@ -1,0 +1,50 @@
+"""docs/course/matrix.md: the table shows the behaviour of the installed torch."""
+
+import re
+
+import pytest
+import torch
+from helpers import ROOT
+from torch.autograd import gradcheck
+
+from styletransfer.lessons.matrix import ASKED, WAYS, cell, square
+
+PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
+TABLE, OTHERS = (
+    [[word.strip() for word in row.split("|")] for row in re.findall(r"^\|( .+)\|$", part, re.M)]
+    for part in PAGE.split("## Other versions")
+)
+ERRORS = dict(re.findall(r"^(\d)\. `(.+)`$", PAGE, re.M))
+COMPILED = [asked for asked in ASKED if "compile" in asked]
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [pytest.param(asked, marks=[pytest.mark.slow] * (asked in COMPILED)) for asked in ASKED],
+)
+def test_the_matrix_is_what_torch_does(asked):
+    """Between the versions of the page a cell may be that of any of them."""
+    (_, *versions), *others = OTHERS
+    version = torch.__version__[:4]
+    assert [TABLE[0], len(TABLE)] == [["", *WAYS], len(ASKED) + 1]
+    (row,) = (row[1:] for row in TABLE if row[0] == asked)
+    allowed = {way: [word] for way, word in zip(WAYS, row, strict=True)}
+    for name, *words in others:
+        call, _, way = name.partition(": ")
+        if call == asked:
+            allowed[way] = [words[versions.index(version)]] if version in versions else words
+    for way, words in allowed.items():
+        found = cell(way, asked)
+        if version in versions:  # the page quotes the errors of these
+            words = [ERRORS.get(word.removeprefix("error "), word) for word in words]
+        elif "Error: " in found:
+            found, words = "error", [word.split()[0] for word in words]
+        assert found in words, (torch.__version__, way)
+
+
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_opcheck_does_not_find_a_wrong_derivative():
+    x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
+    assert set(torch.library.opcheck(square, (x,)).values()) == {"SUCCESS"}
+    with pytest.raises(RuntimeError, match="Jacobian mismatch"):
+        gradcheck(square, x)

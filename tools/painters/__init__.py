@@ -1,1 +1,0 @@
-"""Functions that paint style images from seeded noise; each seed gives another image."""
