@@ -7,16 +7,12 @@ import torch
 from torch.autograd import Function
 
 from styletransfer import features, losses, objective
-from styletransfer.lessons.checks import Case
 
 LAYOUTS = ["contiguous", "channels_last", "strided"]
 
 
 def written_functions():
-    """Return name -> class of every torch.autograd.Function that runs use.
-
-    Those of `lessons` are left out: their derivatives are wrong on purpose.
-    """
+    """Return name -> class of every torch.autograd.Function that runs use."""
     rooms = (features, losses, objective)
     for room in rooms:
         for module in pkgutil.iter_modules(room.__path__):
@@ -48,23 +44,3 @@ def assert_same(ours, theirs, leaves):
     direction = torch.randn_like(theirs)
     pair = [torch.autograd.grad(x, leaves, direction, retain_graph=True) for x in (ours, theirs)]
     torch.testing.assert_close(*pair, **near)
-
-
-def case_of(slope, name="square"):
-    """Return a Case for x^2 at three values, whose backward returns `slope(grad_output, x)`."""
-
-    class Square(Function):
-        @staticmethod
-        def forward(x):
-            return x * x
-
-        @staticmethod
-        def setup_context(ctx, inputs, output):
-            ctx.save_for_backward(*inputs)
-
-        @staticmethod
-        def backward(ctx, grad_output):
-            return slope(grad_output, *ctx.saved_tensors)
-
-    x = torch.tensor([0.5, -1.5, 2.0], dtype=torch.float64, requires_grad=True)
-    return Case(name, Square.apply, (x,), "note")

@@ -18,14 +18,11 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.features.vgg import randomize
 from styletransfer.job import Job
 from styletransfer.job.choices import Choices
 from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
 from styletransfer.losses import LOSS_MODES
-from styletransfer.networks.encoder import StyleEncoder
-from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
@@ -34,7 +31,6 @@ from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
-from styletransfer.system import Stopped
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -158,25 +154,6 @@ def stop_after(step, monkeypatch, number=signal.SIGTERM):
     monkeypatch.setattr(Metrics, "__call__", pressed)
 
 
-def ended_early(monkeypatch, training, train):
-    """Call `train` twice, and yield after each: a signal ends step 1, a sudden exit step 3."""
-    advance = training.advance
-
-    def ended(self):
-        if self.step == 1:
-            press()
-        if self.step == 3:
-            raise SystemExit(9)  # like a kill: no file is written afterwards
-        return advance(self)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(training, "advance", ended)
-        for end in (Stopped, SystemExit):
-            with pytest.raises(end):
-                train()
-            yield
-
-
 def metrics_of(folder):
     """Return the lines of metrics.jsonl in a run's folder, as dicts."""
     return [json.loads(line) for line in Path(folder, "metrics.jsonl").read_text().splitlines()]
@@ -265,31 +242,24 @@ class Bowl:
         return Losses({"bowl": loss.detach()})
 
 
-def style_network(layout, styles):
-    """Return a style network with seeded weights, whose styles differ."""
-    network = StyleNetwork(layout, styles).requires_grad_(False)
-    randomize(network, seed=1)
-    generator = torch.Generator().manual_seed(2)
-    for name, parameter in network.named_parameters():
-        if "norm" in name or "bias" in name:
-            parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
-    return network
-
-
-def style_encoder(network):
-    """Return a seeded encoder for a style network: two paintings get very different rows."""
-    with torch.random.fork_rng():
-        torch.manual_seed(3)
-        encoder = StyleEncoder(network).requires_grad_(False)
-    encoder.rows.weight.mul_(5)
-    return encoder
-
-
 def check_error(words, make, /, *given, **named):
     """Assert that `make(*given, **named)` raises a UserError of one line that matches `words`."""
     with pytest.raises(UserError, match=words) as refused:
         make(*given, **named)
     assert "\n" not in str(refused.value)
+
+
+def check_kept(capsys, words, read, ending):
+    """Assert that the command `words` refuses an output that is a link to a file that it reads.
+
+    `read` are names of such files, and `ending` is the extension of the output.
+    """
+    for number, name in enumerate(read):
+        output = f"out{number}{ending}"
+        os.link(name, output)
+        before = files_in(".")
+        assert "would overwrite" in refusal(capsys, *words, f"output={output}"), name
+        assert files_in(".") == before, name
 
 
 def check_refused(make, cases):

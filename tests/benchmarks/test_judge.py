@@ -5,7 +5,8 @@ from dataclasses import replace
 from pathlib import Path
 
 import pytest
-from helpers import picture, style_network, write_pictures
+from helpers import picture, write_pictures
+from networks.nets import style_network
 
 from benchmarks.judge.command import main
 from benchmarks.judge.config import JudgeConfig, PairConfig

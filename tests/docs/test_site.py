@@ -21,7 +21,9 @@ WIDER = "document.documentElement.scrollWidth - innerWidth"
     not SITE.exists(), reason="there is no site; docs/README.md says how it is built"
 )
 def test_the_site_is_legible_on_a_phone_and_a_desk():
-    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+    from studio import (
+        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
+    )
 
     names = ["index", "search", "docs/README", "docs/controls", "docs/zh/clinic"]
     names += [f"docs/course/{name}" for name in ("modules", "graph", "stepper", "matrix")]
@@ -63,7 +65,9 @@ def served(folder):
 @torch.no_grad()
 def test_the_page_paints_as_python_does_and_offline(tmp_path):
     """With a user's photo and two styles, the page saves the network's pastiche, with palette."""
-    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+    from studio import (
+        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
+    )
 
     given = [tmp_path / name for name in ("photo.png", "one.png", "two.png")]
     for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):

@@ -18,7 +18,9 @@ def test_every_way_is_in_the_stepper():
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
 def test_the_stepper_works_by_keyboard(width, scheme):
-    import studio_pages as pages  # skips without the extra [browser] and without a Chromium
+    from studio import (
+        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
+    )
 
     with pages.browsing() as browser:
         page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)

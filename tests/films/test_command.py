@@ -1,15 +1,16 @@
 """The command `film` from command line to file: a film that resumes where it stopped."""
 
 import json
+import shutil
 from dataclasses import replace
 from pathlib import Path
 
 import pytest
 import torch
-from clips import pan
-from film_files import frames as frames_of
-from film_files import make
-from helpers import ROOT, check_error, check_refused, composed, files_in, press
+from films.clips import pan
+from films.film_files import frames as frames_of
+from films.film_files import make
+from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, press
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -175,3 +176,9 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     ]
     check_refused(lambda **changed: main(replace(config, **changed), tmp_path / "run"), cases)
     assert not (tmp_path / "run").exists()
+
+
+def test_no_file_that_is_read_is_overwritten(source, desk, capsys):
+    shutil.copy(source, "film.mp4")
+    words = ["film", "experiment=tiny", "content=film.mp4", "style=style.png", "size=32"]
+    check_kept(capsys, words, ["film.mp4", "style.png"], ".mp4")

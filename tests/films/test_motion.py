@@ -6,7 +6,7 @@ from importlib.util import find_spec
 
 import pytest
 import torch
-from clips import grid, pan, pan_flow
+from films.clips import grid, pan, pan_flow
 from helpers import check_error, picture
 from torch.nn.functional import interpolate
 

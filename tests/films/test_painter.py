@@ -5,7 +5,7 @@ from functools import partial
 
 import pytest
 import torch
-from clips import pan, pan_flow
+from films.clips import pan, pan_flow
 from helpers import job_with, picture, run_settings, tiny_network
 
 from styletransfer.films import flicker

@@ -8,7 +8,7 @@ from unittest.mock import Mock
 
 import pytest
 import torch
-from film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
+from films.film_files import BT601, BT709, UNSAID, av, frames, make, sounds, tone
 from helpers import check_error, largest_file
 from PIL import Image
 

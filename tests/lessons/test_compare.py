@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 import torch
-from helpers import LAYERS, composed
+from helpers import LAYERS, check_kept, composed
 from helpers import picture as noise
 
 from styletransfer.job.prepare import prepare
@@ -64,3 +64,8 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     errors = gradient_errors(job, "loss_attribute", points)
     assert errors["fake_backward"] == pytest.approx(2.0)
     assert errors["tensor_hook"] <= 1e-10
+
+
+def test_no_picture_that_is_read_is_overwritten(desk, capsys):
+    words = ["experiment=tiny", "content=content.png", "style=style.png", "size=16", "rounds=1"]
+    check_kept(capsys, ["compare", *words], ["content.png", "style.png"], ".png")

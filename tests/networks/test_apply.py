@@ -6,15 +6,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import (
-    check_error,
-    check_refused,
-    files_in,
-    picture,
-    style_encoder,
-    style_network,
-    write_pictures,
-)
+from helpers import call, check_error, check_kept, check_refused, files_in, picture, write_pictures
+from networks.nets import style_encoder, style_network
 from PIL import Image
 
 from styletransfer.job.sources import style_image
@@ -282,3 +275,16 @@ def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     check_refused(apply, BAD)
     assert times(desk) == before
     assert not (desk / "done").exists()
+
+
+def test_no_file_that_is_read_is_overwritten(capsys):
+    words = ["network=net.safetensors", "input=photo.png"]
+    check_kept(capsys, ["apply", *words], ["net.safetensors", "photo.png"], ".png")
+    check_kept(capsys, ["export", words[0]], ["net.safetensors"], ".onnx")
+
+
+def test_a_pastiche_carries_its_command(capsys):
+    words = ["apply", "network=net.safetensors", "input=photo.png"]
+    assert call(capsys, *words, "style=oil", "output=a.png")[0] == 0
+    said = call(capsys, "info", "a.png")[1].out.splitlines()
+    assert f"command: {' '.join(['styletransfer', *words, 'style=oil'])}" in said

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 import torch
-from film_files import frames, make, sounds
-from helpers import check_error, files_in, picture, press, style_network
+from films.film_files import frames, make, sounds
+from helpers import check_error, check_kept, files_in, picture, press
+from networks.nets import style_network
 
 from styletransfer.films.flicker import Steady
 from styletransfer.films.write import FilmWriter, Sound
@@ -117,3 +118,8 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     films = ["in.mp4", "z.avi.mp4"]
     assert files_in(desk / "done").keys() == {"a.png", *films}
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
+
+
+def test_no_file_that_is_read_is_overwritten(capsys):
+    words = ["apply", "network=net.safetensors", "input=in.mp4"]
+    check_kept(capsys, words, ["net.safetensors", "in.mp4"], ".mp4")

@@ -10,7 +10,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, check_error, picture, style_encoder, style_network
+from helpers import ROOT, check_error, picture
+from networks.nets import style_encoder, style_network
 
 from styletransfer.errors import pip_install
 from styletransfer.networks import file

@@ -6,7 +6,8 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers import check_error, files_in, largest_file, style_network
+from helpers import check_error, files_in, largest_file
+from networks.nets import style_network
 
 from styletransfer.networks import file
 from styletransfer.networks.export import command, web

@@ -5,7 +5,8 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import check_error, picture, relative_error, style_network
+from helpers import check_error, picture, relative_error
+from networks.nets import style_network
 from safetensors import safe_open
 from safetensors.torch import save_file
 from torch import nn

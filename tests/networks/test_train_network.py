@@ -12,18 +12,19 @@ from helpers import (
     MODES,
     check_error,
     check_refused,
-    ended_early,
     layers,
     metrics_of,
     picture,
     relative_error,
     write_pictures,
 )
+from networks.nets import ended_early
 
 from styletransfer.errors import UserError
 from styletransfer.job.sources import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
+from styletransfer.networks.commands import train_network as command
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
 from styletransfer.networks.settings import TrainNetworkConfig
@@ -32,6 +33,7 @@ from styletransfer.networks.training.prepare import prepare
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, LossModeConfig
+from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 from styletransfer.system.processes import Processes
@@ -210,3 +212,8 @@ def test_one_style_starts_as_any_paints_it(config):
     row = start.encoder(moments(features, style_image("oil.png", 24, 8)))
     initial = torch.cat([each for norm in norms(network) for each in (norm.scale, norm.shift)], 1)
     assert relative_error(initial, row) < 1e-6
+
+
+def test_a_networks_folder_is_named_after_its_styles():
+    config = compose(command, ["style=[a.jpg,b/c.png]"], with_hydra=True)
+    assert config.hydra.run.dir == "outputs/networks/a+c"

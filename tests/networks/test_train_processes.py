@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import ROOT, files_in, metrics_of, relative_error, write_pictures
-from process_runs import torchrun
+from networks.process_runs import torchrun
 
 from styletransfer.cli import main as console
 from styletransfer.system.checkpoint import Checkpoint

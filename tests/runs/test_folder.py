@@ -6,11 +6,10 @@ import pytest
 from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
-from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.pictures import images
 from styletransfer.runs import write_record
 from styletransfer.runs.folder import last_losses, read_run
-from styletransfer.runs.recipe import recipe, settings
+from styletransfer.runs.recipe import recipe
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.system.files import sha256
@@ -103,7 +102,6 @@ def test_a_word_is_no_path_whatever_lies_beside(desk):
     config = TrainConfig(content="a.png", style="b.png", init="folder/c.png")
     assert recipe(config)["files"]["init"] == [sha256("folder/c.png")]
     assert ("init", "folder/c.png") in files_read(config)
-    assert settings(TrainNetworkConfig(style="a.png"))["start"] == "auto"
 
 
 def differing(**changes):

@@ -1,4 +1,4 @@
-"""Recipes in picture files: what `train` and `apply` write, and `info` prints."""
+"""Recipes in picture files: what `train` writes, and `info` prints."""
 
 import json
 import re
@@ -6,22 +6,11 @@ import shlex
 from pathlib import Path
 
 import pytest
-from helpers import (
-    call,
-    composed,
-    files_in,
-    picture,
-    refusal,
-    status_of,
-    style_network,
-    write_pictures,
-)
+from helpers import call, composed, files_in, picture, refusal, status_of, write_pictures
 from helpers import lines_of as lines_in
 
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
-from styletransfer.networks import file
-from styletransfer.networks.johnson import Architecture
 from styletransfer.optimize import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
@@ -78,7 +67,7 @@ def test_without_a_recipe_pixels_are_the_same(capsys):
     assert "carries no recipe" in refusal(capsys, "info", "without/pastiche.png")
 
 
-def test_stopped_and_steered_runs_and_style_networks(desk, capsys):
+def test_stopped_and_steered_runs(desk, capsys):
     words = ["experiment=tiny", "content=style.png", "style=style.png", "steps=6"]
     config = composed("train", *words, "stop_after=4")
     run = Run(prepare(config))
@@ -92,10 +81,6 @@ def test_stopped_and_steered_runs_and_style_networks(desk, capsys):
     assert status_of("train", "resume=run") == 0
     command = stopped["command"].removesuffix(" stop_after=4")
     assert info(capsys, "run/pastiche.png") == stopped | {"command": command}
-    file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
-    words = ["apply", "network=net.safetensors", "input=style.png"]
-    assert status_of(*words, "output=a.png") == 0
-    assert info(capsys, "a.png")["command"] == " ".join(["styletransfer", *words])
 
 
 def test_a_picture_is_painted_again_and_compared(desk, capsys):

@@ -11,7 +11,6 @@ from omegaconf import OmegaConf
 
 from styletransfer.losses import mean_square
 from styletransfer.losses.moments import gram_matrix
-from styletransfer.networks.commands import train_network
 from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
@@ -82,11 +81,6 @@ def test_gatys_weights_are_the_papers_equations():
     f, p = torch.randn(2, 1, 512, 42, 64, generator=generator, dtype=torch.float64)
     paper = 1e-3 * ((f - p) ** 2).sum() / 2
     assert torch.allclose(criterion.contents["relu4_2"] * mean_square(f - p), paper, rtol=1e-12)
-
-
-def test_a_networks_folder_is_named_after_its_styles():
-    config = compose(train_network, ["style=[a.jpg,b/c.png]"], with_hydra=True)
-    assert config.hydra.run.dir == "outputs/networks/a+c"
 
 
 def test_numbers_outside_of_their_intervals_are_refused():

@@ -10,7 +10,7 @@ def folder(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def client(folder):
-    from studios import opened  # not at the top: the import skips without the extra [studio]
+    from studio.studios import opened  # not at the top: the import skips without the extra [studio]
 
     with opened(folder) as client:
         yield client
@@ -18,7 +18,7 @@ def client(folder):
 
 @pytest.fixture
 def socket(client):
-    from studios import LIVE
+    from studio.studios import LIVE
 
     with client.websocket_connect(LIVE) as socket:
         yield socket

@@ -2,7 +2,7 @@
 
 import pytest
 from starlette.websockets import WebSocketDisconnect
-from studios import ADDRESS, LIVE, PORT, TOKEN, opened
+from studio.studios import ADDRESS, LIVE, PORT, TOKEN, opened
 
 EVERYWHERE = {"/": "GET", "/api/form": "GET", "/static/index.html": "GET", "/api/queue": "POST"}
 

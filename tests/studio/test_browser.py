@@ -7,10 +7,10 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 import pytest
-from film_files import make
+from films.film_files import make
 from helpers import picture
 from PIL import Image
-from studio_pages import browsing, png, served, violations, visit, visited_by
+from studio.studio_pages import browsing, png, served, violations, visit, visited_by
 
 from styletransfer.films.read import Film
 

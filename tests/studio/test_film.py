@@ -4,10 +4,10 @@ import io
 import shlex
 
 import pytest
-from film_files import make
+from films.film_files import make
 from helpers import picture
 from PIL import Image
-from studios import act, opened, painter, status, watch
+from studio.studios import act, opened, painter, status, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.films.read import Film

@@ -10,7 +10,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studios import LIVE, LONG, act, opened, painter, status, submit, watch
+from studio.studios import LIVE, LONG, act, opened, painter, status, submit, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.commands import train

@@ -8,7 +8,7 @@ import shlex
 import pytest
 import torch
 from PIL import Image
-from studios import ADDRESS, PORT, TOKEN, act, opened, submit
+from studio.studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
 from styletransfer.networks.apply.painter import Painter, Paintings
 from styletransfer.networks.settings import ApplyConfig

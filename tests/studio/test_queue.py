@@ -3,7 +3,7 @@
 from types import SimpleNamespace
 
 import pytest
-from studios import JPEG, LIVE, act, opened, status, submit, watch
+from studio.studios import JPEG, LIVE, act, opened, status, submit, watch
 
 from styletransfer.studio import guide
 

@@ -8,7 +8,7 @@ from types import SimpleNamespace
 import psutil
 import pytest
 from helpers import record_of, refusal, until
-from studios import Process
+from studio.studios import Process
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio import command, serve

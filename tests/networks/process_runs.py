@@ -8,7 +8,7 @@ import signal
 import sys
 import time
 
-from helpers import process
+from helpers import ROOT, process
 
 from styletransfer.cli.hydrated import script
 from styletransfer.networks.training.trainer import NetworkTraining
@@ -23,7 +23,9 @@ def torchrun(count, *words):
     if not words[0].endswith(".py"):
         words = (__file__, *words)
     run = (sys.executable, "-m", "torch.distributed.run", "--standalone")
-    return process(*run, f"--nproc-per-node={count}", *words, timeout=500)
+    path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])  # where this file's imports are
+    environment = {"PYTHONPATH": path}
+    return process(*run, f"--nproc-per-node={count}", *words, timeout=500, env=environment)
 
 
 def main(how, command, *words):

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 from PIL import Image, ImageOps
-from studios import LONG, Process
+from studio.studios import LONG, Process
 
 WHY = "no Playwright or no axe-core: pip install -e '.[browser]'"
 playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
