@@ -13,6 +13,7 @@ from styletransfer.pictures import images
 from styletransfer.runs.gallery.command import find_runs
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.refusals import explain
+from styletransfer.settings.registry import commands
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
@@ -94,7 +95,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
         jobs.append(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("styletransfer.train.main", interrupted)
+    monkeypatch.setattr(commands()["train"], "code", interrupted)
     status, printed = train(capsys, "-m", "seed=1,2")
     assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()
