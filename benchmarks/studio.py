@@ -23,10 +23,10 @@ import psutil
 import torch
 from websockets.sync.client import ClientConnection, connect
 
-from styletransfer.optimize import Iterate
-from styletransfer.runs.recorded_run import RecordedRun
+from styletransfer.job.prepare import prepare
+from styletransfer.optimize import Run
+from styletransfer.runs.recording import recorded
 from styletransfer.settings import ASSETS, TrainConfig
-from styletransfer.train import paint
 
 
 class Page:
@@ -149,11 +149,13 @@ def alone(size: int, steps: int, step: int) -> float:
     """Paint without a page; return the seconds from step number `step` to the end."""
     times: dict[int, float] = {}
 
-    def note(run: RecordedRun, iterate: Iterate) -> None:
-        times[iterate.step] = time.perf_counter()
-
+    config = TrainConfig(size=size, steps=steps)
     with tempfile.TemporaryDirectory() as folder:
-        paint(TrainConfig(size=size, steps=steps), Path(folder) / "run", note)
+        run = Run(prepare(config))
+        with recorded(run, config, Path(folder) / "run") as record:
+            for made in run:
+                record(made)
+                times[made.step] = time.perf_counter()
         return time.perf_counter() - times[step]
 
 

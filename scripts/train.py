@@ -1,7 +1,7 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`."""
 
 from styletransfer.cli.hydrated import script
-from styletransfer.commands import train
+from styletransfer.train import train
 
 main = script(train)
 

@@ -1,14 +1,5 @@
-"""The command `train`, whose code is the file train.py beside this one."""
+"""The command of the file train.py; the other commands are in the rooms' own `commands.py`."""
 
-from pathlib import Path
+from styletransfer.train import train
 
-from styletransfer.settings import TrainConfig
-from styletransfer.settings.registry import command
-
-
-@command(repeatable=True)
-def train(config: TrainConfig, folder: Path) -> None:
-    """Paint one picture in the style of another."""
-    from styletransfer.train import main
-
-    main(config, folder)
+__all__ = ["train"]

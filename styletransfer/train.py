@@ -1,104 +1,77 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
-This file shows a run from start to end. `paint` does the following, in the files named here:
+This file tells a run from start to end; each name leads to the next file:
 
-1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig` (settings/).
-2. `prepare` reads the pictures and builds the network and the loss mode (job/, features/, losses/).
-3. For each scale of the picture, `Run` makes an `Objective`, the network with the loss modules of
-   the mode in it (objective/whole.py), and a `Descent`, the steps at this size
-   (optimize/descent.py).
-4. Each step begins with `Objective.evaluate`, which runs the network forward, lets the loss mode
-   run it backward, and returns the losses with the gradient in `image.grad`. Then the optimiser
-   moves the picture (optimize/optimizers.py).
-5. `RecordedRun` makes the run, and writes metrics and checkpoints after a step, and the pastiche at
-   the end (runs/).
+1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig`.
+2. `prepare` reads the pictures, and builds the network and the loss mode: a `Job`.
+3. Each step of a `Run` evaluates the objective, which runs the network forward with the loss layers
+   of the mode in it, and lets the mode run it backward. Then the optimiser moves the picture.
+4. `recorded` watches the loop: it writes metrics and checkpoints after a step, and the pastiche at
+   the end.
 
-`dry_run=true` prints what would be done, with estimated memory, and writes nothing.
-`resume=FOLDER` continues the stopped run in that folder.
+What the functions need is imported in them, since torch takes two seconds, and `--help` none.
 """
 
-import os
 import sys
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from styletransfer.errors import UserError
-from styletransfer.job import Job
-from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
-from styletransfer.runs import CHECKPOINT, CONTENT, PASTICHE, RECORD
-from styletransfer.runs.recorded_run import RecordedRun, StepCallback
 from styletransfer.settings import TrainConfig
-from styletransfer.system import signals_held, stop_on_signals
-from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.settings.registry import command
+
+if TYPE_CHECKING:
+    from styletransfer.runs.recording import Recording
 
 
-def main(config: TrainConfig, folder: Path) -> None:
-    """Run or continue one style transfer, and print the path of the picture."""
-    picture = None  # or the file of a run that is already finished
-    if config.resume is not None:
-        from styletransfer.runs.resume import finished_picture, own_settings, typed_keys
+@command(repeatable=True)
+def train(config: TrainConfig, folder: Path) -> None:
+    """Paint one picture in the style of another."""
+    from styletransfer.job.prepare import prepare
+    from styletransfer.runs.plan import plan
+    from styletransfer.runs.resume import continued, finished_picture
 
-        if config.resume != "auto":
-            folder = Path(config.resume)
-            config = own_settings(config, folder, typed_keys())
-        picture = finished_picture(config, folder)
+    config, folder = continued(config, folder)  # with resume=FOLDER, those of the run in FOLDER
+    finished = finished_picture(config, folder)
     if config.dry_run:
-        from styletransfer.runs.plan import plan
-
         print(plan(prepare(config, enlarge=False)))
-        return
-    if picture is not None:
-        print(f"already finished\n{picture}")
-        return
-    with stop_on_signals() as stop:
-        run = paint(config, folder)
-        _print_outcome(run)
-        if run.problem is not None:
-            raise UserError(run.problem)
-        if stop.asked is not None:
-            sys.exit(stop.asked.status)
+    elif finished is not None:
+        print(f"already finished\n{finished}")
+    else:
+        tell(paint(config, folder))
 
 
-def paint(config: TrainConfig, folder: Path, guide: StepCallback | None = None) -> RecordedRun:
-    """Stylise one picture and write it, with `metrics.jsonl`, into `folder`.
+def paint(config: TrainConfig, folder: Path) -> "Recording":
+    """Stylise one picture and write it, with all that is kept of the run, into `folder`.
 
-    The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. `folder` also
-    gets the content image at the pastiche's size, for `mix`. A run that is interrupted writes the
-    best picture so far and a checkpoint. With `resume=auto`, a run continues from a checkpoint in
-    `folder`. `guide` may observe and steer the run, which is returned.
-
-    Raises:
-        UserError: bad input, before anything is written, or the picture cannot be written.
-        Stopped: a signal came before there was a picture.
+    Errors are those of `prepare`, before anything is written, and of `recorded`.
     """
-    picture = Path(config.output) if config.output else folder / PASTICHE
-    job = _checked(config, folder, picture)
-    folder.mkdir(parents=True, exist_ok=True)
-    # Signals are held: the first optimiser makes torch import libraries that abort the process if a
-    # signal raises an exception in them.
-    with stop_on_signals(), signals_held(), locked(folder):
-        remove_stale(folder)
-        run = RecordedRun(config, job, folder, picture, guide)
-        run.complete()
-    return run
+    from styletransfer.job.prepare import prepare
+    from styletransfer.optimize import Run
+    from styletransfer.runs.recording import recorded
 
-
-def _checked(config: TrainConfig, folder: Path, picture: Path) -> Job:
-    """Return the job of a run after checking its settings and all paths."""
     job = prepare(config)
-    kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
-    if os.path.realpath(picture) == os.path.realpath(folder / PASTICHE):
-        kept.remove(folder / PASTICHE)
-    check_outputs([picture, *kept], files_read(config))
-    return job
+    run = Run(job)
+    with recorded(run, config, folder) as record:
+        for step in run:
+            record(step)
+    return record
 
 
-def _print_outcome(run: RecordedRun) -> None:
-    outcome, job = run.outcome, run.job
+def tell(record: "Recording") -> None:
+    """Print how a run has ended, and the path of its picture; exit if it was stopped early.
+
+    UserError: the run gave up, or the picture could not be written where it was wanted.
+    """
+    outcome, job = record.outcome, record.run.job
     if outcome.losses:
         print("  ".join(f"{name} {value:.4g}" for name, value in outcome.losses.items()))
-    how = "done in" if outcome.is_whole else "stopped early after"
-    print(f"{how} {run.seconds:.1f} s, {outcome.steps} steps, {job.device}, {job.precision}")
-    if (run.folder / CHECKPOINT).exists():
-        print(f"go on with resume={run.folder}")
-    print(run.picture)
+    how = "done in" if record.status == "finished" else "stopped early after"
+    print(f"{how} {record.seconds:.1f} s, {outcome.steps} steps, {job.device}, {job.precision}")
+    if record.checkpoint.exists():
+        print(f"go on with resume={record.folder}")
+    print(record.picture)
+    if record.problem is not None:
+        raise UserError(record.problem)
+    if record.stopped is not None:
+        sys.exit(record.stopped.status)

@@ -18,6 +18,7 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
+from styletransfer.job import Job
 from styletransfer.job.choices import Choices
 from styletransfer.job.load import load
 from styletransfer.job.sources import Sources
@@ -25,7 +26,6 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.optimize import run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
@@ -215,7 +215,7 @@ def job_with(config, network, mode, pictures):
 
 def with_bowl(monkeypatch, bowl):
     """Make runs minimise `bowl` in place of their objective; return `bowl`."""
-    monkeypatch.setattr(run, "make_objective", lambda job, pictures, tile: bowl)
+    monkeypatch.setattr(Job, "objective", lambda job, pictures, tile: bowl)
     return bowl
 
 

@@ -102,13 +102,13 @@ class FilmRun:
                     outcome = painter.paint(content)
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
-                    if outcome.interrupted:
-                        break
                     images.write(path, outcome.image, bit_depth=16)
                 # Read the pastiche from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
                 painter.before = None if config.independent else (content, painted)
                 count = number + 1
+        except KeyboardInterrupt:
+            pass  # the frames so far are a film, too
         except UserError as error:
             if count == 0:
                 raise

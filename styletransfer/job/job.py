@@ -10,9 +10,11 @@ from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
 from styletransfer.job.start import Start
 from styletransfer.losses import LossMode
-from styletransfer.objective import Criterion
+from styletransfer.objective import Criterion, Evaluates
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import Targets
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
 
 
@@ -73,3 +75,10 @@ class Job:
         """Return `image` on the device, in float64 if the network is, else in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
+
+    def objective(self, pictures: Inputs, tile: int | None) -> Evaluates:
+        """Return the objective for pictures at one scale, in tiles unless `tile` is None."""
+        compared = (self.extractor, self.mode, self.criterion, pictures)
+        if tile is None:
+            return Objective(*compared, self.styles)
+        return TiledObjective(*compared, tile, self.styles)

@@ -5,6 +5,7 @@ match targets and the activations that autograd keeps. The estimate may be too l
 the tile if memory runs out.
 """
 
+import logging
 import math
 from collections.abc import Iterator
 from typing import NamedTuple
@@ -20,6 +21,8 @@ from styletransfer.job.scales import Scale
 from styletransfer.objective import check_tile, smallest_tile, tiles_need
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system.devices import free_bytes, readable
+
+logger = logging.getLogger(__name__)
 
 # Share of the free memory that a run may use: the formula errs, and other programs need some.
 USABLE = 0.8
@@ -123,3 +126,19 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     if not tile or tile >= max(scale.size):
         return MemoryPlan(None, whole)
     return MemoryPlan(tile, kept + activations * tile**2)
+
+
+def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
+    """Return half of a tile's side in pixels, after memory ran out; tell it if it `is_first`.
+
+    UserError: the network or the loss mode does not allow this tile; choose a smaller size.
+    """
+    smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
+    if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
+        advice = f", or {needed} with its tiles" if needed else ""
+        raise UserError(f"memory ran out; choose a smaller size{advice}")
+    if is_first:
+        logger.warning(
+            "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
+        )
+    return smaller

@@ -44,9 +44,11 @@ def main(config: CompareConfig, folder: Path) -> None:
     outcomes: dict[str, Outcome] = {}
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
+        run = Run(replace(job, mode=LOSS_MODES[name]))
         with ProgressBar() as bar:
-            run = Run(replace(job, mode=LOSS_MODES[name])).complete([bar])
-        outcomes[name] = run.finished(f"under {name}")
+            for step in run:
+                bar(step)
+        outcomes[name] = run.result().finished(f"under {name}")
         images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
     pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
     for path in filter(None, (str(overview), config.output)):

@@ -75,6 +75,14 @@ class Protection:
         """Return `image` (1, 3, H, W) with the content image at protected pixels."""
         return torch.lerp(image, self.content, self.protected)
 
+    def resized(self, size: Size) -> Self:
+        """Return the protection of a picture of `size`, (height, width)."""
+        return replace(
+            self,
+            content=resize(self.content, size),
+            protected=resize(self.protected, size, "bilinear"),
+        )
+
 
 @dataclass(frozen=True)
 class Inputs:

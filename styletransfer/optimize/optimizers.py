@@ -12,6 +12,8 @@ from typing import Any
 import torch
 from torch import Tensor, fft
 
+from styletransfer.settings import OptimizerConfig
+
 # Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
 # CORNER, and constant above the limits, where the measured curvatures no longer grow.
 CORNER = 0.02
@@ -21,6 +23,8 @@ LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they look like woven
 # cloth. The gain of colour is divided by the same factor, since no loss limits its finest waves.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
+# Mean change of a pixel value in L-BFGS's first step, along the plain gradient: one grey level.
+FIRST_STEP = 1 / 255
 # Adam's decay rates; the second is below torch's 0.999, as each picture size has other gradients.
 BETAS = (0.9, 0.99)
 
@@ -180,3 +184,10 @@ class Adam(torch.optim.Adam):
         """Continue from the `state_dict` of an Adam for a point of the same size."""
         super().load_state_dict(state)
         self.moments = self.moments
+
+
+def make_optimizer(point: Tensor, config: OptimizerConfig) -> LBFGS | Adam:
+    """Return a new optimiser; its `step` moves the leaf `point` (1, 3, H, W) by `point.grad`."""
+    if config.name == "adam":
+        return Adam(point, config.learning_rate)
+    return LBFGS(point, history=config.history, rate=config.learning_rate, first=FIRST_STEP)

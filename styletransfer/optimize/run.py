@@ -1,8 +1,7 @@
 """The run of a job: an iterator over its steps, with a state that can be saved."""
 
-import logging
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from typing import Any
 
 import torch
@@ -10,27 +9,13 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
-from styletransfer.job.memory import plan_memory
-from styletransfer.objective import Evaluates, smallest_tile, tiles_need
-from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.whole import Objective
-from styletransfer.optimize import Callback, Iterate, Outcome
+from styletransfer.job.memory import halved_tile, plan_memory
+from styletransfer.objective import Evaluates, Losses
 from styletransfer.optimize.descent import Descent
+from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.pictures.images import resize
-from styletransfer.system import signals_held
+from styletransfer.system import interruptible, signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
-
-logger = logging.getLogger(__name__)
-
-
-@dataclass
-class _Level:
-    """A level is the state of the current scale (one size of the coarse-to-fine run)."""
-
-    tile: int | None  # side in pixels, or None for the whole picture at once
-    start: Tensor  # (1, 3, h, w), the picture that the scale began with
-    descent: Descent | None = None  # made at the first step
-    objective: Evaluates | None = None  # made at the first step, and again for a smaller tile
 
 
 class Run:
@@ -38,7 +23,8 @@ class Run:
 
     Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
     equal job continues too, with the same bits on the same machine and number of threads. Between
-    two iterates and at the end, another job may replace the job, see `steer`.
+    two iterates and at the end, another job may replace the job, see `steer`. A signal that
+    `stop_on_signals` watches stops an evaluation or the caller, and no other part of a step.
 
     If memory runs out, the step is made again in tiles of half the side.
 
@@ -50,64 +36,120 @@ class Run:
         self._take(job)
         self.image, self.steps = self.start, 0
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and to come
+        self.problem: str | None = None  # why the run gave up, in one line
         self._index = 0  # index of the current scale
-        self._level: _Level | None = None
+        # Of the current scale: None before its first step. `_halve_tile` drops the objective.
+        self._descent: Descent | None = None
+        self._objective: Evaluates | None = None
+        self._tile: int | None = None  # of the current scale, side in pixels; None for no tiles
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
         self._side_left: int | None = None  # longer side of the scale that `steer` has left
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
-        self._problem: str | None = None
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the picture that each step began with."""
-        while self._index < len(self.scales) and self._problem is None:
+        while self._index < len(self.scales) and self.problem is None:
+            iterate = None
             try:
-                yield from self._one_scale(self.scales[self._index])
-                continue
+                with signals_held():
+                    iterate = self._next()
             except (MemoryError, RuntimeError) as error:
-                self._shrink_tile(error)
+                if not is_out_of_memory(error):
+                    raise
+                self._halve_tile()
             # The error's traceback, which kept the evaluation's tensors, is freed here.
-            if torch.cuda.is_available():
+            if iterate is not None:
+                yield iterate
+            elif torch.cuda.is_available():
                 torch.cuda.empty_cache()
 
-    def complete(self, callbacks: Sequence[Callback] = ()) -> Outcome:
-        """Make the remaining steps, calling every callback with each iterate.
+    def complete(self) -> Outcome:
+        """Make the remaining steps; return `result()`."""
+        for _ in self:
+            pass
+        return self.result()
 
-        Ctrl-C, another signal (see `styletransfer/system`), a loss that is not finite or a lack of
-        memory end the run early.
-        """
-        interrupted = False
+    def _next(self) -> Iterate | None:
+        """Make the next step; after the last one of a scale, go to the next scale instead."""
+        scale = self.scales[self._index]
+        if self._descent is None:
+            self._descent = self._begin(scale, self._next_start(scale))
+        if self._objective is None:
+            self._objective = self._make_objective(scale, self._descent.canvas.start)
+        if self._descent.is_over:
+            self._end(self._descent, self._objective)
+            return None
+        image = self._descent.picture()
+        losses = _evaluate(self._objective, image)  # sets image.grad
+        self._descent.step(image, losses)
+        self.steps += 1
+        counts = (self.steps, self.planned, self._index + 1, len(self.scales))
+        return Iterate(*counts, losses, image.detach(), self.colored)
+
+    def _next_start(self, scale: Scale) -> Tensor:
+        """Return the picture (1, 3, h, w) from which a scale starts; choose the scale's tile."""
+        job, self._side_left = self.job, None
+        self._tile = plan_memory(job, scale, free_bytes(job.device)).tile
+        if self._largest_tile is not None:
+            self._tile = min(self._tile or max(scale.size), self._largest_tile)
+        wraps = job.criterion.seamless
+        return job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
+
+    def _begin(self, scale: Scale, start: Tensor) -> Descent:
+        """Return the descent of a scale from `start`."""
+        protection = self.pictures.protection
+        if protection is not None:
+            protection = protection.resized(scale.size)
+        descent = Descent(start, self.job.optimizer, scale.steps, protection)
+        descent.warm_start(self._momentum)
+        return descent
+
+    def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
+        """Return the objective of a scale that starts from `start`."""
+        pictures = self._recolored.resized(scale.size, scale.style_sizes)
+        if self._index or pictures.start is not None:
+            pictures = replace(pictures, start=start)
+        return self.job.objective(pictures, self._tile)
+
+    def _end(self, descent: Descent, objective: Evaluates) -> None:
+        """Keep the result of a scale, and go to the next scale."""
+        if descent.ending.problem is not None:
+            self.problem = descent.ending.problem
+            return
+        image = descent.final()
+        self.image, losses = descent.result(image, _evaluate(objective, image))
+        self._momentum = descent.momentum()
+        self._index += 1
+        self._descent = self._objective = None  # the next scale needs their memory
+        if self._index == len(self.scales):
+            self._losses = losses.as_floats()
+
+    def _halve_tile(self) -> None:
+        """Go on in tiles of half the side, or give up."""
+        side = self._tile or max(self.scales[self._index].size)
         try:
-            # Signals are held: the first optimiser makes torch import libraries that abort the
-            # process if a signal raises an exception in them.
-            with signals_held():
-                for iterate in self:
-                    for callback in callbacks:
-                        callback(iterate)
-                    del iterate  # frees its picture
-        except KeyboardInterrupt:
-            interrupted = True  # the evaluation's tensors are freed too
-        return replace(self.result(), interrupted=interrupted)
+            self._tile = halved_tile(self.job, side, is_first=self._largest_tile is None)
+        except UserError as error:
+            self.problem = str(error)
+            return
+        self._largest_tile, self._objective = self._tile, None  # the next step makes another
 
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses are those of the optimised picture, before `finish` changes its colours.
+        The losses are those of the optimised picture, before `colored` changes its colours.
         """
         image, losses = self.image, self._losses or {}
         if not losses:
             scale = self.scales[-1]
-            if self._level is not None and self._level.descent is not None:
-                image = self._level.descent.best.picture()
+            if self._descent is not None:
+                image = self._descent.best.picture()
             image = resize(image, scale.size)
-            if protection := self.pictures.resized(scale.size, scale.style_sizes).protection:
-                image = protection.hold(image)
+            if (protection := self.pictures.protection) is not None:
+                image = protection.resized(scale.size).hold(image)
         image = image.float().cpu()
-        return Outcome(image, self.finish(image), losses, self.steps, problem=self._problem)
-
-    def finish(self, image: Tensor) -> Tensor:
-        """Return a picture (1, 3, H, W) of this run in the colours that the job asks for."""
-        return self._finish(image)
+        return Outcome(image, self.colored(image), losses, self.steps, problem=self.problem)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
@@ -119,9 +161,9 @@ class Run:
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
         if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
             raise UserError("the content image has another shape now; start another run")
-        if (level := self._level) is not None and (descent := level.descent) is not None:
-            if descent.is_over(self.scales[self._index].steps):
-                self._end_level(descent)
+        if (descent := self._descent) is not None:
+            if descent.is_over and self._objective is not None:
+                self._end(descent, self._objective)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
         if self._side_left is None:  # of several calls between two steps, the first one sets it
@@ -132,27 +174,34 @@ class Run:
         self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
         if job.optimizer.name != "adam":
             self._momentum = None
-        self._level = self._losses = self._problem = None
+        self._descent = self._objective = self._losses = self.problem = None
         self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
+
+    def _take(self, job: Job) -> None:
+        """Set the job, its scales, pictures, colours and start."""
+        self.job, self.scales = job, job.scales
+        self.pictures = job.pictures.to(job.on_device(job.pictures.content))
+        self._recolored = job.colors.before(self.pictures)
+        self.colored = job.colors.after(self.pictures)  # pastiche -> it in the job's colours
+        self.start = job.on_device(job.start.picture(self._recolored))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the run's state; call it between two iterates, or after an interruption.
 
         The state holds plain values, and tensors, not copied, that later steps change.
         """
-        level = None
-        if self._level is not None and self._level.descent is not None:
-            descent = self._level.descent.state_dict()
-            level = {"tile": self._level.tile, "start": self._level.start, "descent": descent}
+        descent = self._descent
         return {
             "index": self._index,
             "steps": self.steps,
             "planned": self.planned,
             "image": self.image,
             "momentum": self._momentum,
+            "tile": self._tile,
             "largest_tile": self._largest_tile,
             "losses": self._losses,
-            "level": level,
+            "start": None if descent is None else descent.canvas.start,
+            "descent": None if descent is None else descent.state_dict(),
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
@@ -160,104 +209,15 @@ class Run:
         numbers = (int(state[key]) for key in ("index", "steps", "planned"))
         self._index, self.steps, self.planned = numbers
         self.image, self._momentum = state["image"], state["momentum"]
-        self._largest_tile, self._losses = state["largest_tile"], state["losses"]
-        self._level, level = None, state["level"]
-        if level is None:
-            return
-        self._level = _Level(level["tile"], level["start"])
-        self._build(self.scales[self._index], self._level).load_state_dict(level["descent"])
-
-    def _take(self, job: Job) -> None:
-        """Set the job, its scales, pictures, colours and start."""
-        self.job, self.scales = job, job.scales
-        self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        self._recolored = job.colors.before(self.pictures)
-        self._finish = job.colors.after(self.pictures)
-        self.start = job.on_device(job.start.picture(self._recolored))
-
-    def _one_scale(self, scale: Scale) -> Iterator[Iterate]:
-        if self._level is None:
-            self._level = self._begin(scale)
-        level = self._level
-        descent = self._build(scale, level)
-        for losses, picture in descent.run(scale.steps):
-            self.steps += 1
-            counts = (self.steps, self.planned, self._index + 1, len(self.scales))
-            yield Iterate(*counts, losses, picture, self.finish)
-            del picture  # frees its memory before the next evaluation
-            if self._level is not level:  # the caller has called `steer`
-                return
-        self._end_level(descent)
-
-    def _begin(self, scale: Scale) -> _Level:
-        """Return a scale's state, which starts from the picture of the scale before."""
-        job, self._side_left = self.job, None
-        tile = plan_memory(job, scale, free_bytes(job.device)).tile
-        if self._largest_tile is not None:
-            tile = min(tile or max(scale.size), self._largest_tile)
-        wraps = job.criterion.seamless
-        start = job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
-        return _Level(tile, start)
-
-    def _build(self, scale: Scale, level: _Level) -> Descent:
-        """Return the descent of a scale; make it and its objective if missing."""
-        job = self.job
-        if level.objective is None:
-            pictures = self._recolored.resized(scale.size, scale.style_sizes)
-            if self._index or pictures.start is not None:
-                pictures = replace(pictures, start=level.start)
-            level.objective = make_objective(job, pictures, level.tile)
-            if level.descent is None:
-                original = resize(self.pictures.content, scale.size)
-                protection = replace(pictures, content=original).protection
-                level.descent = Descent(level.objective, level.start, job.optimizer, protection)
-                level.descent.warm_start(self._momentum)
-            level.descent.objective = level.objective
-        assert level.descent is not None
-        return level.descent
-
-    def _end_level(self, descent: Descent) -> None:
-        """Keep the result of a scale, and go to the next scale."""
-        if descent.problem is not None:
-            self._problem = descent.problem
-            return
-        self.image, losses = descent.finish()
-        self._momentum = descent.momentum()
-        self._index += 1
-        # The next scale needs the memory of this scale.
-        self._level = None
-        if self._index == len(self.scales):
-            self._losses = losses.as_floats()
-
-    def _shrink_tile(self, error: Exception) -> None:
-        """Halve the tile after memory ran out, or give up; raise any other error."""
-        if not is_out_of_memory(error):
-            raise error
-        job, level = self.job, self._level
-        tile = None if level is None else level.tile
-        smaller = (tile or max(self.scales[self._index].size)) // 2
-        least = smallest_tile(job.extractor, job.criterion)
-        if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
-            advice = f", or {needed} with its tiles" if needed else ""
-            self._problem = f"memory ran out; choose a smaller size{advice}"
-            return
-        if self._largest_tile is None:
-            logger.warning(
-                "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
-            )
-        self._largest_tile = smaller
-        if level is not None:
-            level.tile, level.objective = smaller, None
-            if level.descent is not None:
-                # Free the old objective; it is missing if memory ran out before a new one was made.
-                vars(level.descent).pop("objective", None)
+        self._tile, self._largest_tile = state["tile"], state["largest_tile"]
+        self._losses, self._descent, self._objective = state["losses"], None, None
+        if state["descent"] is not None:
+            self._descent = self._begin(self.scales[self._index], state["start"])
+            self._descent.load_state_dict(state["descent"])
 
 
-def make_objective(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
-    """Return the objective of a job for pictures at one scale, in tiles unless `tile` is None."""
-    compared = (job.extractor, job.mode, job.criterion, pictures)
-    if tile is None:
-        return Objective(*compared, job.styles)
-    from styletransfer.objective.tiled import TiledObjective  # tiles are rare
-
-    return TiledObjective(*compared, tile, job.styles)
+def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
+    """Return the losses at `image`, and set its gradient."""
+    # An evaluation may take minutes, so signals may stop it; nothing of a run changes meanwhile.
+    with interruptible():
+        return objective.evaluate(image)

@@ -69,6 +69,14 @@ def typed_keys() -> list[str]:
     return [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
 
 
+def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
+    """Return the settings and the folder of the run that `config.resume` names, or those given."""
+    if config.resume in (None, "auto"):
+        return config, folder
+    folder = Path(config.resume)
+    return own_settings(config, folder, typed_keys()), folder
+
+
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:
     """Return the settings of the run in `folder`, to resume it.
 

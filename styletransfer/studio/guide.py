@@ -15,7 +15,7 @@ from styletransfer.job import Scale
 from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.convert import jpeg, to_image
-from styletransfer.runs.recorded_run import RecordedRun
+from styletransfer.runs.recording import Recording
 from styletransfer.settings.changes import changed
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import Orders
@@ -45,7 +45,7 @@ class Guide:
         self._clock = Clock()
         self._last: Iterate | None = None
 
-    def step(self, run: RecordedRun, iterate: Iterate) -> None:
+    def step(self, run: Recording, iterate: Iterate) -> None:
         """Report a step and carry out requests; raise KeyboardInterrupt to stop the run."""
         if self._last is None:
             # Write the record of the run's settings to .hydra, the folder that Hydra would use.
@@ -72,12 +72,12 @@ class Guide:
         if self._orders.over:
             raise KeyboardInterrupt
 
-    def end(self, run: RecordedRun) -> None:
+    def end(self, run: Recording) -> None:
         """Report the last step and the result."""
         if self._last is not None:
             self._tell(run, self._last, encode(run.outcome.picture))
 
-    def _pause(self, run: RecordedRun, iterate: Iterate) -> None:
+    def _pause(self, run: Recording, iterate: Iterate) -> None:
         """Wait for a request to resume or to stop; meanwhile, carry out changes of settings."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
@@ -89,7 +89,7 @@ class Guide:
             self._do(run, wish)
         raise KeyboardInterrupt  # the server has ended
 
-    def _do(self, run: RecordedRun, wish: dict[str, Any]) -> None:
+    def _do(self, run: Recording, wish: dict[str, Any]) -> None:
         """Carry out a request to stop, or to change settings; report the settings or the error."""
         error = key = None
         try:
@@ -106,7 +106,7 @@ class Guide:
         number, now = wish.get("number"), page_values(run.config)
         self._say(type="standing", number=number, error=error, key=key, now=now)
 
-    def _tell(self, run: RecordedRun, iterate: Iterate, picture: bytes | None) -> None:
+    def _tell(self, run: Recording, iterate: Iterate, picture: bytes | None) -> None:
         """Send a progress report, with a JPEG if `picture` is not None."""
         self._reported = time.monotonic()
         self._say(

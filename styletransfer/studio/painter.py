@@ -5,7 +5,6 @@ import logging
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import replace
-from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
@@ -14,7 +13,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
-from styletransfer.system import keep_freed_memory, return_freed_memory, signals_held
+from styletransfer.system import keep_freed_memory, return_freed_memory
 
 
 def main(pipe: Connection) -> None:
@@ -46,20 +45,22 @@ def _warm_up() -> float | None:
     set_float32_precision()
     default = settings_of(compose(train))
     for side, steps in ((64, 3), (192, 4)):
-        with signals_held():
-            config = replace(default, size=side, steps=steps, scales=1)
-            run, clock = Run(prepare(config)), Clock()
-            run.complete([partial(clock.step, run)])
+        config = replace(default, size=side, steps=steps, scales=1)
+        run, clock = Run(prepare(config)), Clock()
+        for step in run:
+            clock.step(run, step)
     del run
     return_freed_memory()
     return clock.pace
 
 
 def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
+    from styletransfer.job.prepare import prepare
+    from styletransfer.optimize import Run
+    from styletransfer.runs.recording import recorded
     from styletransfer.runs.resume import own_settings
     from styletransfer.studio.guide import Guide
     from styletransfer.system.devices import is_out_of_memory
-    from styletransfer.train import paint
 
     folder = Path(order["folder"])
     with _logged(folder) as log:
@@ -70,10 +71,15 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
                 return {"status": film.paint(order, orders, pipe), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             guide = Guide(order, orders, pipe)
-            run = paint(config, folder, guide.step)
-            if run.outcome.is_whole:
+            run = Run(prepare(config))
+            with recorded(run, config, folder) as record:
+                for step in run:
+                    record(step)
+                    with record.clock_stopped():
+                        guide.step(record, step)
+            if record.outcome.losses:
                 with suppress(KeyboardInterrupt):
-                    guide.end(run)
+                    guide.end(record)
         except UserError as error:
             if not (folder / RECORD).exists():  # the run was refused before it began
                 log.close()
@@ -89,9 +95,9 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
             said = " ".join(f"{type(error).__name__}: {error}".split())
             said = f"a mistake of ours ({said}); see {folder}/train.log"
             return {"status": "failed", "error": said}
-    if run.problem:
-        return {"status": "failed", "error": run.problem}
-    return {"status": "stopped" if run.outcome.interrupted else "finished", "error": None}
+    if record.problem:
+        return {"status": "failed", "error": record.problem}
+    return {"status": record.status, "error": None}
 
 
 @contextmanager

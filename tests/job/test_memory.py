@@ -10,11 +10,11 @@ from helpers import job_with, picture, relative_error, run_settings, tiny_networ
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
+from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
-from styletransfer.optimize import run as run_module
 from styletransfer.optimize.run import Run
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.measure import peak_memory
@@ -104,8 +104,8 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
             raise MemoryError
         return make(job, pictures, tile)
 
-    make = run_module.make_objective
-    monkeypatch.setattr(run_module, "make_objective", scarce)
+    make = Job.objective
+    monkeypatch.setattr(Job, "objective", scarce)
     monkeypatch.setattr(TiledObjective, "evaluate", once)
     actual = Run(job).complete().image
     assert calls == [16] * 2 + [4] * 3
@@ -120,7 +120,7 @@ def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
         tiles.append(tile)
         return Mock(evaluate=Mock(side_effect=error))
 
-    monkeypatch.setattr(run_module, "make_objective", broken)
+    monkeypatch.setattr(Job, "objective", broken)
     error: Exception = MemoryError("scarce")
     for mode, expected in (("autograd_function", [None, 10, 5, 2]), ("loss_attribute", [None])):
         tiles.clear()

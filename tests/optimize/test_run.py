@@ -2,7 +2,6 @@
 
 import re
 from dataclasses import replace
-from unittest.mock import Mock
 
 import pytest
 import torch
@@ -45,7 +44,9 @@ def run(config, content, style, network=None, mode=MODE, start=None):
     iterates = []
     pictures = replace(pair(content, style), start=start)
     job = job_with(config, network or tiny_network(), mode, pictures)
-    return Run(job).complete([iterates.append]), iterates
+    work = Run(job)
+    iterates.extend(work)
+    return work.result(), iterates
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -107,7 +108,7 @@ def test_the_losses_of_every_step_are_as_ever(mode, optimizer, content, style):
     objective = make_objective(mode, tiny_network(), content, resize(style, (20, 16)))
     again = objective.evaluate(result.image.double().requires_grad_()).as_floats()
     assert result.losses == pytest.approx(again, rel=1e-4)
-    assert (result.problem, result.interrupted) == (None, False)
+    assert result.problem is None
 
 
 @pytest.mark.parametrize("optimizer", OPTIMIZERS)
@@ -125,17 +126,17 @@ def test_protected_pixels_stay_and_grey_ones_are_mixtures(optimizer, content, st
     assert (result.image - bowl.target)[..., :5].abs().mean() < 0.2
 
 
-def test_ctrl_c_in_a_callback(content, style):
-    job = job_with(run_settings(steps=6, scales=2), tiny_network(), MODE, pair(content, style))
+def test_a_run_that_is_left_has_a_picture_of_full_size(content, style):
+    settings = run_settings(steps=6, scales=2)
     for step in (1, 3, 6):
-        interrupt = Mock(side_effect=[None] * (step - 1) + [KeyboardInterrupt])
-        result = Run(job).complete([interrupt])
-        assert (result.interrupted, result.problem, result.losses) == (True, None, {})
-        assert result.steps == step
-        assert result.image.shape == (1, 3, 16, 20)  # full size, also from a coarse scale
+        work = Run(job_with(settings, tiny_network(), MODE, pair(content, style)))
+        for iterate in work:
+            if iterate.step == step:
+                break
+        result = work.result()
+        assert (result.problem, result.losses, result.steps) == (None, {}, step)
+        assert result.image.shape == (1, 3, 16, 20)  # also from a coarse scale
         assert result.image.isfinite().all()
-    with pytest.raises(KeyboardInterrupt):
-        result.finished("a run")
     done, _ = run(run_settings(), content, style)
     assert done.finished("a run") is done
     check_error(r"^a run: it is late$", replace(done, problem="it is late").finished, "a run")
@@ -279,7 +280,7 @@ def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
     monkeypatch.setattr(plan, "free_bytes", lambda device: 2.0**33)
     todo = prepare(settings_of_photos(photos, tile="32"))
     said, iterates = plan.plan(todo).splitlines(), []
-    Run(todo).complete([iterates.append])
+    iterates.extend(Run(todo))
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
     assert re.fullmatch(r"32 x 24: 3 steps, whole, about \d+ MiB", said[1])

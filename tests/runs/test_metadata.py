@@ -10,15 +10,17 @@ from helpers import call, composed, files_in, picture, refusal, status_of, write
 from helpers import lines_of as lines_in
 
 from styletransfer.errors import UserError
+from styletransfer.job.prepare import prepare
+from styletransfer.optimize import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
 from styletransfer.runs.carriers import LONGEST
 from styletransfer.runs.info import main
+from styletransfer.runs.recording import recorded
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.system.files import sha256
-from styletransfer.train import paint
 
 NAME = "a secret/été (1),'c'.png"
 TINY = ["experiment=tiny", f"content={NAME}", "style=style.png", "size=24", "steps=4"]
@@ -66,14 +68,14 @@ def test_without_a_recipe_pixels_are_the_same(capsys):
 
 
 def test_stopped_and_steered_runs(desk, capsys):
-    def guide(work, iterate):
-        if iterate.step == 2:
-            work.steer(with_values(work.config, {"objective.content_weight": 2.0}))
-        if iterate.step == 4:
-            raise KeyboardInterrupt
-
     words = ["experiment=tiny", "content=style.png", "style=style.png", "steps=6"]
-    paint(composed("train", *words), desk / "run", guide)
+    config = composed("train", *words, "stop_after=4")
+    run = Run(prepare(config))
+    with recorded(run, config, desk / "run") as record:
+        for step in run:
+            record(step)
+            if step.step == 2:
+                record.steer(with_values(record.config, {"objective.content_weight": 2.0}))
     stopped = info(capsys, "run/pastiche.png")
     assert "steered" in stopped
     assert status_of("train", "resume=run") == 0

@@ -7,8 +7,10 @@ import pytest
 import torch
 from helpers import check_error, composed, metrics_of, record_of, write_pictures
 
+from styletransfer.job.prepare import prepare
+from styletransfer.optimize import Run
 from styletransfer.pictures import images
-from styletransfer.runs import recorded_run
+from styletransfer.runs import recording
 from styletransfer.runs.resume import own_settings
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import changed, with_values
@@ -55,7 +57,15 @@ def stop(work):
 
 
 def run(folder, guide=None, values=()):
-    return paint(with_values(tiny(), dict(values)), Path(folder), guide)
+    config = with_values(tiny(), dict(values))
+    work = Run(prepare(config))
+    with recording.recorded(work, config, Path(folder)) as record:
+        for iterate in work:
+            record(iterate)
+            if guide is not None:
+                with record.clock_stopped():
+                    guide(record, iterate)
+    return record
 
 
 def resume(folder):
@@ -93,14 +103,14 @@ def test_a_steered_run_resumes_to_the_same_bytes(name, last):
     values, actions = STEERED[name]
     actions = {step: action for step, action in actions.items() if step <= last}
     whole = Hand(actions)
-    assert run("whole", whole, values).outcome.is_whole
+    assert run("whole", whole, values).status == "finished"
     assert whole.actions == {}
 
     def act_and_stop(work):
         actions.get(last, lambda work: None)(work)
         stop(work)
 
-    assert run("run", Hand(actions | {last: act_and_stop}), values).outcome.interrupted
+    assert run("run", Hand(actions | {last: act_and_stop}), values).status == "stopped"
     resume("run")
     for file in ("pastiche.png", "metrics.jsonl"):
         assert Path("run", file).read_bytes() == Path("whole", file).read_bytes()
@@ -130,7 +140,7 @@ def test_the_last_of_several_changes_between_steps_counts():
 
 def test_seconds_leave_out_the_time_of_the_guide(monkeypatch):
     now = [0.0]
-    monkeypatch.setattr(recorded_run.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr(recording.time, "perf_counter", lambda: now[0])
 
     def wait(work):
         now[0] += 1000
@@ -142,17 +152,17 @@ def test_metrics_are_written_before_a_checkpoint():
     def look(work):
         assert [line["step"] for line in metrics_of("run")] == [1]
 
-    assert run("run", Hand({1: look}), {"checkpoint_every": 1e-9}).outcome.is_whole
+    assert run("run", Hand({1: look}), {"checkpoint_every": 1e-9}).status == "finished"
 
 
 def test_no_old_checkpoint_stands_beside_new_settings(monkeypatch):
-    write, stood = recorded_run.write_record, []
+    write, stood = recording.write_record, []
 
     def watched(folder, *args, **facts):
         stood.append((folder / "checkpoint.pt").exists())
         write(folder, *args, **facts)
 
-    monkeypatch.setattr(recorded_run, "write_record", watched)
+    monkeypatch.setattr(recording, "write_record", watched)
     run("run", Hand({2: steer(objective__tv_weight=0.5)}), {"checkpoint_every": 1e-9})
     assert stood[:2] == [False, False]  # at the start, and when the settings changed
 
@@ -162,7 +172,7 @@ def test_a_content_of_another_shape_is_refused():
         write_pictures("content.png", height=40, width=20)
         check_error("another shape now; start another run", steer(size=16), work)
 
-    assert run("run", Hand({3: refused})).outcome.is_whole
+    assert run("run", Hand({3: refused})).status == "finished"
 
 
 def test_a_change_that_cannot_be_leaves_the_run_as_it_was():

@@ -30,7 +30,7 @@ def test_run_folder(photos, tmp_path, capsys):
     made = {"pastiche.png", "content_resized.png", "metrics.jsonl", "run.json"}
     assert files_in(tmp_path / "run").keys() == made
     assert run.picture == tmp_path / "run" / "pastiche.png"
-    assert (str(run.job.device), run.job.precision) == ("cpu", "float32")
+    assert (str(run.run.job.device), run.run.job.precision) == ("cpu", "float32")
     saved = images.read(run.picture).rgb
     assert saved.shape == (1, 3, 24, 32)
     assert (saved - run.outcome.image).abs().max() <= 0.5 / 255 + 1e-6

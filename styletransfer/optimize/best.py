@@ -1,0 +1,52 @@
+"""The best picture so far at one scale, and the running mean of its pictures."""
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective import Losses
+
+
+class BestPicture:
+    """`BestPicture` keeps the best picture so far at one size, without waiting for the device.
+
+    The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
+    the running mean of pictures; 0 keeps no mean.
+    """
+
+    def __init__(self, start: Tensor, averaging: float) -> None:
+        self.image, self.averaging = start, averaging
+        self.losses: Losses | None = None  # at `image`; None until `remember` is called
+        self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
+
+    def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
+        """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
+        if self.losses is None:
+            self.losses = losses
+        better = losses.total < self.losses.total
+        self.image = torch.where(better, picture, self.image)
+        self.losses = Losses(
+            {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
+        )
+        if self.averaging > 0:
+            # In the first steps this is the mean of all pictures, so that the start fades soon.
+            decay = min(self.averaging, step / (step + 1))
+            mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
+            self.mean = mean
+
+    def picture(self) -> Tensor:
+        """Return the running mean, or else the best picture (1, 3, H, W), in [0, 1]."""
+        # A picture that is not finite makes the mean not finite.
+        if self.mean is None or not self.mean.isfinite().all():
+            return self.image
+        return self.mean
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state: tensors, which are not copied, and None."""
+        return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from a `state_dict`, on the same device."""
+        self.image, self.mean = state["image"], state["mean"]
+        self.losses = state["losses"] and Losses(state["losses"])

@@ -1,0 +1,67 @@
+"""The canvas: what the optimiser moves becomes a picture, and the picture's gradient goes back."""
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective.inputs import Protection
+from styletransfer.optimize.optimizers import Preconditioner
+
+# Weight of the penalty, RANGE_WEIGHT / 2 * excess^2, on a pixel value outside of [0, 1].
+RANGE_WEIGHT = 10.0
+
+
+class Canvas:
+    """A canvas holds the optimiser's parameter `shift`, and the picture that follows from it.
+
+    The point is the start plus the shift, without bounds. The picture is the point clamped to
+    [0, 1], with the content image at protected pixels. The minimised function is the loss of the
+    picture plus a penalty on values outside [0, 1]. It is a function of the point alone, and only
+    the optimiser changes the point.
+
+    Args:
+        start: the picture (1, 3, H, W) at shift 0.
+        preconditioner: the coordinates of the shift; None for plain pixels.
+        protection: the pixels that keep the content image, or None.
+    """
+
+    def __init__(
+        self, start: Tensor, preconditioner: Preconditioner | None, protection: Protection | None
+    ) -> None:
+        self.start, self.preconditioner = start.detach(), preconditioner
+        self.protection = protection
+        # `LBFGS` needs a contiguous leaf.
+        shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
+        self.shift = shift.requires_grad_()
+        self._point: Tensor | None = None  # of the last picture; None without preconditioner
+
+    def point(self) -> Tensor:
+        """Return the point (1, 3, H, W), not clamped."""
+        return self.start + self._precondition(self.shift.detach())
+
+    def picture(self) -> Tensor:
+        """Return the picture (1, 3, H, W) as a new leaf, whose gradient `pull` takes."""
+        point = self.point()
+        self._clamped = point.clamp(0, 1)
+        # Without preconditioner the point is an addition; `pull` makes it again, to save memory.
+        self._point = None if self.preconditioner is None else point
+        return self.hold(self._clamped.detach()).requires_grad_()
+
+    def pull(self, gradient: Tensor) -> None:
+        """Set the gradient of the shift; `gradient` is that of the last picture, and changes."""
+        point = self.point() if self._point is None else self._point
+        excess = point.sub_(self._clamped)
+        # The gradient is multiplied by the number of values: Adam adds 1e-8 to its denominator.
+        gradient = gradient.mul_(gradient.numel()).masked_fill_(excess != 0, 0)
+        if self.protection is not None:
+            gradient = gradient.mul_(1 - self.protection.protected)
+        gradient = gradient.add_(excess, alpha=RANGE_WEIGHT)
+        self.shift.grad = self._precondition(gradient)
+        del self._clamped
+        self._point = None
+
+    def hold(self, image: Tensor) -> Tensor:
+        """Return `image` (1, 3, H, W) with the content image at protected pixels."""
+        return image if self.protection is None else self.protection.hold(image)
+
+    def _precondition(self, shift: Tensor) -> Tensor:
+        return shift if self.preconditioner is None else self.preconditioner.apply(shift)

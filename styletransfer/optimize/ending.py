@@ -1,0 +1,73 @@
+"""When a scale ends before its last step: its loss has settled, or is not finite."""
+
+import logging
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective import Losses
+from styletransfer.optimize.best import BestPicture
+
+logger = logging.getLogger(__name__)
+
+# Number of steps from one check of the loss to the next. A check waits for the device.
+STEPS_BETWEEN_CHECKS = 10
+NOT_FINITE = (
+    "the loss is not finite; lower optimizer.learning_rate or the weights, or choose "
+    "precision=float32"
+)
+
+
+class Ending:
+    """An ending watches the losses of one scale, and says when its steps are to end.
+
+    Args:
+        steps: the number of steps that the scale makes at most.
+        plateau: the scale has settled once the steps from one check to the next lower the best loss
+            by less than this share; 0 for never.
+    """
+
+    def __init__(self, steps: int, plateau: float) -> None:
+        self.steps, self.plateau = steps, plateau
+        self.problem: str | None = None  # why the scale gave up, in one line
+        self.has_settled = False
+        self.looked_at = math.inf  # best loss at the last check
+
+    def is_due(self, step: int) -> bool:
+        """Tell whether to look at the losses after `step` steps: after 1, 11, 21 ... and all."""
+        return step == self.steps or step % STEPS_BETWEEN_CHECKS == 1
+
+    def is_reached(self, step: int) -> bool:
+        """Tell whether all steps are made, the loss has settled, or the scale gave up."""
+        return step >= self.steps or self.has_settled or self.problem is not None
+
+    def look(self, losses: Losses, shift: Tensor, best: BestPicture, step: int) -> None:
+        """Look at the losses of the last step, and at the shift that it has made."""
+        if not bool(torch.isfinite(losses.total) & torch.isfinite(shift).all()):
+            self.problem = NOT_FINITE
+        elif self._is_on_a_plateau(losses, best):
+            logger.info("the loss has settled after %d of %d steps", step, self.steps)
+            self.has_settled = True
+
+    def state_dict(self) -> dict[str, Any]:
+        """Return the state, plain values."""
+        return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
+
+    def load_state_dict(self, state: dict[str, Any]) -> None:
+        """Continue from the `state` of an equal ending."""
+        self.problem, self.has_settled = state["problem"], bool(state["has_settled"])
+        self.looked_at = float(state["looked_at"])
+
+    def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
+        """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
+
+        After too long a step, the loss is far above the best, and may need ten steps to fall back.
+        """
+        if self.plateau == 0:
+            return False
+        assert found.losses is not None
+        now, best, before = float(losses.total), float(found.losses.total), self.looked_at
+        self.looked_at = best
+        return best > (1 - self.plateau) * before and now < (1 + self.plateau) * best

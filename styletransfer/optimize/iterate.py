@@ -1,0 +1,49 @@
+"""What a run yields after each step, and what it ends with."""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Self
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.objective import Losses
+
+# Picture (1, 3, H, W) -> the same picture in the colours that the setting `color` asks for.
+Finish = Callable[[Tensor], Tensor]
+
+
+@dataclass(frozen=True)
+class Iterate:
+    """An iterate is one evaluated picture, as callbacks receive it."""
+
+    step: int  #: number of this step, 1 to `steps`, counted over all scales
+    steps: int  #: planned number of steps
+    scale: int  #: number of this scale, 1 to `scales`
+    scales: int  #: number of picture sizes, coarse to fine
+    losses: Losses  #: losses of `image`; reading them waits for the device
+    image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], detached; valid until the next iterate
+    finish: Finish = lambda image: image  #: function that returns `picture` for `image`
+
+    @property
+    def picture(self) -> Tensor:
+        """`image` in the colours of `config.color`, (1, 3, H, W), made when read."""
+        return self.finish(self.image)
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """An outcome is the result of a run."""
+
+    image: Tensor  #: the optimised picture (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
+    picture: Tensor  #: the pastiche: `image` in the colours of `config.color`
+    #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
+    losses: dict[str, float]
+    steps: int  #: number of optimiser steps made
+    problem: str | None = None  #: why the run gave up, in one line
+
+    def finished(self, run: str) -> Self:
+        """Return this outcome (UserError: the run gave up; `run` says which one it was)."""
+        if self.problem is not None:
+            raise UserError(f"{run}: {self.problem}")
+        return self

@@ -1,0 +1,234 @@
+"""Recorded runs: what is kept of a run in its folder, around the loop over its steps."""
+
+import logging
+import os
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.job import Job
+from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_read
+from styletransfer.optimize import Iterate, Outcome, Run
+from styletransfer.pictures import images
+from styletransfer.runs import (
+    CHECKPOINT,
+    CONTENT,
+    FREE_KEYS,
+    METRICS,
+    PASTICHE,
+    RECORD,
+    write_record,
+)
+from styletransfer.runs.recipe import Recipe, metadata, recipe
+from styletransfer.runs.resume import check_recipe
+from styletransfer.runs.watchers import Metrics, ProgressBar
+from styletransfer.settings import TrainConfig
+from styletransfer.settings.values import override
+from styletransfer.system import Stopped, signals_held, stop_on_signals
+from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.files import check_outputs, locked, remove_stale
+
+logger = logging.getLogger(__name__)
+
+
+@contextmanager
+def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording"]:
+    """Keep a run in `folder` while the `with` block makes its steps; write its picture at the end.
+
+    The block calls the `Recording` after each step. The folder is locked meanwhile. With
+    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal that stops
+    the program ends the block, not the function that called: the best picture so far is written,
+    and a checkpoint.
+
+    The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
+    also gets the content image at the pastiche's size, for `mix`.
+
+    Raises:
+        UserError: an output would overwrite an input, another run works in the folder, its
+            checkpoint is damaged or belongs to another run, or the picture cannot be written.
+        Stopped: a signal came before there was a picture.
+    """
+    record = Recording(run, config, folder)
+    folder.mkdir(parents=True, exist_ok=True)
+    # Signals wait, except while the objective is evaluated: no file is left half-written, and torch
+    # imports libraries at the first step that abort the process if a signal raises in them.
+    with stop_on_signals() as signals, signals_held(), locked(folder):
+        remove_stale(folder)
+        record.begin()
+        with record.metrics, record.bar:
+            write_record(folder, record.recipe, "running", record.picture)
+            try:
+                yield record
+            except KeyboardInterrupt:
+                record.status, record.stopped = "stopped", signals.asked
+        record.end()
+
+
+class Recording:
+    """A recording writes down a run: metrics, checkpoints, and at its end the pictures.
+
+    Args:
+        run: the run, at its first step; `begin` may set it forward.
+        config: the settings of the run.
+        folder: folder of the run for metrics, the checkpoint and `run.json`.
+
+    Attributes:
+        picture: path of the pastiche; at the end it is in `folder` if the given path could not be
+            written, or if the run gave up and a file was already there.
+        outcome: result of the run, set at its end.
+        seconds: duration of the optimisation, without `clock_stopped` blocks, set at its end.
+        status: running, stopped (by a signal, or `stop_after`), gave up or finished.
+        stopped: the signal that stopped the run, or None.
+        problem: one line, why the run gave up or `picture` is another path; None without a problem.
+    """
+
+    outcome: Outcome
+    seconds: float
+    stopped: Stopped | None
+
+    def __init__(self, run: Run, config: TrainConfig, folder: Path) -> None:
+        self.run, self.config, self.folder = run, config, folder
+        self.picture = Path(config.output) if config.output else folder / PASTICHE
+        kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
+        own = os.path.realpath(self.picture)
+        others = [path for path in kept if os.path.realpath(path) != own]
+        check_outputs([self.picture, *others], files_read(config))
+        self.recipe = _describe(config, run.job)
+        self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
+        self.status, self.stopped = "running", None
+        self.problem: str | None = None
+
+    def begin(self) -> None:
+        """Set the run forward to its checkpoint, or remove one that is not to be used."""
+        self._before = 0.0  # seconds up to the checkpoint, minus those of `clock_stopped` since
+        if self.config.resume == "auto" and self.checkpoint.exists():
+            self._load()
+        else:
+            self.checkpoint.remove()
+        self.metrics = Metrics(self.folder / METRICS, self.run.steps)
+        self.bar = ProgressBar(self.run.steps)
+        self._start = time.perf_counter()
+
+    def __call__(self, iterate: Iterate) -> None:
+        """Write down a step; save a checkpoint if one is due, and end the run at `stop_after`."""
+        self.bar(iterate)
+        self.metrics(iterate)
+        if self.checkpoint.is_due():
+            self._save()
+        if iterate.step == self.config.stop_after:
+            raise KeyboardInterrupt
+
+    @contextmanager
+    def clock_stopped(self) -> Iterator[None]:
+        """Leave the time of the `with` block out of `seconds`."""
+        start = time.perf_counter()
+        try:
+            yield
+        finally:
+            self._before -= time.perf_counter() - start
+
+    def steer(self, config: TrainConfig) -> None:
+        """Continue from the best picture so far with new settings, and record them.
+
+        (UserError: the settings cannot work; the run is unchanged.)
+        """
+        job = prepare(config, like=self.run.job)
+        recipe_now = _describe(config, job) | {"steered": True}
+        self.run.steer(job)
+        self.config, self.recipe = config, recipe_now
+        # First, so that a killed process leaves no old checkpoint beside run.json of new settings.
+        self.checkpoint.remove()
+        write_record(self.folder, self.recipe, "running", self.picture)
+        if self.checkpoint.every:
+            self._save()
+
+    def end(self) -> None:
+        """Write pictures, record and, if the run was stopped, a checkpoint."""
+        self.seconds, self.outcome = self._seconds(), self.run.result()
+        result, job = self.outcome, self.run.job
+        pastiche, alpha = result.picture, job.pictures.alpha
+        stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
+        xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
+        spare = self.folder / f"pastiche{self.picture.suffix}"
+        if result.problem is not None and self.picture.exists():  # keep what is better than this
+            self.picture = spare
+        self.picture, problem = _write_picture(self.picture, spare, pastiche, alpha, xmp)
+        self.problem = result.problem or problem
+        _keep_pictures(self.folder, self.picture, pastiche, job, xmp)
+        if self.status != "stopped":
+            self.status = "finished" if self.problem is None else "gave up"
+        elif self.config.checkpoint_every:
+            self._save()
+        known = {"seconds": self.seconds, "steps": result.steps}
+        write_record(self.folder, self.recipe, self.status, self.picture, **known)
+        if (
+            self.status == "finished"
+        ):  # last, so that a kill before run.json is written loses nothing
+            self.checkpoint.remove()
+
+    def _load(self) -> None:
+        saved = self.checkpoint.load(self.run.job.device)
+        try:
+            check_recipe(saved["description"], self.recipe, FREE_KEYS)
+            self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
+            self.run.load_state_dict(saved["run"])
+            self._before = float(saved["seconds"])
+        except (LookupError, TypeError, AttributeError, ValueError) as error:
+            path = self.checkpoint.path
+            raise UserError(f"{path} is no run's checkpoint; start afresh") from error
+        logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
+
+    def _save(self) -> None:
+        self.metrics.flush()
+        state = {
+            "description": self.recipe,
+            "run": self.run.state_dict(),
+            "seconds": self._seconds(),
+        }
+        self.checkpoint.try_to_save(state)
+
+    def _seconds(self) -> float:
+        """Return the seconds of optimisation so far, including those before a checkpoint."""
+        return round(self._before + time.perf_counter() - self._start, 1)
+
+
+def _describe(config: TrainConfig, job: Job) -> Recipe:
+    """Return the recipe of a job's pastiche (UserError: an input file cannot be read)."""
+    return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
+
+
+def _write_picture(
+    path: Path, spare: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
+) -> tuple[Path, str | None]:
+    """Write the pastiche to `path` or, if that fails, to `spare`.
+
+    Return its path, and one line that says why if it is not `path` (UserError: both failed).
+    """
+    try:
+        images.write(path, image, alpha, xmp=xmp)
+    except UserError as error:
+        if spare == path:
+            raise
+        images.write(spare, image, alpha, xmp=xmp)
+        return spare, f"{error}; the picture is at {spare} instead"
+    return path, None
+
+
+def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: bytes) -> None:
+    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for the command mix.
+
+    The file `picture`, which already holds the pastiche, is not overwritten.
+    """
+    depth = images.BIT_DEPTHS[picture.suffix.lower()]
+    try:
+        for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
+            path = folder / name
+            if not (path.exists() and path.samefile(picture)):
+                images.write(path, rgb, job.pictures.alpha, bit_depth=depth, xmp=text)
+    except UserError as error:
+        logger.warning("%s; going on without", error)
