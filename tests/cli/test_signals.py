@@ -11,8 +11,8 @@ from helpers import begun, call, files_in, press, process, until
 
 from styletransfer.cli.hydrated import script
 from styletransfer.settings.registry import commands
-from styletransfer.system import STOPPING
 from styletransfer.system.files import atomic
+from styletransfer.system.signals import STOPPING
 
 pytestmark = pytest.mark.usefixtures("signals")
 
@@ -51,8 +51,7 @@ def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
             press()
         pytest.fail("not reached")
 
-    modules = {"train": "styletransfer.train", "mix": "styletransfer.runs.mix"}
-    monkeypatch.setattr(f"{modules[name]}.main", stopped)
+    monkeypatch.setattr(commands()[name], "code", stopped)
     status, printed = call(capsys, run=script(commands()[name]))
     assert (status, printed.err) == (128 + number, "error: interrupted\n")
     assert [path.read_text() for path in here.iterdir()] == ["begun"]

@@ -8,6 +8,7 @@ from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
 from styletransfer.cli.arguments import parse
+from styletransfer.commands import train as train_command
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.runs.gallery.command import find_runs
@@ -94,7 +95,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
         jobs.append(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("styletransfer.train.main", interrupted)
+    monkeypatch.setattr(train_command, "code", interrupted)
     status, printed = train(capsys, "-m", "seed=1,2")
     assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()

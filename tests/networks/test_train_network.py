@@ -35,10 +35,10 @@ from styletransfer.networks.training.trainer import NetworkTraining, generator_a
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.compose import compose
-from styletransfer.system import VARIABLES
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 from styletransfer.system.processes import Processes
+from styletransfer.system.rank import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
