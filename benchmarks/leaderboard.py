@@ -24,8 +24,8 @@ from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.features import weights
 from styletransfer.pictures import images
-from styletransfer.system import interruptible
 from styletransfer.system.measure import table
+from styletransfer.system.signals import interruptible
 
 ROOT = Path(__file__).parents[1]
 

@@ -21,7 +21,7 @@ from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
-from styletransfer.system import keep_freed_memory
+from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.devices import cpu_bfloat16_units
 from styletransfer.system.measure import table
 

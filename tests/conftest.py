@@ -8,7 +8,7 @@ import torch
 from helpers import picture, tiny_network, write_pictures
 
 from styletransfer.features import vgg
-from styletransfer.system import STOPPING
+from styletransfer.system.signals import STOPPING
 
 # Threads do not speed up tiny tensors, and the last bits depend on the number of threads.
 torch.set_num_threads(1)

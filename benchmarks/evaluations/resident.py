@@ -15,7 +15,7 @@ import torch
 
 from benchmarks.evaluations.config import BenchmarkConfig
 from benchmarks.evaluations.rows import Candidate, build_network, evaluation, in_precision, squares
-from styletransfer.system import keep_freed_memory
+from styletransfer.system.allocator import keep_freed_memory
 
 # Linux files that give the peak of the resident set and reset it; psutil can do neither.
 STATUS = Path("/proc/self/status")

@@ -16,7 +16,8 @@ from typing import NoReturn, TextIO
 
 from styletransfer.errors import UserError
 from styletransfer.resources import PACKAGE
-from styletransfer.system import Stopped, process_rank, signals_held, stop_on_signals
+from styletransfer.system.rank import process_rank
+from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 # Exit status if the program that read standard output closed it: 128 + SIGPIPE, as in other tools.
 BROKEN_PIPE = 141

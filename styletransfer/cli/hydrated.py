@@ -22,7 +22,9 @@ from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
 from styletransfer.settings.values import HYDRA_FOLDERS
-from styletransfer.system import interruptible, keep_freed_memory, process_rank
+from styletransfer.system.allocator import keep_freed_memory
+from styletransfer.system.rank import process_rank
+from styletransfer.system.signals import interruptible
 
 # Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
 FAILED = (1, 2)

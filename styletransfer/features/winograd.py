@@ -20,7 +20,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.tensors import check_features
+from styletransfer.features.tensors import check_features
 
 # The matrices B^T, G and A^T of the paper (equation 15), for the interpolation points 0, 1, -1, 2,
 # -2 and infinity.

@@ -6,7 +6,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd import Function
 
-from styletransfer.system.tensors import check_features
+from styletransfer.features.tensors import check_features
 
 
 class WrapPad(Function):

@@ -23,8 +23,8 @@ from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.system import Stop, signals_held, stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

@@ -15,8 +15,8 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.films.formats import CODECS
 from styletransfer.films.read import Film, from_tensor, pyav, reason
-from styletransfer.system import raise_waiting, signals_held
 from styletransfer.system.files import check_outputs
+from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
 

@@ -6,8 +6,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from styletransfer.features.tensors import check_target
 from styletransfer.losses.distance import PositionalDistance, mean_square
-from styletransfer.system.tensors import check_target
 
 
 class ContentDistance(PositionalDistance):

@@ -5,7 +5,7 @@ from typing import Self
 
 from torch import Tensor, nn
 
-from styletransfer.system.tensors import accumulate_dtype
+from styletransfer.features.tensors import accumulate_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:

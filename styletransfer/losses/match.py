@@ -11,8 +11,8 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
+from styletransfer.features.tensors import accumulate_dtype, check_target
 from styletransfer.losses.distance import PositionalDistance
-from styletransfer.system.tensors import accumulate_dtype, check_target
 
 
 class MatchDistance(PositionalDistance):

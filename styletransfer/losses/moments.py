@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.system.tensors import LOW_PRECISION, accumulate_dtype, check_features
+from styletransfer.features.tensors import LOW_PRECISION, accumulate_dtype, check_features
 
 # A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
 # sums each part and rounds once to low precision, and the parts are added in float32.

@@ -2,7 +2,7 @@
 
 from torch import Tensor
 
-from styletransfer.system.tensors import accumulate_dtype
+from styletransfer.features.tensors import accumulate_dtype
 
 
 def temporal_loss(image: Tensor, target: Tensor, weights: Tensor) -> Tensor:

@@ -10,10 +10,10 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from styletransfer.features.tensors import to_float64
 from styletransfer.losses.distance import Distance, mean_square
 from styletransfer.losses.moments import Moments, moments_tap
 from styletransfer.losses.moments import moments as moments_of
-from styletransfer.system.tensors import to_float64
 
 # RIDGE times the channels' mean variance (in `wasserstein`, times the style's) is added to each
 # variance. It keeps the gradient finite: the slope of a square root is infinite at 0, and the

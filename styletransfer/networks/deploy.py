@@ -20,8 +20,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, pixel_shuffle
 
+from styletransfer.features.tensors import accumulate_dtype
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, StyleNetwork
-from styletransfer.system.tensors import accumulate_dtype
 
 # Number of float32 values that a norm processes together: two registers of AVX-512, or four of
 # AVX2, which is enough to keep the vector units busy.

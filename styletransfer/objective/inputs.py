@@ -12,8 +12,8 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d
 
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tensors import to_float64
 from styletransfer.pictures.images import resize
-from styletransfer.system.tensors import to_float64
 
 # (height, width) in pixels.
 Size = tuple[int, int]

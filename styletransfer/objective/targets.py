@@ -6,6 +6,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
+from styletransfer.features.tensors import to_float64
 from styletransfer.losses import (
     ContentDistance,
     Distance,
@@ -18,7 +19,6 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.objective.reader import Reader, WeightedLayer
 from styletransfer.pictures.images import resize, scaled_size
-from styletransfer.system.tensors import to_float64
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512

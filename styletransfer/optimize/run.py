@@ -14,8 +14,8 @@ from styletransfer.objective import Evaluates, Losses
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.pictures.images import resize
-from styletransfer.system import interruptible, signals_held
 from styletransfer.system.devices import free_bytes, is_out_of_memory
+from styletransfer.system.signals import interruptible, signals_held
 
 
 class Run:

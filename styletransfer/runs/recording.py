@@ -29,9 +29,9 @@ from styletransfer.runs.resume import check_recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
-from styletransfer.system import Stopped, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

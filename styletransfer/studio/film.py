@@ -14,8 +14,8 @@ from styletransfer.runs import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import Orders
-from styletransfer.system import stop_on_signals
 from styletransfer.system.files import locked
+from styletransfer.system.signals import stop_on_signals
 
 
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:

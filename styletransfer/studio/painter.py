@@ -13,7 +13,7 @@ from styletransfer.errors import UserError
 from styletransfer.runs import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
-from styletransfer.system import keep_freed_memory, return_freed_memory
+from styletransfer.system.allocator import keep_freed_memory, return_freed_memory
 
 
 def main(pipe: Connection) -> None:

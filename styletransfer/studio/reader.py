@@ -23,7 +23,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import ASSETS, TrainConfig
 from styletransfer.studio.worker import CONTEXT, become_a_child
-from styletransfer.system import return_freed_memory
+from styletransfer.system.allocator import return_freed_memory
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0

@@ -20,8 +20,8 @@ import uvicorn
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.settings import StudioConfig
-from styletransfer.system import Stop, raise_waiting, signals_held, stop_on_signals
 from styletransfer.system.files import locked
+from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Address of the server, which only this machine can reach; share=true adds other addresses.
 HOST = "127.0.0.1"

@@ -10,7 +10,8 @@ import psutil
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.system import process_rank, return_freed_memory
+from styletransfer.system.allocator import return_freed_memory
+from styletransfer.system.rank import process_rank
 
 # Values of ONEDNN_MAX_CPU_ISA under which oneDNN does not use the CPU's bfloat16 units.
 WITHOUT_BFLOAT16 = ("SSE41", "AVX", "AVX2", "AVX2_VNNI", "AVX512_CORE", "AVX512_CORE_VNNI")

@@ -14,7 +14,7 @@ from typing import Any
 from filelock import FileLock, Timeout
 
 from styletransfer.errors import UserError
-from styletransfer.system import raise_waiting, signals_held
+from styletransfer.system.signals import raise_waiting, signals_held
 
 # Name of the file in a folder that is locked while a run is at work there.
 LOCK = ".lock"

@@ -16,8 +16,9 @@ import torch
 from torch import Tensor, distributed
 
 from styletransfer.errors import UserError
-from styletransfer.system import Stop, Stopped, process_rank, signals_held
 from styletransfer.system.devices import is_out_of_memory
+from styletransfer.system.rank import process_rank
+from styletransfer.system.signals import Stop, Stopped, signals_held
 
 # Timeout of the connection to the other processes, and of one exchange, in which the others wait
 # while the first process saves and paints.

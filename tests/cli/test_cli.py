@@ -41,7 +41,7 @@ def test_the_overview_has_one_line_for_each_command(capsys):
         assert line.endswith(command.summary)
     for name, message in (
         ("trian", "error: unknown command 'trian'; did you mean train?"),
-        ("xyzzy", "error: unknown command 'xyzzy'; there are apply, "),
+        ("xyzzy", f"error: unknown command 'xyzzy'; there are {', '.join(commands())}"),
         ("size=3", "error: 'size=3' is no command; name one first: styletransfer train size=3"),
     ):
         assert refusal(capsys, name).startswith(message)

@@ -11,8 +11,8 @@ from helpers import begun, call, files_in, press, process, until
 
 from styletransfer.cli.hydrated import script
 from styletransfer.settings.registry import commands
-from styletransfer.system import STOPPING
 from styletransfer.system.files import atomic
+from styletransfer.system.signals import STOPPING
 
 pytestmark = pytest.mark.usefixtures("signals")
 

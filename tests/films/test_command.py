@@ -26,7 +26,7 @@ from styletransfer.runs import info
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.compose import compose
 from styletransfer.settings.values import quote_names
-from styletransfer.system import STOPPING, Stopped
+from styletransfer.system.signals import STOPPING, Stopped
 
 pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")

@@ -7,7 +7,7 @@ from helpers import press
 from styletransfer.features.vgg import randomize
 from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.networks.johnson import StyleNetwork
-from styletransfer.system import Stopped
+from styletransfer.system.signals import Stopped
 
 
 def style_network(layout, styles):

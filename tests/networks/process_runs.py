@@ -13,7 +13,7 @@ from helpers import ROOT, process
 from styletransfer.cli.hydrated import script
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.settings.registry import commands
-from styletransfer.system import SIGNALS
+from styletransfer.system.signals import SIGNALS
 
 MADE = 3  # steps that a run makes before it is ended
 

@@ -18,7 +18,7 @@ from styletransfer.networks.apply.command import main
 from styletransfer.networks.johnson import Architecture
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
-from styletransfer.system import Stopped
+from styletransfer.system.signals import Stopped
 
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 

@@ -10,6 +10,7 @@ import pytest
 import torch
 from helpers import (
     MODES,
+    call,
     check_error,
     check_refused,
     layers,
@@ -37,6 +38,7 @@ from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
 from styletransfer.system.processes import Processes
+from styletransfer.system.rank import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -217,3 +219,15 @@ def test_one_style_starts_as_any_paints_it(config):
 def test_a_networks_folder_is_named_after_its_styles():
     config = compose(command, ["style=[a.jpg,b/c.png]"], with_hydra=True)
     assert config.hydra.run.dir == "outputs/networks/a+c"
+
+
+def test_the_second_process_prints_its_own_errors_and_no_help(monkeypatch, capsys):
+    for rank, words, message in (
+        (0, ["-m", "seed=1,2"], "error: torchrun starts the processes of one job"),
+        (1, ["stepz=1"], "error: "),
+    ):
+        for name, value in zip(VARIABLES, (rank, 2, rank, 2), strict=True):
+            monkeypatch.setenv(name, str(value))
+        status, (_, said) = call(capsys, "train_network", *words)
+        assert (status, said.startswith(message)) == (1, True)
+    assert call(capsys, "train_network", "--help") == (0, ("", ""))

@@ -7,7 +7,13 @@ from contextlib import suppress
 import pytest
 from helpers import press
 
-from styletransfer.system import STOPPING, Stopped, interruptible, signals_held, stop_on_signals
+from styletransfer.system.signals import (
+    STOPPING,
+    Stopped,
+    interruptible,
+    signals_held,
+    stop_on_signals,
+)
 
 pytestmark = pytest.mark.usefixtures("signals")
 

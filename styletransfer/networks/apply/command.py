@@ -29,8 +29,8 @@ from styletransfer.pictures import (
     warn_of_others,
 )
 from styletransfer.settings import each
-from styletransfer.system import stop_on_signals
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
 

@@ -22,8 +22,8 @@ from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
 from styletransfer.networks.settings import ExportConfig
 from styletransfer.settings import FeaturesConfig
-from styletransfer.system import raise_waiting, signals_held
 from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.signals import raise_waiting, signals_held
 
 # The setting `target` -> packages that the export needs.
 TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}

@@ -22,11 +22,12 @@ from styletransfer.networks.training.prepare import NetworkTask, prepare
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.pictures import images
 from styletransfer.runs import CHECKPOINT, METRICS
-from styletransfer.system import Stop, Stopped, process_rank, signals_held, stop_on_signals
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
 from styletransfer.system.processes import Processes, joined
+from styletransfer.system.rank import process_rank
+from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 

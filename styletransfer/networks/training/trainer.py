@@ -32,8 +32,8 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.resume import check_settings
-from styletransfer.system import signals_held
 from styletransfer.system.processes import Processes
+from styletransfer.system.signals import signals_held
 
 # Settings that may differ when a training is resumed; hashes are compared instead of `style` and
 # `start`.

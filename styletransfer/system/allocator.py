@@ -1,0 +1,35 @@
+"""The C library's memory: freed tensors are kept for later tensors, or returned to the system.
+
+glibc returns every freed block of more than 32 MiB to the kernel, and requesting new pages took a
+fifth of the time at 2048 and 4096 pixels. Other C libraries are not changed, nor is glibc before
+2.35, whose setting ends at 32 MiB. Imports no torch.
+"""
+
+import ctypes
+import sys
+
+# Parameters of mallopt, from glibc's malloc.h.
+M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
+# Largest freed block that is kept, in bytes. Larger ones are few, live long, and leave holes in the
+# heap (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
+LARGEST = 192 * 2**20
+# Bytes of free memory kept at the heap's end: mallopt's largest value.
+KEPT_AT_MOST = 2**31 - 1
+
+
+def keep_freed_memory() -> None:
+    """Let this process keep freed blocks of up to LARGEST bytes."""
+    library = _glibc()
+    if library is not None and library.mallopt(M_MMAP_THRESHOLD, LARGEST):
+        library.mallopt(M_TRIM_THRESHOLD, KEPT_AT_MOST)
+
+
+def return_freed_memory() -> None:
+    """Return the heap's free memory to the system now."""
+    if (library := _glibc()) is not None:
+        library.malloc_trim(0)
+
+
+def _glibc() -> ctypes.CDLL | None:
+    library = ctypes.CDLL(None) if sys.platform.startswith("linux") else None
+    return library if hasattr(library, "mallopt") and hasattr(library, "malloc_trim") else None

@@ -1,0 +1,38 @@
+"""The rank of this process among those that torchrun started; imports no torch."""
+
+import os
+from contextlib import suppress
+from dataclasses import dataclass
+
+from styletransfer.errors import UserError
+
+# Environment variables, set by torchrun, for the fields of ProcessRank.
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
+
+@dataclass(frozen=True)
+class ProcessRank:
+    """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files.
+
+    Ranks count from 0: among all `world_size` processes, and the `local_world_size` ones on this
+    machine.
+    """
+
+    rank: int = 0
+    world_size: int = 1
+    local_rank: int = 0
+    local_world_size: int = 1
+
+
+def process_rank() -> ProcessRank:
+    """Return this process's rank; rank 0 of 1 without torchrun (UserError: bad variables)."""
+    if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
+        return ProcessRank()
+    with suppress(KeyError, ValueError):
+        here = ProcessRank(*(int(os.environ[name]) for name in VARIABLES))
+        if 0 <= here.local_rank < here.local_world_size <= here.world_size > here.rank >= 0:
+            return here
+    raise UserError(
+        f"{', '.join(VARIABLES)} in the environment are not all numbers, or contradict each other; "
+        "start with torchrun, or unset them"
+    )
