@@ -22,7 +22,9 @@ from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures import deep_png, picture_formats
+from styletransfer.pictures.color_spaces import ColorSpace
 from styletransfer.pictures.profiles import Samples, converter, unit
+from styletransfer.pictures.stated_colors import stated_colors
 
 logger = logging.getLogger(__name__)
 
@@ -48,6 +50,7 @@ class Stored:
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
     profile: Any = None  # the ICC profile's bytes; in a broken file, possibly another object
+    space: ColorSpace | None = None  # what is stated without a profile; None for sRGB
     orientation: int = 1  # EXIF, 1 to 8
 
 
@@ -173,7 +176,7 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
-    profile = image.info.get("icc_profile")
+    profile, space = stated_colors(image, name)
     if deep is not None:
         samples = np.atleast_3d(deep)
         has_alpha = samples.shape[2] in (2, 4)
@@ -189,14 +192,14 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     except Exception:  # a picture with damaged metadata is still read
         orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
-    return Stored(colour, alpha, profile=profile, orientation=orientation)
+    return Stored(colour, alpha, profile=profile, space=space, orientation=orientation)
 
 
 def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
-    convert = converter(colour, stored.profile, name)
+    convert = converter(colour, stored.profile, stored.space, name)
     height, width, _ = colour.shape
     rgb = np.empty((3, height, width), np.float32)
     rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max
