@@ -32,8 +32,9 @@ _KNEE = 0.8  # HDR light below it stays as it is, where white is 1
 _CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
 
-def _power(gamma: float, values: Floats) -> Floats:
-    return values**gamma
+def _power(exponent: float, values: Floats) -> Floats:
+    light: Floats = np.power(values, exponent)
+    return light
 
 
 def gamma(exponent: float) -> Curve:

@@ -17,7 +17,7 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
@@ -37,6 +37,10 @@ _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromk
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
 ORIENTATION = 274  # number of the tag in TIFF and in EXIF
+_EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
+RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
+# First bytes of the RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma that are no TIFF.
+_RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
@@ -156,6 +160,8 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
         problem = f"is damaged, or in none of the formats {', '.join(formats)}"
     if not head:
         problem = "is empty (0 bytes); get an intact copy"
+    elif any(mark in head for mark in _RAW_MARKS):
+        problem = RAW
     elif "HEIF" not in formats and head[4:11] in (b"ftyphei", b"ftyphev", b"ftypmif"):
         problem = f"is a HEIC picture; save it as JPEG, or run: {pip_install('studio')}"
     raise UserError(f"{path} {problem}")
@@ -187,12 +193,34 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         has_alpha = image.has_transparency_data
         mode = _MODES[image.mode] + ("A" if has_alpha else "")
         samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
-    try:
-        orientation = int(image.getexif().get(ORIENTATION, 1))
-    except Exception:  # a picture with damaged metadata is still read
-        orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
-    return Stored(colour, alpha, profile=profile, space=space, orientation=orientation)
+    turn = _orientation(image, name)
+    return Stored(colour, alpha, profile=profile, space=space, orientation=turn)
+
+
+def _orientation(image: Image.Image, name: str) -> int:
+    """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
+
+    `rotate`, `transpose` and all else that makes another image keep the tag. If the sides of such
+    an image are not those that EXIF names, but swapped, it was turned already. Without these sides,
+    nobody can tell a turned image from one that was only converted, and a warning says so.
+    """
+    try:
+        exif = image.getexif()
+        orientation = int(exif.get(ORIENTATION, 1))
+        width, height = (int(exif.get_ifd(0x8769).get(tag, 0)) for tag in _EXIF_SIDES)
+    except Exception:  # a picture with damaged metadata is still read
+        return 1
+    if isinstance(image, ImageFile.ImageFile) or orientation not in range(2, 9):
+        return orientation
+    if orientation >= 5 and width != height and image.width != image.height:
+        return orientation if (width > height) == (image.width > image.height) else 1
+    logger.warning(
+        "%s is turned by its EXIF orientation %d; if you turned it before, take the tag away: "
+        "del image.getexif()[%d]",
+        *(name, orientation, ORIENTATION),
+    )
+    return orientation
 
 
 def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
