@@ -60,7 +60,8 @@ def _pq(values: Floats) -> Floats:
     """Return the light of PQ (SMPTE ST 2084, equation 4), where the white of a page is 1."""
     root = values ** (1.0 / 78.84375)
     light = np.maximum(root - 0.8359375, 0.0) / (18.8515625 - 18.6875 * root)
-    return 10000.0 / _WHITE_PQ * light ** (1.0 / 0.1593017578125)
+    nits: Floats = 10000.0 * light ** (1.0 / 0.1593017578125)
+    return nits / _WHITE_PQ
 
 
 def _hlg(values: Floats) -> Floats:

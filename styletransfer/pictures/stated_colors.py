@@ -3,7 +3,7 @@
 import logging
 import os
 import struct
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from typing import Any, BinaryIO, TypeVar, cast
@@ -23,7 +23,7 @@ from styletransfer.pictures.color_spaces import (
     gamma,
     srgb,
 )
-from styletransfer.pictures.nclx import nclx_of
+from styletransfer.pictures.heif_boxes import nclx_of
 
 T = TypeVar("T")
 
@@ -48,14 +48,16 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
     """Return what the file of a Pillow image states; call it before its samples are read.
 
     A statement that cannot be converted is told in a warning that calls the picture `name`. A copy
-    of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not cICP or AVIF's nclx.
+    of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
+    the file: PNG's cICP, AVIF's nclx and BMP's header.
     """
     profile = image.info.get("icc_profile")
 
     def read() -> Stated:
-        own: Callable[[Image.Image], Stated] | None = _READERS.get(image.format or "")
-        found = own(image) if own else (profile, None)
-        return found if found != (None, None) else (None, by_exif(image.getexif()))
+        for stated in (_in_file(image), _in_info(image.info)):
+            if stated != (None, None):
+                return stated
+        return None, by_exif(image.getexif())
 
     return told(read, profile, name)
 
@@ -103,9 +105,9 @@ def by_exif(exif: Any) -> ColorSpace | None:
     if _PRIMARIES in exif:
         white = exif.get(_WHITE, SRGB[6:])
         return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), curve)
-    if kind is not None and curve is srgb:
-        number = "uncalibrated" if kind == _IS_UNCALIBRATED else kind
-        raise UnknownColorsError(f"the colour space {number} (EXIF)")
+    # Writers such as libvips state "uncalibrated" in sRGB files, too: alone it says nothing.
+    if kind not in (None, _IS_UNCALIBRATED) and curve is srgb:
+        raise UnknownColorsError(f"the colour space {kind} (EXIF)")
     return ColorSpace(SRGB, curve)
 
 
@@ -124,24 +126,41 @@ def _table(transfer: tuple[int, ...] | None) -> Curve:
     return lambda values: np.interp(values, places, light)
 
 
-def _of_png(image: Image.Image) -> Stated:
-    """Return what PNG states, in the order of its standard: cICP, iCCP, sRGB, gAMA with cHRM."""
-    info = image.info
-    if cicp := _from_file(image, b"\x89PNG", _cicp):
+def _in_file(image: Image.Image) -> Stated:
+    """Return what Pillow leaves in the file: PNG's cICP, AVIF's nclx, and what BMP states."""
+    if image.format == "PNG" and (cicp := _from_file(image, b"\x89PNG", _cicp)):
         return None, by_cicp(*cicp[:2])
-    if "icc_profile" in info or "srgb" in info:
-        return info.get("icc_profile"), None
+    is_avif = image.format == "AVIF" and "icc_profile" not in image.info
+    if is_avif and (numbers := _from_file(image, b"ftyp", nclx_of)):
+        return _by_nclx(*numbers)
+    if image.format == "BMP":
+        return _from_file(image, b"BM", _bmp_header) or (None, None)
+    return None, None
+
+
+def _in_info(info: Mapping[Any, Any]) -> Stated:
+    """Return what Pillow read: an ICC profile, HEIF's nclx, PNG's sRGB, or gAMA and cHRM."""
+    if profile := info.get("icc_profile"):
+        return profile, None
+    if box := info.get("nclx_profile"):
+        return _by_nclx(box["color_primaries"], box["transfer_characteristics"])
+    if "srgb" in info:
+        return None, ColorSpace()
     if "chromaticity" not in info and "gamma" not in info:
         return None, None
     stated, exponent = info.get("chromaticity"), info.get("gamma", _GAMMA_OF_SRGB)
     primaries = (*stated[2:8], *stated[:2]) if stated else SRGB
-    if abs(exponent - _GAMMA_OF_SRGB) < 0.001 and (
-        "gamma" not in info or ColorSpace(primaries).is_srgb
-    ):
+    is_near = abs(exponent - _GAMMA_OF_SRGB) < 0.001
+    if is_near and ("gamma" not in info or ColorSpace(primaries).is_srgb):
         return None, by_chromaticities(primaries, srgb)
     if not 0.1 <= exponent <= 10.0:
         raise UnknownColorsError(f"the gamma {exponent:g} (gAMA)")
     return None, by_chromaticities(primaries, gamma(1.0 / exponent))
+
+
+def _by_nclx(primaries: int, transfer: int) -> Stated:
+    """Return the space of a box nclx, which may state only a YUV matrix: then both are 2."""
+    return None, None if primaries == transfer == 2 else by_cicp(primaries, transfer)
 
 
 def _cicp(file: BinaryIO) -> bytes:
@@ -153,27 +172,6 @@ def _cicp(file: BinaryIO) -> bytes:
             return file.read(length)
         file.seek(length + 4, 1)
     return b""
-
-
-def _of_avif(image: Image.Image) -> Stated:
-    """Return AVIF's ICC profile or nclx box."""
-    if profile := image.info.get("icc_profile"):
-        return profile, None
-    numbers = _from_file(image, b"ftyp", nclx_of)
-    return None, by_cicp(*numbers) if numbers else None
-
-
-def _of_heif(image: Image.Image) -> Stated:
-    """Return HEIF's ICC profile or nclx box, which pillow-heif reads."""
-    profile, box = image.info.get("icc_profile"), image.info.get("nclx_profile")
-    if profile or not box:
-        return profile, None
-    return None, by_cicp(box["color_primaries"], box["transfer_characteristics"])
-
-
-def _of_bmp(image: Image.Image) -> Stated:
-    """Return what a BMP's header states."""
-    return _from_file(image, b"BM", _bmp_header) or (None, None)
 
 
 def _bmp_header(file: BinaryIO) -> Stated:
@@ -201,14 +199,6 @@ def _calibrated(header: bytes) -> ColorSpace:
     near = not exponent or abs(exponent - 2.2) < 0.01 or abs(exponent - _GAMMA_OF_SRGB) < 0.01
     primaries: Primaries = tuple(chromaticities)
     return by_chromaticities(primaries, srgb if near else gamma(exponent))
-
-
-_READERS: dict[str, Callable[[Image.Image], Stated]] = {
-    "PNG": _of_png,
-    "AVIF": _of_avif,
-    "HEIF": _of_heif,
-    "BMP": _of_bmp,
-}
 
 
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:

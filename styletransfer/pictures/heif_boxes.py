@@ -1,4 +1,4 @@
-"""Reads the box nclx of AVIF and HEIF, which names primaries and transfer by two numbers of H.273.
+"""Reads what AVIF and HEIF files state beside their pictures: boxes.
 
 The boxes are those of ISO/IEC 14496-12 (ISO base media) and 23008-12 (pictures in it).
 """
@@ -11,16 +11,30 @@ _MOST = 2**24  # bytes of the metadata that are read at most
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
-    """Return (primaries, transfer) of the picture of an open file, or None if it states neither."""
-    meta = dict(_boxes(_meta(file)[4:]))
-    properties = dict(_boxes(meta.get(b"iprp", b"")))
-    boxes = [*_boxes(properties.get(b"ipco", b""))]
-    for number in _associated(properties.get(b"ipma", b""), _primary(meta.get(b"pitm", b""))):
-        kind, content = boxes[number - 1] if 0 < number <= len(boxes) else (b"", b"")
+    """Return (primaries, transfer) by their numbers in H.273, or None without the box nclx."""
+    for kind, content in _properties(file):
         if kind == b"colr" and content[:4] == b"nclx":
             primaries, transfer = struct.unpack(">HH", content[4:8])
             return primaries, transfer
     return None
+
+
+def bits_of(file: BinaryIO) -> int:
+    """Return the bits per sample, or 8 if the picture does not state them."""
+    for kind, content in _properties(file):
+        if kind == b"pixi" and len(content) > 5:
+            return content[5]
+    return 8
+
+
+def _properties(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
+    """Yield (kind, content) of the boxes that describe the primary picture of an open file."""
+    meta = dict(_boxes(_meta(file)[4:]))
+    properties = dict(_boxes(meta.get(b"iprp", b"")))
+    boxes = [*_boxes(properties.get(b"ipco", b""))]
+    for number in _associated(properties.get(b"ipma", b""), _primary(meta.get(b"pitm", b""))):
+        if 0 < number <= len(boxes):
+            yield boxes[number - 1]
 
 
 def _meta(file: BinaryIO) -> bytes:
@@ -56,8 +70,10 @@ def _primary(box: bytes) -> int:
 
 def _associated(box: bytes, picture: int) -> list[int]:
     """Return the numbers, from 1, of the properties of a picture."""
-    wide_picture, wide_number = box[:1] > b"\0", box[3:4] > b"" and box[3] & 1
-    place, step = 8, 2 if wide_number else 1
+    if len(box) < 8:
+        return []
+    wide_picture, step = box[0] > 0, 2 if box[3] & 1 else 1
+    place = 8
     for _ in range(int.from_bytes(box[4:8])):
         end = place + (4 if wide_picture else 2)
         found, count = int.from_bytes(box[place:end]), box[end] if end < len(box) else 0
