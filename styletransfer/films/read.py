@@ -1,5 +1,6 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
+import errno
 import glob
 import math
 import os
@@ -168,8 +169,11 @@ class Film:
             try:
                 image = self._upright(frame)
             except (pyav().FFmpegError, ValueError) as error:
-                damage = f"has a frame that is no picture ({reason(error)})"
-                raise UserError(f"{self.path} {damage}; get an intact copy") from error
+                damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
+                if getattr(error, "errno", None) == errno.EOPNOTSUPP:
+                    matrix = f"matrix {frame.colorspace} of ITU-T H.273"
+                    damage = f"has colours that FFmpeg cannot convert ({matrix}); save it as BT.709"
+                raise UserError(f"{self.path} {damage}") from error
             yield Frame(image, last)
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
@@ -186,8 +190,7 @@ class Film:
         """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
-        stated = frame.color_primaries, frame.color_trc, frame.colorspace
-        space = frame_colors(*stated, str(self.path))
+        space = frame_colors(frame.color_primaries, frame.color_trc, str(self.path))
         colors = frame.reformat(
             *(*self._coded_size[::-1], "rgb24" if space is None else "rgb48le"),
             src_colorspace="ITU709" if unsaid and is_hd else None,

@@ -38,9 +38,6 @@ _COLOR_SPACE, _GAMMA = 0xA001, 0xA500
 _IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
 # PNG's gAMA is the inverse of the exponent. Writers of sRGB state this number beside its primaries.
 _GAMMA_OF_SRGB = 0.45455
-# Numbers of YUV matrices in H.273, table 4, that FFmpeg does not convert: BT.2020 with constant
-# luminance, and those that depend on the primaries or are no matrices, such as ICtCp.
-_UNREAD_MATRICES = range(10, 18)
 _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 
 
@@ -49,7 +46,7 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
 
     A statement that cannot be converted is told in a warning that calls the picture `name`. A copy
     of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
-    the file: PNG's cICP, AVIF's nclx and BMP's header.
+    the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
     """
     profile = image.info.get("icc_profile")
 
@@ -75,18 +72,12 @@ def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
 
 
 @cache  # cached, so that a film is told once
-def frame_colors(primaries: int, transfer: int, matrix: int, name: str) -> ColorSpace | None:
-    """Return the colour space of a film's frames by three numbers of ITU-T H.273; None is sRGB.
+def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
+    """Return the colour space of a film's frames by two numbers of ITU-T H.273; None is sRGB.
 
     What has no conversion is told in a warning that calls the film `name`.
     """
-
-    def read() -> Stated:
-        if matrix in _UNREAD_MATRICES:
-            raise UnknownColorsError(f"the YUV matrix {matrix} of H.273")
-        return None, by_cicp(primaries, transfer)
-
-    return told(read, None, name)[1]
+    return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
 
 
 def by_exif(exif: Any) -> ColorSpace | None:
