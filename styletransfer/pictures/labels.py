@@ -100,8 +100,8 @@ def _check_greys(rgb: Tensor, visible: Tensor, name: str) -> None:
     greys = torch.unique(rgb[0][visible])
     if len(greys) > MAX_REGIONS or not torch.equal(rgb, rgb[:1].expand_as(rgb)):
         return
-    for (first, *_), (second, *_) in combinations(_flat_colors(rgb, visible, same=0), 2):
-        if abs(first - second) <= SAME:
+    for (first, *_), (second, *_) in combinations(sorted(_flat_colors(rgb, visible, same=0)), 2):
+        if second - first <= SAME:
             problem = f"has the greys {first} and {second}, less than {SAME + 1} levels apart"
             raise UserError(f"{name} {problem}; paint each region in a colour of its own")
 
