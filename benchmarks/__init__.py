@@ -13,7 +13,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run a command of benchmarks/commands.py; an error of it, or Ctrl-C, prints one line."""
+    """Run a command of commands.py; an error or Ctrl-C prints one line, also in imports."""
     with one_line_errors():
         from styletransfer.cli.hydrated import script
 

@@ -10,7 +10,7 @@ from styletransfer.settings.registry import command
 
 @command(folder=CONFIGS)
 def benchmark(config: BenchmarkConfig, folder: Path) -> None:
-    """Measure time and memory against the plain loop: `python scripts/benchmark.py`."""
+    """Measure time and memory against the plain loop."""
     from benchmarks.evaluations.command import main
 
     main(config, folder)
@@ -18,7 +18,7 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> None:
 
 @command(folder=CONFIGS)
 def judge(config: JudgeConfig, folder: Path) -> None:
-    """Judge feature or style networks by VGG-19: `python -m benchmarks.judge`."""
+    """Judge the bundled feature network, or style networks, by VGG-19."""
     from benchmarks.judge.command import main
 
     main(config, folder)

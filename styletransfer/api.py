@@ -221,9 +221,9 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     return values, given
 
 
-def _settings(given: Mapping[str, Any]) -> StyleTransferConfig:
+def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
     """Return the config for these settings, defaults and presets included."""
-    values = {key: value for key, value in given.items() if (key, value) != ("experiment", None)}
+    values = {key: value for key, value in asked.items() if (key, value) != ("experiment", None)}
     for key in values.keys() & {"output", *OF_A_RUN}:
         raise UserError(f"{key} is a key of the command line; see Result.save, callback")
     named = [key for key in GROUPS if not isinstance(values.get(key, {}), Mapping)]

@@ -20,7 +20,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import vgg
 from styletransfer.job import Job
 from styletransfer.job.choices import Choices
-from styletransfer.job.load import load
+from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, Losses

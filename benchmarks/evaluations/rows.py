@@ -11,8 +11,8 @@ from torch import Tensor
 from benchmarks.evaluations.config import BenchmarkConfig, default_config
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.choices import Choices
-from styletransfer.job.load import load
 from styletransfer.job.memory import FIXED, KEPT_IN_TILES, USABLE, activation_bytes
+from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at, smallest_tile

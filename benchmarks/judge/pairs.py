@@ -11,8 +11,7 @@ from benchmarks.judge.config import JudgeConfig, PairConfig
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.choices import Choices
-from styletransfer.job.load import load
-from styletransfer.job.prepare import check_smallest
+from styletransfer.job.prepare import check_smallest, load
 from styletransfer.job.sources import Sources
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs

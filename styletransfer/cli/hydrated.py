@@ -158,6 +158,6 @@ def _call(command: Command, config: DictConfig, folder: Path) -> None:
 
         set_float32_precision()
     with interruptible():
-        status = command(settings, folder)
+        status = command.code(settings, folder)
     if status:
         sys.exit(status)

@@ -19,9 +19,10 @@ OPTIONS = ("pooling", "padding", "preprocessing")
 # First digits of the SHA-256 of the files that are known to need Caffe's preprocessing:
 # vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which neural-style-pt downloads.
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
-# Usual means of relu4_1 for a small photograph: about 1 (0.46 to 0.87 for the bundled network), or
-# 550 to 1040 (Oxford's VGG-19, trained in Caffe, if its kernels are converted for torchvision's
-# values). Kernels that are not converted give 17 to 27 for these values, and a wrong picture.
+# Ranges (low, high) of the mean of relu4_1 for a small photograph. Networks trained in torch have
+# about 1 (the bundled one 0.46 to 0.87). Oxford's VGG-19, trained in Caffe, has 550 to 1040 if its
+# kernels are converted to torchvision's input values; without the conversion the mean is 17 to 27,
+# and the pastiche is wrong.
 USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 

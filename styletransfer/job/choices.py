@@ -1,34 +1,108 @@
 """From settings to what they mean: all choices of a job that need no picture."""
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import Self
+from typing import Any, Self
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.job.blend import Blend
 from styletransfer.job.colors import Colors
-from styletransfer.job.job import FeatureNetwork, Job
-from styletransfer.job.scales import Pyramid
-from styletransfer.job.start import Start
+from styletransfer.job.job import FeatureNetwork, Job, Start
+from styletransfer.job.scales import Pyramid, for_each
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
-from styletransfer.objective.inputs import Inputs
-from styletransfer.settings import OptimizerConfig, StyleTransferConfig
+from styletransfer.objective.inputs import Inputs, StylePart
+from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
+
+
+@dataclass(frozen=True)
+class Blend:
+    """A blend says how the styles of a job paint it together, whatever their pictures are."""
+
+    weights: tuple[float, ...]  # of the styles; empty for equal weights
+    rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
+    region_styles: Mapping[Any, int]  # colour of a region -> number of its style, from 1
+    # Layers at which `style` acts and those at which `style_detail` acts; None without a detail.
+    layers: tuple[list[str], list[str]] | None
+
+    @classmethod
+    def of(cls, config: StyleTransferConfig) -> Self:
+        """Return the blend of the settings (UserError: style_detail or style would not act)."""
+        return cls(
+            tuple(config.style_weights),
+            tuple(each(config.style_rotation)),
+            config.region_styles,
+            None if config.style_detail is None else _divided_layers(config.objective),
+        )
+
+    def angles(self, styles: int) -> list[float]:
+        """Return the degrees by which each style is turned (UserError: too few numbers)."""
+        return for_each("style_rotation", self.rotation, styles)
+
+    def parts(self, names: Sequence[str]) -> tuple[StylePart, ...]:
+        """Return the style images of weight above 0, then that of `style_detail` if there is one.
+
+        `names` are the names of all style images. (UserError: weights that do not fit.)
+        """
+        if self.layers is None:
+            return tuple(self._weighted(names, layers=None))
+        own, detail = self.layers
+        last = len(names) - 1
+        return (*self._weighted(names[:last], own), StylePart(style=last, layers=detail))
+
+    def _weighted(self, names: Sequence[str], layers: list[str] | None) -> list[StylePart]:
+        """Return the style images of weight above 0; their normalised weights sum to 1."""
+        weights = self.weights or (1.0,) * len(names)
+        if len(weights) != len(names):
+            raise UserError(
+                f"style_weights holds {len(weights)} numbers but style names {len(names)} "
+                f"({', '.join(names)}); give one for each"
+            )
+        if not any(weights):
+            raise UserError("style_weights are all 0; give at least one style more than 0")
+        largest = max(weights)  # a sum of the weights themselves might overflow
+        total = sum(weight / largest for weight in weights)
+        shares = [weight / largest / total for weight in weights]
+        return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]
+
+
+def _divided_layers(objective: ObjectiveConfig) -> tuple[list[str], list[str]]:
+    """Return the layers at which `style` acts, and those at which `style_detail` acts.
+
+    UserError: one of them would act nowhere.
+    """
+    detail = set(objective.detail_layers)
+    matched = objective.match_layers if objective.match_weight else []
+    layers = list(dict.fromkeys([*objective.style_layers, *matched]))
+    if not detail & set(layers):
+        raise UserError(
+            "style_detail has no effect: objective.detail_layers names none of the layers at which "
+            f"styles act, which are {', '.join(layers)}",
+            "style_detail",
+        )
+    others = [layer for layer in layers if layer not in detail]
+    if not others:
+        raise UserError(
+            "style has no effect: objective.detail_layers names all of the layers at which styles "
+            f"act, which are {', '.join(layers)}; leave some to style",
+            "objective.detail_layers",
+        )
+    return others, sorted(detail)
 
 
 @dataclass(frozen=True)
 class Choices:
     """`Choices` are what the settings of a job mean, before a picture is read."""
 
-    mode: LossMode
-    criterion: Criterion
-    network: FeatureNetwork
-    pyramid: Pyramid
-    blend: Blend
-    start: Start
-    colors: Colors
-    optimizer: OptimizerConfig
+    mode: LossMode  # how losses are computed and differentiated
+    criterion: Criterion  # the losses and their weights
+    network: FeatureNetwork  # the network, its device and its precision
+    pyramid: Pyramid  # the sizes and the steps
+    blend: Blend  # how the styles share the picture
+    start: Start  # the picture from which the run starts
+    colors: Colors  # the colours before and after the run
+    optimizer: OptimizerConfig  # how the pixels are changed
     tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
 
     @classmethod
@@ -36,35 +110,34 @@ class Choices:
         """Return the choices of the settings (UserError: settings that cannot work together)."""
         tile = parse_tile(config.tile)
         criterion = Criterion.of(config.objective)
-        mode = LOSS_MODES[config.loss_mode.name]
         device = choose_device(config.device)
         dtype = choose_precision(config.precision, device)
         layers = tuple(criterion.layers)
         return cls(
-            mode,
-            criterion,
-            FeatureNetwork(config.features, config.seed, layers, device, dtype),
-            Pyramid.of(config),
-            Blend.of(config),
-            Start(config.init, config.seed),
-            Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
-            config.optimizer,
-            tile,
+            mode=LOSS_MODES[config.loss_mode.name],
+            criterion=criterion,
+            network=FeatureNetwork(config.features, config.seed, layers, device, dtype),
+            pyramid=Pyramid.of(config),
+            blend=Blend.of(config),
+            start=Start(config.init, config.seed),
+            colors=Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
+            optimizer=config.optimizer,
+            tile=tile,
         )
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
         """Return the job that paints `pictures` (UserError: a seamless picture cannot be)."""
         return Job(
-            extractor,
-            self.network,
-            self.mode,
-            self.criterion,
-            pictures,
-            self.pyramid.scales(pictures),
-            self.start,
-            self.colors,
-            self.optimizer,
-            self.tile,
+            extractor=extractor,
+            network=self.network,
+            mode=self.mode,
+            criterion=self.criterion,
+            pictures=pictures,
+            scales=self.pyramid.scales(pictures),
+            start=self.start,
+            colors=self.colors,
+            optimizer=self.optimizer,
+            tile=self.tile,
         )
 
 

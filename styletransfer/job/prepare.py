@@ -1,22 +1,29 @@
 """From settings to a job: everything that a style transfer needs, loaded and checked."""
 
+import logging
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from styletransfer.errors import about
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.choices import Choices
 from styletransfer.job.job import Job
-from styletransfer.job.load import load
-from styletransfer.job.memory import plan_memory
-from styletransfer.job.regions import tell_vanished
+from styletransfer.job.memory import check_room, plan_memory
+from styletransfer.job.regions import divided, tell_vanished
 from styletransfer.job.scales import Scale
-from styletransfer.job.sources import Sources, files_read
+from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
+from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
+from styletransfer.pictures.images import Picture
+from styletransfer.pictures.rotate import rotated
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.files import check_outputs
+
+logger = logging.getLogger(__name__)
 
 
 def prepare(
@@ -46,6 +53,65 @@ def prepare(
         tell_vanished(job)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
+
+
+def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
+    """Return the pictures of a job, at the sizes of its finest scale.
+
+    A style's transparent margins are cut off, and its visible colours spread into the remaining
+    transparent pixels, so that no invisible colour enters a statistic.
+
+    Without `enlarge`, as for a dry run, pictures smaller than the pastiche keep their size.
+    (UserError: a picture is fully transparent or too small; or weights, scales, regions or masks do
+    not fit.)
+    """
+    photo, side = sources.content, choices.pyramid.side
+    styles = _turned_styles(choices, sources)
+    factors = choices.pyramid.factors(len(styles))
+    for picture, key in ((photo, "content"), *((style, "style") for style in styles)):
+        check_side(picture, key)
+    if enlarge:
+        check_room(choices, photo.size, len(styles))
+        photo = replace(photo, rgb=photo.rgb.contiguous())
+    if max(photo.size) < side:
+        height, width = photo.size
+        logger.info("%s: enlarged from %d x %d pixels", photo.name, width, height)
+    content = _fitted(photo, side, enlarge)
+    filled = images.fill_transparent(content)  # raises UserError if no pixel is visible
+    styles = [
+        choices.colors.of_style(_fitted(style, max(1, round(factor * side)), enlarge), content)
+        for style, factor in zip(styles, factors, strict=True)
+    ]
+    names = tuple(picture.name for picture in (content, *styles))
+    with about("style_weights"):
+        parts = choices.blend.parts(names[1:])
+    sizes = [picture.size for picture in (content, *styles)]
+    regions, protected = divided(choices.blend, sources, sizes, parts)
+    return Inputs(
+        content=filled,
+        styles=tuple(map(images.fill_transparent, styles)),
+        regions=regions,
+        protected=protected,
+        start=None if sources.start is None else images.fill_transparent(sources.start),
+        alpha=content.alpha,
+        names=names,
+    )
+
+
+def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
+    """Return the style images, turned, and last that of `style_detail`; no transparent margins."""
+    styles = []
+    angles = choices.blend.angles(len(sources.styles))
+    for picture, degrees in zip(sources.styles, angles, strict=True):
+        style = images.crop_transparent(picture)
+        styles.append(rotated(style, degrees) if degrees else style)
+    if sources.detail is not None:
+        styles.append(images.crop_transparent(sources.detail))
+    return styles
+
+
+def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
+    return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
 
 
 def check_smallest(extractor: FeatureExtractor, coarsest: Scale, names: Sequence[str]) -> None:

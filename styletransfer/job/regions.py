@@ -7,7 +7,7 @@ from dataclasses import replace
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.job.blend import Blend
+from styletransfer.job.choices import Blend
 from styletransfer.job.job import Job
 from styletransfer.job.sources import Sources
 from styletransfer.objective.inputs import Region, StylePart, at_layers
@@ -73,28 +73,28 @@ def _check(blend: Blend, sources: Sources) -> None:
 
 
 def _by_region(
-    styles: Blend,
+    blend: Blend,
     of_styles: Sequence[Regions],
     sizes: Sequence[tuple[int, int]],
     labels: Regions,
     parts: Sequence[StylePart],
 ) -> list[tuple[StylePart, ...]]:
     """Return, for each region of the content image, the style images that paint it."""
-    count = len(sizes) - (styles.layers is not None)
-    blend = [part for part in parts if part.style < count]
-    detail = parts[len(blend) :]
+    count = len(sizes) - (blend.layers is not None)
+    own = [part for part in parts if part.style < count]
+    detail = parts[len(own) :]
     if not of_styles:
-        chosen = assign(labels, styles.region_styles, count)
-        if count > 1 and styles.weights:
+        chosen = assign(labels, blend.region_styles, count)
+        if count > 1 and blend.weights:
             raise UserError(
                 "style_weights blend styles, but here each region has one style; leave them out, "
                 "or give style_regions"
             )
-        return [(blend[number], *detail) for number in chosen]
+        return [(own[number], *detail) for number in chosen]
     pairs, made = pair_regions(labels, of_styles), []
     for region in range(len(labels.names)):
         holding = []  # the styles that have this region, with its weights
-        for part in blend:
+        for part in own:
             partner, size = pairs[part.style][region], sizes[part.style]
             if partner is not None:
                 weights = of_styles[part.style].weights(partner, size)

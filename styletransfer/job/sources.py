@@ -12,8 +12,8 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
+from styletransfer.job.job import STARTS
 from styletransfer.job.scales import Pyramid
-from styletransfer.job.start import STARTS
 from styletransfer.pictures import files_at, images, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions

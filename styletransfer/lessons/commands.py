@@ -3,7 +3,7 @@
 from pathlib import Path
 
 from styletransfer.lessons.settings import CompareConfig, GradcheckConfig
-from styletransfer.settings import TrainConfig
+from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.registry import command
 
 
@@ -16,7 +16,7 @@ def compare(config: CompareConfig, folder: Path) -> None:
 
 
 @command
-def explain(config: TrainConfig, folder: Path) -> None:
+def explain(config: StyleTransferConfig, folder: Path) -> None:
     """Explain where the gradient goes."""
     from styletransfer.lessons.explain.command import main
 

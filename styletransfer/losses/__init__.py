@@ -36,5 +36,10 @@ LOSS_MODES: dict[str, LossMode] = {
     for mode in (fake_backward.MODE, loss_attribute.MODE, autograd_function.MODE, tensor_hook.MODE)
 }
 STYLE_LOSSES: dict[str, StyleMeasure] = {
-    measure.name: measure for measure in (GRAM, MOMENTS, WASSERSTEIN)
+    measure.name: measure
+    for measure in (
+        GRAM,
+        MOMENTS,
+        WASSERSTEIN,
+    )
 }

@@ -29,9 +29,10 @@ SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
 # AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower.
 BLOCK = 8
-# Weights of bilinear upsampling by 2, in one dimension. A kernel of 3 numbers after it computes its
-# output 2i + a from the positions 2i + a - 1 + k. MERGED[a][p][k] is the weight, in that position,
-# of the position i - 1 + p before upsampling. a is 0 or 1; p and k are 0, 1 or 2.
+# Bilinear upsampling by 2 in one dimension, followed by a convolution with a kernel of size 3: at
+# the output position 2i + a, kernel element k reads the upsampled position 2i + a - 1 + k, a
+# weighted mean of input positions. MERGED[a][p][k] is the weight of the input position i - 1 + p in
+# that mean. a is 0 or 1; p and k are 0, 1 or 2.
 MERGED = (
     ((0.75, 0.25, 0.0), (0.25, 0.75, 0.75), (0.0, 0.0, 0.25)),
     ((0.25, 0.0, 0.0), (0.75, 0.75, 0.25), (0.0, 0.25, 0.75)),

@@ -1,8 +1,8 @@
 """Settings: how a key is declared, the groups that commands share, and the settings of `train`.
 
-Each dataclass is the schema of a file under `configs/`: a misspelt key or a value of the wrong type
-is an error before anything runs. Settings of the other commands are in `pictures.py` and
-`networks.py`.
+A dataclass here is the schema of a command's settings, or of a group of them such as `features`. A
+misspelt key or a value of the wrong type is an error before anything runs. Settings of the other
+commands are in `pictures.py` and `networks.py`.
 """
 
 from dataclasses import dataclass, field
@@ -124,8 +124,9 @@ class ObjectiveConfig:
     match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
-    """Share of the pastiche so far in the picture for which similar style features are searched, at
-    every size but the coarsest; from 0 (the content alone) to 1."""
+    """Which picture the search for similar style features compares with the style: a mixture of the
+    content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
+    coarsest size it is the content image alone."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
@@ -203,11 +204,12 @@ class StyleTransferConfig:
     protect: str | None = path(None)
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
-    """Source of the colours: style; style_palette (as style, but the content's OKLab a and b, its
-    colours without lightness, first get the style's mean and covariance); content_palette (the
-    style is first recoloured to the mean and covariance of the content's colours); or
-    content_luminance (the content's colours with the pastiche's lightness). Follows Gatys et al.
-    2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
+    """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
+    content's colours get the mean and covariance of the style's, and keep their lightness);
+    content_palette (before the run, the style's colours get the mean and covariance of the
+    content's); or content_luminance (after the run, each pixel gets the content's colour, and keeps
+    its lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer",
+    but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)

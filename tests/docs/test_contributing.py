@@ -1,6 +1,7 @@
 """README and CONTRIBUTING are correct; the recipes work in a copy of the project."""
 
 import re
+import shlex
 import shutil
 import sys
 import tomllib
@@ -72,6 +73,37 @@ def test_the_map_is_the_list_of_folders_in_the_order_of_imports():
     rooms = re.findall(r"^\| `([a-z_]+)` \| ", README.partition("| room |")[2], re.M)
     assert rooms == [name for name in names if (ROOT / "styletransfer" / name).is_dir()]
     assert len(rooms) <= 16
+
+
+def test_each_core_dependency_has_its_reason():
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    table = TEXT.partition("## Dependencies")[2].partition("\n## ")[0]
+    named = re.findall(r"`([a-z0-9-]+)`", " ".join(re.findall(r"^\|([^|]+)\|", table, re.M)))
+    needed = [re.split("[<>=]", line)[0] for line in project["dependencies"]]
+    assert sorted(named) == sorted(needed)
+
+
+def commands_of(text):
+    """Return the lines of a page's bash blocks, and its words that begin with key or program."""
+    blocks = "\n".join(re.findall(r"```bash\n(.*?)```", text, re.S)).replace("\\\n", " ")
+    inline = re.findall(r"`('?(?:python |styletransfer |[a-z_.]+=)[^`\n]*)`", text)
+    return [*blocks.splitlines(), *inline]
+
+
+def test_bash_passes_on_the_words_of_a_command_as_typed(tmp_path):
+    """Lines for the shell itself, such as with a variable or a pipe, are left out."""
+    pages = [ROOT / "README.md", ROOT / "CONTRIBUTING.md", *ROOT.glob("docs/*.md")]
+    pages += [*ROOT.glob("assets/**/*.md"), *ROOT.glob("benchmarks/results/*.md")]
+    lines = [line for page in pages for line in commands_of(page.read_text(encoding="utf-8"))]
+    numbers = (ROOT / "docs" / "numbers.yaml").read_text(encoding="utf-8")
+    lines += re.findall(r"  command: (.*)", numbers)
+    plain = [line for line in lines if not re.search(r"[$|&;<>()]|\.\.\.|^\s*(#|$)", line)]
+    assert len(plain) > 200
+    script = "".join(f"printf '%s\\n' {line}\necho -\n" for line in plain)
+    *passed, _ = process("bash", "-c", script, cwd=tmp_path).stdout.split("\n-\n")
+    typed = ["\n".join(shlex.split(line, comments=True)) for line in plain]
+    found = zip(plain, typed, passed, strict=True)
+    assert [line for line, words, received in found if words != received] == []
 
 
 def test_one_name_of_the_package_and_one_version():

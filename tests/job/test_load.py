@@ -22,9 +22,10 @@ from PIL import Image, ImageOps
 from styletransfer.errors import UserError
 from styletransfer.job import memory
 from styletransfer.job.choices import Choices, parse_tile
+from styletransfer.job.job import Start
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import Pyramid, longer_sides, steps_at_scale
-from styletransfer.job.start import Start
+from styletransfer.pictures import images
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
 from styletransfer.runs.plan import plan
@@ -294,6 +295,43 @@ def test_a_size_that_cannot_fit_is_refused(tiny_vgg, monkeypatch):
     for styles, gibibytes in ((1, "4.9"), (40, "11.6")):
         message = f"3200 x 2400 pixels, which takes at least {gibibytes} GiB, and 0 MiB are free"
         check_error(message, memory.check_room, Choices.of(config), (24, 32), styles)
+
+
+def test_settings_are_checked_before_a_picture_is_read():
+    nothing = layers(content_weight=0.0, style_weight=0.0)
+    for message, settings in (
+        ("^tile=small must be", {"tile": "small"}),
+        ("^unknown device 'abacus'", {"device": "abacus"}),
+        ("^all content and style weights are 0", {"objective": nothing}),
+    ):
+        config = run_settings(content="missing.png", style="missing.png", **settings)
+        check_error(message, prepare, config)
+
+
+def test_each_file_is_read_once(tiny_vgg, monkeypatch):
+    found, read = [], images.read
+    monkeypatch.setattr(images, "read", lambda path: found.append(path) or read(path))
+    names = ["content.png", "a.png", "b.png", "c.png", "start.png"]
+    write_pictures(*names)
+    config = run_settings(content=names[0], style=names[1:3], style_detail=names[3], init=names[4])
+    config.objective = layers(detail_layers=["relu1_1"])
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    prepare(config)
+    assert sorted(found) == sorted(names)
+
+
+def test_a_job_takes_over_a_network_of_the_same_settings(tiny_vgg):
+    config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    job = prepare(config)
+    assert prepare(replace(config, steps=9), like=job).extractor is job.extractor
+    for changes in (
+        {"seed": 1},
+        {"precision": "float64"},
+        {"features": replace(config.features, pooling="average")},
+        {"objective": layers(style_layers=["relu1_1"])},
+    ):
+        assert prepare(replace(config, **changes), like=job).extractor is not job.extractor
 
 
 def test_tiles_that_cannot_be_are_refused():

@@ -2,6 +2,7 @@
 
 import re
 import xml.etree.ElementTree as ElementTree
+from dataclasses import fields
 from functools import cache
 from html import unescape
 
@@ -11,12 +12,10 @@ from comparing import written_functions
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
 from html_tags import Tags
 
-from styletransfer.commands import train
-from styletransfer.lessons.commands import explain
 from styletransfer.lessons.explain.command import main
 from styletransfer.lessons.explain.drawing import Map, render, summary
 from styletransfer.lessons.explain.study import study
-from styletransfer.settings.compose import compose
+from styletransfer.settings import StyleTransferConfig
 
 SVG = "{http://www.w3.org/2000/svg}"
 SMALL = [*LAYERS, "features=vgg19", "features.weights=random", "size=24", "device=cpu"]
@@ -87,7 +86,6 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
 
 
 def test_explain_writes_page_and_figures(tmp_path, capsys):
-    assert compose(explain) == compose(train)
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
     assert printed.startswith("fake_backward: vgg19, 24 x 16 pixels, float32, cpu\n")
@@ -97,13 +95,18 @@ def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"explain.html", *maps}
 
 
+def test_explain_has_the_default_look_and_no_keys_of_a_run():
+    explained, trained = composed("explain"), composed("train")
+    names = {each.name for each in fields(explained)}
+    assert names == {each.name for each in fields(StyleTransferConfig)}
+    assert all(getattr(explained, name) == getattr(trained, name) for name in names)
+    for word in ("stop_after=1", "checkpoint_every=0", "recipe=false", "resume=auto"):
+        check_error(f"unknown key {word.partition('=')[0]};", composed, "explain", word)
+
+
 def test_bad_input_writes_nothing(tmp_path):
-    for override, message in (
-        ("content=nowhere.jpg", "nowhere.jpg"),
-        ("dry_run=true", "explain has no dry run"),
-        ("resume=auto", "leave resume=auto out"),
-    ):
-        check_error(message, main, composed("explain", *SMALL, override), tmp_path / "run")
+    config = composed("explain", *SMALL, "content=nowhere.jpg")
+    check_error("nowhere.jpg", main, config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

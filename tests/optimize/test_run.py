@@ -19,9 +19,9 @@ from helpers import (
     with_bowl,
 )
 
+from styletransfer.job.job import Start
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import longer_sides
-from styletransfer.job.start import Start
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run

@@ -1,37 +1,32 @@
 """Draw the autograd graph of the losses: `python scripts/explain.py loss_mode=fake_backward`.
 
-The keys are those of `scripts/train.py`. The command records one evaluation of the losses and their
-gradient under each loss mode, prints a summary for the chosen mode and writes `explain.html`, a
-page with a diagram of the graph for each mode.
+The keys are those of `scripts/train.py`, without those of its run. The command records one
+evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
+mode and writes `explain.html`, a page with a diagram of the graph for each mode.
 """
 
 import logging
 from dataclasses import replace
 from pathlib import Path
 
-from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.explain.drawing import Map, render, summary
 from styletransfer.lessons.explain.study import study
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
-from styletransfer.settings import TrainConfig
+from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)
 
 
-def main(config: TrainConfig, folder: Path) -> None:
+def main(config: StyleTransferConfig, folder: Path) -> None:
     """Record one evaluation per loss mode, and draw its autograd graph (UserError: bad input).
 
     The losses are evaluated at the picture from which a run starts. The page shows a diagram of the
     graph for each loss mode, and each diagram is also a file of its own.
     """
-    if config.dry_run:
-        raise UserError("explain has no dry run; leave dry_run=true out")
-    if config.resume is not None:
-        raise UserError(f"explain does not go on with a run; leave resume={config.resume} out")
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))
