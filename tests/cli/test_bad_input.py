@@ -12,7 +12,6 @@ from helpers import call, lines_of, record_of, refusal
 
 from styletransfer import UserError
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.job import prepare as module
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -85,11 +84,11 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
         def failing(config, error=error, **given):
             raise error
 
-        monkeypatch.setattr(module, "prepare", failing)
+        monkeypatch.setattr("styletransfer.job.prepare.prepare", failing)
         ended, _, said = train(capsys)
         assert (ended, bool(re.fullmatch(line, said))) == (status, True), said
     # A bug of the package itself keeps its traceback.
-    monkeypatch.setattr(module, "prepare", lambda config, **given: 1 / 0)
+    monkeypatch.setattr("styletransfer.job.prepare.prepare", lambda config, **given: 1 / 0)
     status, printed = call(capsys, "train", "content=content.png", "style=style.png")
     assert (status, printed.err.splitlines()[-1]) == (1, "ZeroDivisionError: division by zero")
 

@@ -28,7 +28,7 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 def replace_train(monkeypatch, function):
     """Make the command `train` call `function(settings, folder)`."""
-    monkeypatch.setattr(train, "code", function)
+    monkeypatch.setattr(commands()["train"], "code", function)
 
 
 def test_the_overview_has_one_line_for_each_command(capsys):

@@ -8,12 +8,12 @@ from hydra.errors import MissingConfigException
 from omegaconf import OmegaConf
 
 from styletransfer.cli.arguments import parse
-from styletransfer.commands import train as train_command
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
 from styletransfer.runs.gallery.command import find_runs
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.refusals import explain
+from styletransfer.settings.registry import commands
 
 TINY = ["experiment=tiny", "steps=2", "scales=1"]
 
@@ -95,7 +95,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
         jobs.append(folder)
         raise KeyboardInterrupt
 
-    monkeypatch.setattr(train_command, "code", interrupted)
+    monkeypatch.setattr(commands()["train"], "code", interrupted)
     status, printed = train(capsys, "-m", "seed=1,2")
     assert (status, printed.err, len(jobs)) == (130, "error: interrupted\n", 1)
     assert not Path("outputs").exists()
