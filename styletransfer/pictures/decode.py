@@ -21,7 +21,8 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_png, picture_formats
+from styletransfer.pictures import deep_png
+from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
 
 logger = logging.getLogger(__name__)

@@ -12,8 +12,8 @@ from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import imagecodecs
 from styletransfer.pictures.decode import ORIENTATION, Stored, check_size
+from styletransfer.pictures.formats import imagecodecs
 from styletransfer.pictures.images import ROWS, strips
 from styletransfer.pictures.profiles import srgb_profile
 

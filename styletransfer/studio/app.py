@@ -17,7 +17,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
-from styletransfer.runs import CHECKPOINT
+from styletransfer.runs.record import CHECKPOINT
 from styletransfer.studio import painter, pictures, reader
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.runs import RECORD
+from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
 from styletransfer.system.allocator import keep_freed_memory, return_freed_memory

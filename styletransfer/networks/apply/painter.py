@@ -32,8 +32,8 @@ from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
+from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import each
 from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
 from styletransfer.system.files import sha256
