@@ -21,9 +21,9 @@ from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
+    color_moments,
     finished,
     moments,
-    palette,
     set_rows,
     style_features,
 )
@@ -123,7 +123,7 @@ class Painting:
     """A Painting is all data of a style image that a network for any style uses."""
 
     row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
-    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.palette`
+    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
     is_grey: bool  # whether the image has no colours
 
 
@@ -146,7 +146,7 @@ class Paintings:
         """Return row and palette of the style image `file` (UserError: it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
-        return Painting(self._row(picture.to(self.device)), palette(picture), grey)
+        return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)
 
     def choose(self, paintings: Sequence[Painting]) -> None:
         """Make the network paint in these styles from now on."""

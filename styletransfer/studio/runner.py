@@ -1,4 +1,4 @@
-"""The painter: a process that receives orders through a pipe and paints one run after the other."""
+"""The runner: a process that receives orders through a pipe and paints one run after the other."""
 
 import gc
 import logging
