@@ -17,8 +17,8 @@ from styletransfer.features.tensors import LOW_PRECISION, accumulate_dtype, chec
 # A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
 # sums each part and rounds once to low precision, and the parts are added in float32.
 CHUNKS = 8
-# Positions of weight 0 are left out if at most this fraction of all positions has a positive weight.
-# Above it, to gather rows, and to add rows back where they came from, costs more than it saves.
+# Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
+# have one, to gather rows, and to add rows back where they came from, costs more than it saves.
 SPARSE = 0.5
 
 
