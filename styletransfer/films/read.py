@@ -19,7 +19,7 @@ from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import in_folder
+from styletransfer.pictures.formats import in_folder
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.profiles import unit
 from styletransfer.pictures.stated_colors import frame_colors

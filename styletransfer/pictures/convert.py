@@ -23,8 +23,8 @@ def as_picture(source: Source, name: str) -> Picture:
 
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
-    (1, 3, H, W) in [0, 1]. Colours of arrays and tensors are sRGB, alpha is not premultiplied. (UserError: `source` is
-    none of these, or its values are outside the range.)
+    (1, 3, H, W) in [0, 1]. Arrays and tensors are sRGB, and their alpha is not premultiplied.
+    (UserError: `source` is none of these, or its values are outside the range.)
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
