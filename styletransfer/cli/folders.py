@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
 
-from styletransfer.runs import ERROR, RECORD
+from styletransfer.runs.record import ERROR, RECORD
 from styletransfer.system.files import new_folder
 
 

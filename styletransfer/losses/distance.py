@@ -48,4 +48,8 @@ class PositionalDistance(Distance):
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
         """Return the distance of a part of the features to the same part of the target."""
-        return type(self)(self.target[window])
+        part = type(self).__new__(type(self))
+        nn.Module.__init__(part)
+        for name, buffer in self.named_buffers():
+            part.register_buffer(name, buffer[window])
+        return part

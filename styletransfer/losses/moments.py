@@ -17,6 +17,9 @@ from styletransfer.features.tensors import LOW_PRECISION, accumulate_dtype, chec
 # A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
 # sums each part and rounds once to low precision, and the parts are added in float32.
 CHUNKS = 8
+# Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
+# have one, to gather rows, and to add rows back where they came from, costs more than it saves.
+SPARSE = 0.5
 
 
 class Moments(NamedTuple):
@@ -55,8 +58,8 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             their dtype, which is faster; the error is about 5e-4. If True, they are multiplied in
             float32, because a covariance is a small difference of second moments.
         weights: m, (H, W), at least 0, and above 0 somewhere; None weighs all positions alike.
-            Weights get no gradient. Positions of weight 0 are left out, so that many small regions
-            cost as much as one large region.
+            Weights get no gradient. Many small regions cost about as much as one large region,
+            see `positive_weights`.
 
     Returns:
         The moments, in float32 for bfloat16 and float16 features, else in their dtype.
@@ -69,7 +72,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
     total: Tensor | int = rows.shape[0]
     if weights is not None:
         index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
-        rows, total = rows[index], factors.sum()
+        rows, total = rows if index is None else rows[index], factors.sum()
     mean = _sum(rows, factors) / total if with_mean else rows.new_empty(0)
     if rows.dtype not in LOW_PRECISION:
         products = _times(rows, factors).mT @ rows
@@ -80,13 +83,16 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
     return Moments(mean, products / total)
 
 
-def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor | None, Tensor]:
     """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    The indices select rows of `pixel_rows`. The weights are constants, without gradient.
+    The indices select rows of `pixel_rows`. If more than SPARSE of all positions have a positive
+    weight, they are None, and the weights are those of all positions. Weights have no gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
+    if len(index) > SPARSE * len(flat):
+        return None, flat[:, None].to(dtype)
     return index, flat[index, None].to(dtype)
 
 
@@ -212,7 +218,10 @@ def add_moments_gradient(
     if weights is None:
         return _as_features(_gradient_rows(added, rows, shift, coefficients), features)
     index, factors = positive_weights(weights, dtype)
-    share = _gradient_rows(None, rows[index], shift, coefficients) * factors
+    shift = None if shift is None else factors * shift
+    if index is None:
+        return _as_features(_gradient_rows(added, rows * factors, shift, coefficients), features)
+    share = _gradient_rows(None, rows[index] * factors, shift, coefficients)
     added = torch.zeros_like(rows) if added is None else added
     return _as_features(added.index_add(0, index, share), features)
 
@@ -220,7 +229,10 @@ def add_moments_gradient(
 def _gradient_rows(
     addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
 ) -> Tensor:
-    """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out."""
+    """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out.
+
+    The shift is (C,), or (n, C).
+    """
     total = addend if coefficients is None else _add_product(addend, rows, coefficients)
     if shift is not None:
         total = (torch.zeros_like(rows) if total is None else total) + shift

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from helpers import check_kept, files_in, refusal, write_pictures
 
-from styletransfer.runs import write_record
+from styletransfer.runs.record import write_record
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 MASKS = ["init=start.png", "protect=mask.png", "content_regions=left.png"]
