@@ -27,8 +27,9 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf
 
-# Largest length of a text value in characters.
-LONGEST = 300
+# LONGEST: largest length of a text value in characters. MOST_STYLES, MOST_VALUES: largest number of
+# pictures of one control, each of which costs time and memory, and of other values in a list.
+LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 # Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY: the
@@ -228,7 +229,9 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
     """Return a value of the page for the config (RefusedError: the control cannot have it)."""
-    key = control.key
+    key, most = control.key, MOST_STYLES if control.kind == "pictures" else MOST_VALUES
+    if isinstance(value, list | Mapping) and len(value) > most:
+        raise RefusedError(f"{key} holds {len(value)} values; choose at most {most}", key=key)
     match control.kind:
         case "picture" | "regions" | "mask":
             return None if value is None else _path(key, value, shelf)

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -186,8 +186,10 @@ def _painting(style: str, age: int) -> Any:
     return _painter().paintings.look_at(style)
 
 
-def check(config: TrainConfig) -> dict[str, Any]:
+def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
+
+    `sizes` maps the path of content and styles to (width, height); these files are not read.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
@@ -206,14 +208,14 @@ def check(config: TrainConfig) -> dict[str, Any]:
     choices = Choices.of(config)
 
     def grey(path: str) -> Picture:
-        width, height = measure(path)
+        width, height = sizes[path]
         factor = min(1.0, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
         shape = round(height * factor), round(width * factor)
         return Picture(torch.full((1, 3, *shape), 0.5), name=path)
 
     styles = [grey(path) for path in files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    width, height = measure(config.content)
+    width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
     plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
     job = prepare(plain, given, enlarge=False, like=_prepared.get("job"))

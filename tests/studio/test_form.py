@@ -1,16 +1,21 @@
 """The form of the page: its controls, the command line for its settings, and its errors."""
 
+import io
 import shlex
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers import composed
+from PIL import Image
 
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from styletransfer.cli.arguments import parse
 from styletransfer.job import memory
+from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.help import meanings
+from styletransfer.studio import reader
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 
@@ -152,6 +157,48 @@ def test_bodies_that_are_none(client):
             assert set(answer.json()) == {"error", "key"}
 
 
+def test_lone_surrogates_are_refused_in_every_place(client):
+    """UTF-8 cannot hold half of a pair of surrogates, which JSON can."""
+    places = ['"\\ud800": 1', '"color": "\\udfff"', '"size": "\\ud800"', '"content": "\\ud800"']
+    places += ['"style": ["\\ud800"]', '"region_styles": {"\\ud800": 1}']
+    places += ['"objective.content_layers": "\\ud800"']
+    for place in places:
+        for path in ("/api/check", "/api/queue", "/api/queue/a/steer"):
+            answer = client.post(path, content=f'{{"settings": {{{place}}}}}')
+            assert answer.status_code in (400, 404)
+            assert set(answer.json()) == {"error", "key"}
+
+
+def test_long_lists_are_refused_at_once(client):
+    for key, value, most in (
+        ("style", ["style-oil"] * 17, 16),
+        ("style", ["style-oil"] * 3000, 16),
+        ("style_weights", [1.0] * 65, 64),
+        ("style_scale", [1.0] * 9000, 64),
+        ("region_styles", {f"#{n:06x}": 1 for n in range(65)}, 64),
+    ):
+        status, answer = check(client, **{key: value})
+        assert (status, answer["key"]) == (400, key)
+        assert answer["error"] == f"{key} holds {len(value)} values; choose at most {most}"
+    assert check(client, style=["style-oil"] * 16)[0] == 200
+
+
+def test_a_check_decodes_no_picture(client, monkeypatch):
+    monkeypatch.setattr(reader, "_decoded", None)
+    monkeypatch.setattr(images, "read", None)
+    assert check(client, content="content-rocket", style=["style-oil", "style-mosaic"])[0] == 200
+
+
+def test_a_check_of_a_picture_that_is_gone_is_refused(client, folder):
+    data = io.BytesIO()
+    Image.new("RGB", (48, 32), "teal").save(data, "PNG")
+    id = client.post("/api/pictures?name=a.png", content=data.getvalue()).json()["id"]
+    assert check(client, content=id)[0] == 200
+    (folder / "pictures" / id).unlink()
+    status, answer = check(client, content=id)
+    assert (status, answer["error"]) == (404, "a.png is gone; choose another picture")
+
+
 def test_looks_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]
@@ -168,3 +215,10 @@ def test_looks_are_settings_of_the_page(client):
         status, said = check(client, **preset["values"])
         assert status == 200
         assert typed(said) == composed("train", f"experiment={name}")
+
+
+def test_pages_that_open_together_get_their_forms(client):
+    with ThreadPoolExecutor(12) as pool:
+        answers = [*pool.map(lambda _: client.get("/api/form"), range(24))]
+    assert {answer.status_code for answer in answers} == {200}
+    assert len({answer.text for answer in answers}) == 1
