@@ -79,3 +79,13 @@ def test_a_film_that_starts_late_begins_at_0(name, codec, sound, tmp_path):
     assert seconds(tmp_path / "out.mp4")[0] < 1.2
     for _, _, times in sounds(tmp_path / "out.mp4"):
         assert abs(times[0]) < 0.05
+
+
+@pytest.mark.parametrize("count", [1, 2, 3])
+@pytest.mark.parametrize("sound", [(), ("aac",)])
+def test_a_short_film_that_starts_late_begins_at_0(count, sound, tmp_path):
+    made = make(tmp_path / "in.mkv", greys(count), sound=sound, start=5.0)
+    with Film(made) as film:
+        assert (film.start, film.count) == (5, count)
+    shown = frames(rewritten(made, tmp_path / "out.mp4"))
+    assert [frame.time * 10 for frame in shown] == list(range(count))
