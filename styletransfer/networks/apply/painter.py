@@ -239,6 +239,6 @@ def paint_film(
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content))
-            writer.write(painted, frame.time)
+            writer.write(painted, frame.time, frame.duration)
             if callback and not callback(film.count, content, painted):
                 break
