@@ -8,6 +8,7 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
 from omegaconf import DictConfig, OmegaConf
@@ -158,7 +159,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
 
 def _files_of_hydra(config: DictConfig) -> dict[str, str]:
     """Return name -> text of the files that Hydra would write into the folder of a job."""
-    hydra = OmegaConf.masked_copy(HydraConfig.instance().cfg, "hydra")
+    hydra: Any = HydraConfig.instance().cfg
     files = {"config.yaml": config, HYDRA: hydra, OVERRIDES: HydraConfig.get().overrides.task}
     return {Path(name).name: OmegaConf.to_yaml(part) for name, part in files.items()}
 

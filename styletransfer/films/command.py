@@ -61,10 +61,10 @@ class FilmRun:
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
-        check_writable(self.output)
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_outputs([*outputs, self.path(0)], files_read(config), [frames])
+        check_writable(self.output)
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         self.job = prepare(replace(config, output=None), {"content": first})

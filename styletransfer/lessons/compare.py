@@ -54,7 +54,7 @@ def main(config: CompareConfig, folder: Path) -> None:
 
 
 def paint(job: Job, folder: Path) -> dict[str, Outcome]:
-    """Optimise under each loss mode; write the pastiches to `folder`, and return mode -> outcome."""
+    """Optimise under each loss mode and write its pastiche; return loss mode -> outcome."""
     outcomes: dict[str, Outcome] = {}
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)

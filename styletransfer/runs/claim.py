@@ -14,14 +14,14 @@ from styletransfer.system.files import LOCK, atomic, locked, remove_stale
 logger = logging.getLogger(__name__)
 
 # Name -> text of the files of the command line that is at work, see `made_by`.
-_FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES", default={})
+_FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES")
 # Ends of the names that a command which has made nothing may have left in a folder.
 LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
 
 
 @contextmanager
 def made_by(files: Mapping[str, str]) -> Iterator[None]:
-    """Let `claimed` write `files` (name -> text) into `.hydra`: Hydra's record of a command line."""
+    """Let `claimed` write Hydra's record of a command line, name -> text of a file, to `.hydra`."""
     token = _FILES.set(files)
     try:
         yield
@@ -56,15 +56,15 @@ def check_free(folder: Path, written: Iterable[str]) -> None:
     if held:
         way = ", or add resume=auto to go on with its run" if RECORD in held else ""
         raise UserError(
-            f"{folder} holds {held[0]} already; choose another folder with hydra.run.dir=FOLDER, or "
-            f"hydra.sweep.dir=FOLDER for a sweep{way}"
+            f"{folder} holds {held[0]} already; choose another folder with hydra.run.dir=FOLDER "
+            f"(hydra.sweep.dir=FOLDER for a sweep){way}"
         )
 
 
 def keep_command_line(folder: Path) -> None:
     """Write the command line into `folder/.hydra`; if that fails, only warn."""
     try:
-        for name, text in _FILES.get().items():
+        for name, text in _FILES.get({}).items():
             with atomic((folder / HYDRA).with_name(name)) as temporary:
                 temporary.write_text(text, encoding="utf-8")
     except UserError as error:

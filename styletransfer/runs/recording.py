@@ -30,7 +30,7 @@ from styletransfer.runs.resume import check_recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
-from styletransfer.system.checkpoint import Checkpoint
+from styletransfer.system.checkpoint import Checkpoint, check_like, refused
 from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
@@ -98,9 +98,10 @@ class Recording:
         self.run, self.config, self.folder = run, config, folder
         self.picture = Path(config.output) if config.output else folder / PASTICHE
         self.spare = folder / f"pastiche{self.picture.suffix}"
-        self.written = {PASTICHE, self.spare.name, CONTENT, RECORD, METRICS, CHECKPOINT}
+        names = (RECORD, PASTICHE, self.spare.name, CONTENT, METRICS, CHECKPOINT)
+        self.written = list(dict.fromkeys(names))
         own = os.path.realpath(self.picture)
-        kept = [folder / name for name in sorted(self.written)]
+        kept = [folder / name for name in self.written]
         others = [path for path in kept if os.path.realpath(path) != own]
         check_outputs([self.picture, *others], files_read(config))
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
@@ -176,14 +177,13 @@ class Recording:
 
     def _load(self) -> None:
         saved = self.checkpoint.load(self.run.job.device)
-        try:
+        with refused(f"{self.checkpoint.path} is no run's checkpoint; start afresh"):
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
-            self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
+            if saved["description"].get("steered") is True:
+                self.recipe["steered"] = True
             self.run.load_state_dict(saved["run"])
+            check_like(saved["seconds"], 0.0)
             self._before = float(saved["seconds"])
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            path = self.checkpoint.path
-            raise UserError(f"{path} is no run's checkpoint; start afresh") from error
         logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
 
     def _save(self) -> None:

@@ -100,7 +100,9 @@ def check_outputs(
         read.setdefault(_identity(path), f"{key}={path}")
         for folder, full in folders:
             if Path(os.path.realpath(path)).is_relative_to(full):
-                raise UserError(f"files in {folder} would overwrite {key}={path}; move it elsewhere")
+                raise UserError(
+                    f"files in {folder} would overwrite {key}={path}; move it elsewhere"
+                )
     written: dict[str, list[str]] = {}  # a path without case and form of accents -> such paths
     for output in outputs:
         check_folder(output)

@@ -2,7 +2,8 @@
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
 structure; a second call paints only the files that are missing in `output`, and is refused if the
-others have other settings. With `random=true`, each file gets a random style image and strength, to make a varied data set for training.
+others have other settings. With `random=true`, each file gets a random style image and strength, to
+make a varied data set for training.
 """
 
 import csv
@@ -74,11 +75,11 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
     if is_film(target) or is_film(source):
         check_writable(target)
     else:
         images.check_writable(target)
-    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
