@@ -58,10 +58,8 @@ class Ending:
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the `state` of an equal ending (ValueError: it is of another form)."""
-        own = self.state_dict()
-        check_like(
-            state, own | {"looked_at": math.inf}, own | {"problem": "", "looked_at": math.inf}
-        )
+        own = {"has_settled": False, "looked_at": math.inf}
+        check_like(state, own | {"problem": None}, own | {"problem": ""})
         self.problem, self.has_settled = state["problem"], state["has_settled"]
         self.looked_at = state["looked_at"]
 

@@ -218,10 +218,9 @@ class Run:
         height, width = (natural(side, 1) for side in self.image.shape[2:])
         check_like(self.image, self.start.new_empty(1, 3, height, width))
         check_like(self._momentum, None, moments_like(self.image))
-        tiles = (state["tile"], state["largest_tile"])
-        self._tile, self._largest_tile = (
-            side if side is None else natural(side, 1) for side in tiles
-        )
+        for tile in (state["tile"], state["largest_tile"]):
+            check_like(tile, None, natural(1 if tile is None else tile, least=1))
+        self._tile, self._largest_tile = state["tile"], state["largest_tile"]
         self._losses, self._descent, self._objective = state["losses"], None, None
         check_like(self._losses, None, dict.fromkeys(self._losses or ("total",), math.inf))
         if state["descent"] is not None:
