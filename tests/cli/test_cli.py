@@ -181,6 +181,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("defaults: [mine]\n", "a preset names itself in its defaults list"),
         ("# \xe9\n", r"/mine\.yaml is no text in UTF-8; save it as UTF-8"),
         ("", r"Key 'experiment' not in .*; the first line of a preset is # @package _global_"),
+        ("\xef\xbb\xbf# @package _global_\nsize: 7\n", "Key 'experi.*, with no byte order mark"),
     ):
         Path("my/experiment/mine.yaml").write_bytes(preset.encode("latin-1"))
         line = refusal(capsys, "train", "--config-dir", "my", "experiment=mine")
@@ -210,7 +211,7 @@ def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
     replace_train(monkeypatch, failing)
     assert call(capsys, "train")[0] == 1
     (half,) = Path("outputs").rglob("half")
-    assert (half.parent / ".hydra" / "config.yaml").exists()
+    assert half.exists()
 
 
 def test_a_closed_pipe_ends_a_command_without_a_traceback():

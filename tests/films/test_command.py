@@ -135,7 +135,7 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
     (tmp_path / "film.json").unlink()
-    check_error(r"holds frames and no film\.json; choose another", main, config, tmp_path)
+    check_error(r"holds frames already; choose another folder", main, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
 
 
