@@ -184,7 +184,7 @@ def test_what_stands_in_the_way_is_named(config, tmp_path):
     for name in ("previews", "network.safetensors", "metrics.jsonl"):
         (tmp_path / name).mkdir()
         (tmp_path / name).joinpath("mine").touch()
-        with pytest.raises(UserError, match="holds previews already|it is a folder"):
+        with pytest.raises(UserError, match=r"holds previews already|it is a folder"):
             train_network(config, tmp_path)
 
 
