@@ -38,7 +38,7 @@ def explain(error: Exception, schema: type[Any]) -> str:
             f"cannot write {failed.filename}: {failed.strerror}; choose a folder with "
             "hydra.run.dir=PATH, or hydra.sweep.dir=PATH for a sweep"
         )
-    if isinstance(error, AssertionError) and not str(error):
+    if isinstance(error, AssertionError):
         return "Hydra cannot use one of its own settings; check the words that begin with hydra."
     if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
         return _of_a_key(error, schema)

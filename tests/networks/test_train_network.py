@@ -34,6 +34,7 @@ from styletransfer.networks.training.command import check_shares, main, train_ne
 from styletransfer.networks.training.prepare import prepare
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
+from styletransfer.runs.claim import made_by
 from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
@@ -196,6 +197,26 @@ def test_what_a_training_reads_is_no_preview_of_it(config, here):
         replace(config, style=["oil.png", "run/previews/step_00002.png"]),
         Path("run"),
     )
+
+
+def test_a_refused_training_keeps_the_first_ones_record(config, tmp_path):
+    with made_by({"overrides.yaml": "first"}):
+        train_network(config, tmp_path)
+    before = files_in(tmp_path)
+    with made_by({"overrides.yaml": "second"}):
+        other = replace(config, learning_rate=0.5)
+        check_error("learning_rate=0.5 differs from the run's own", train_network, other, tmp_path)
+    assert files_in(tmp_path) == before
+
+
+def test_a_checkpoint_of_another_form_is_refused(config, tmp_path):
+    train_network(config, tmp_path)
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
+    whole = checkpoint.load()
+    for name in whole:
+        for wrong in (None, "x", -1, 10**30, [1], {"a": 1}, torch.ones(3)):
+            checkpoint.save(whole | {name: wrong})
+            check_error("start afresh", train_network, config, tmp_path)
 
 
 def test_a_network_without_its_checkpoint_is_not_replaced(config, tmp_path):

@@ -56,6 +56,14 @@ def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
     assert files_in("used") == before
 
 
+@pytest.mark.parametrize("name", ["content_resized.png", "checkpoint.png", "run.json"])
+def test_an_output_is_no_other_file_of_the_run(name, desk, capsys):
+    Path("new").mkdir()
+    Path("link.png").symlink_to(Path("new", name if name != "checkpoint.png" else "checkpoint.pt"))
+    line = refusal(capsys, "train", *TINY, "hydra.run.dir=new", "output=link.png")
+    assert "two results would become" in line
+
+
 def test_outputs_that_differ_in_case_are_asked_of_the_folder(here, monkeypatch):
     """A folder may take x.png and X.png, or two forms of one accent, for one file."""
     (here / "a").touch()
