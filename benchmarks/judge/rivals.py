@@ -16,9 +16,9 @@ from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
+    color_moments,
     finished,
     moments,
-    palette,
     set_rows,
     style_features,
 )
@@ -90,7 +90,7 @@ def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]
     assert network.encoder is not None
     set_rows(network, network.encoder(torch.cat([moments(encoder, image) for image in shown])))
     stems = (Path(file).stem for file in files)
-    return {stem: palette(image) for stem, image in zip(stems, shown, strict=True)}
+    return {stem: color_moments(image) for stem, image in zip(stems, shown, strict=True)}
 
 
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:

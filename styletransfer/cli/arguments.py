@@ -95,7 +95,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
         return override
-    from styletransfer.pictures import in_folder, picture_extensions
+    from styletransfer.pictures.formats import in_folder, picture_extensions
 
     names: list[str] = []
     for name in split(value) if sweep else [value]:

@@ -96,8 +96,8 @@ def _missing_room(error: BaseException) -> str | None:
         return None
     package, _, rest = (error.name or "").partition(".")
     room = rest.partition(".")[0]
-    is_gone = package == "styletransfer" and not [*PACKAGE.glob(f"{room}*")]
-    return room if is_gone else None
+    is_there = any((PACKAGE / name).exists() for name in (room, f"{room}.py"))
+    return None if package != "styletransfer" or is_there else room
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:

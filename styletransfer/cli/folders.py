@@ -10,8 +10,8 @@ from hydra.types import RunMode
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
-from styletransfer.runs import ERROR, FREE_KEYS
 from styletransfer.runs.folder import recorded
+from styletransfer.runs.record import ERROR, FREE_KEYS
 from styletransfer.settings.registry import Command
 from styletransfer.system.files import new_folder
 

@@ -17,8 +17,8 @@ from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import RunFolders
 from styletransfer.errors import UserError
-from styletransfer.runs import ERROR, HYDRA, OVERRIDES, RECORD
 from styletransfer.runs.claim import keep_command_line, made_by
+from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers

@@ -13,7 +13,7 @@ from pathlib import Path
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.flicker import FilmPainter
+from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, Frame
 from styletransfer.films.settings import FilmConfig
@@ -93,19 +93,19 @@ class FilmRun:
         A signal ends the painting.
         """
         config = self.config
-        painter, count = FilmPainter(self.job, config.frame_steps, config.temporal_weight), 0
+        optimizer, count = FrameOptimizer(self.job, config.frame_steps, config.temporal_weight), 0
         bar, problem = self.film.bar(self.film.images(self.job.scales[-1].size)), None
         try:
             for number, content in enumerate(bar):
                 path = self.path(number)
                 if not path.exists():
-                    outcome = painter.paint(content)
+                    outcome = optimizer.paint(content)
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
                     images.write(path, outcome.image, bit_depth=16)
                 # Read the pastiche from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
-                painter.before = None if config.independent else (content, painted)
+                optimizer.before = None if config.independent else (content, painted)
                 count = number + 1
         except KeyboardInterrupt:
             pass  # the frames so far are a film, too

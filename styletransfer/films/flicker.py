@@ -19,8 +19,8 @@ from styletransfer.optimize.run import Run
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 
 
-class FilmPainter:
-    """A FilmPainter paints frames in their order by optimisation (Ruder et al. 2016).
+class FrameOptimizer:
+    """A FrameOptimizer paints frames in their order by optimisation (Ruder et al. 2016).
 
     `job` paints the first frame, and the first after a cut, as a single picture. Each other frame
     starts from the previous painted frame, warped by the motion, and takes `frame_steps` steps at

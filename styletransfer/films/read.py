@@ -18,7 +18,7 @@ from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import in_folder
+from styletransfer.pictures.formats import in_folder
 from styletransfer.pictures.images import resize
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]

@@ -14,7 +14,8 @@ from torch import Tensor
 from styletransfer.errors import UserError, about
 from styletransfer.job.job import STARTS
 from styletransfer.job.scales import Pyramid
-from styletransfer.pictures import files_at, images, in_folder
+from styletransfer.pictures import images
+from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
 from styletransfer.settings import StyleTransferConfig, each

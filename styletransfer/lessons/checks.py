@@ -16,6 +16,7 @@ from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import ContentDistance, MatchDistance
+from styletransfer.losses.match import ProductsTap
 from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 
 # Step h of the difference quotients, the default of gradcheck. In float64 the rounding error of a
@@ -125,7 +126,8 @@ def cases() -> list[Case]:
         Case("moments_tap", tapped_moments, (random(1, 3, 2, 4), weights), "weights"),
         Case("ContentDistance", content_tap, (random(1, 3, 2, 4), target)),
         Case("ContentDistance", content_tap, (image, target), "channels_last"),
-        Case("MatchDistance", match_tap, (random(1, 3, 2, 4), target)),
+        Case("ProductsTap", ProductsTap.apply, (random(1, 3, 2, 4), target)),
+        Case("MatchDistance", match_tap, (image, target), "channels_last"),
     ]
     return [*layers, *losses]
 

@@ -31,7 +31,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, at least 0, in float32 for bfloat16 and float16 features."""
+        """Return L, 0-d, at least 0, in float32 for bfloat16 features."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
@@ -48,4 +48,8 @@ class PositionalDistance(Distance):
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
         """Return the distance of a part of the features to the same part of the target."""
-        return type(self)(self.target[window])
+        part = type(self).__new__(type(self))
+        nn.Module.__init__(part)
+        for name, buffer in self.named_buffers():
+            part.register_buffer(name, buffer[window])
+        return part

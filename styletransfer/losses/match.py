@@ -14,77 +14,76 @@ from torch.autograd import Function
 from styletransfer.features.tensors import accumulate_dtype, check_target
 from styletransfer.losses.distance import PositionalDistance
 
+# Number of values that `ProductsTap` multiplies at a time: their float32 copies stay in the cache.
+BLOCK = 2**17
+
 
 class MatchDistance(PositionalDistance):
-    """L = mean_p(1 - cos(F_p, T_p)), where the target T (1, C, H, W) are the matched features.
+    """L = mean_p(1 - cos(F_p, T_p)) over positions p, for matched features T (1, C, H, W).
 
-    A cosine does not change when both vectors are multiplied by a weight.
+    Where F is 0, the cosine counts as 0. Where T is 0 the position has no target, and its loss
+    counts as 0. Only the directions T_p / |T_p| are kept, as `target`.
     """
+
+    wanted: Tensor  # (1, 1, H, W), 1 where the position has a target, else 0
+
+    def __init__(self, target: Tensor) -> None:
+        dtype = accumulate_dtype(target.dtype)
+        lengths = torch.linalg.vector_norm(target.detach(), dim=1, keepdim=True, dtype=dtype)
+        is_wanted = lengths > 0
+        super().__init__(target / torch.where(is_wanted, lengths, 1).to(target.dtype))
+        self.register_buffer("wanted", is_wanted.to(dtype))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, with a gradient by autograd."""
-        return cosine_loss(features, self.target)
+        """Return L, 0-d, from 0 to 2, with a gradient by autograd."""
+        return self._loss(*inner_products(features, self.target))
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, with the gradient of `CosineTap`.
+        """Return the features unchanged (a view), and L, with the gradient of `ProductsTap`.
 
-        (ValueError: features and target differ in shape, or are not (1, C, H, W).)
+        The step from the features to two inner products at each position has a gradient in closed
+        form. The step from these to L is a few operations on maps of one channel, which autograd
+        differentiates. (ValueError: features and target differ in shape, or are not (1, C, H, W).)
         """
         check_target("MatchDistance", features, self.target)
-        tapped, loss = CosineTap.apply(features, self.target)
-        return tapped, loss
+        tapped, dots, squares = ProductsTap.apply(features, self.target)
+        return tapped, self._loss(dots, squares)
+
+    def _loss(self, dots: Tensor, squares: Tensor) -> Tensor:
+        """Return L for F_p . T_p / |T_p| and |F_p|^2, (1, 1, H, W) each."""
+        is_seen = squares > 0
+        lengths = torch.where(is_seen, squares, 1).sqrt()
+        # `where` gives autograd a gradient of 0 at positions whose features are all 0.
+        return (self.wanted - torch.where(is_seen, dots / lengths, 0)).mean()
 
 
-def cosine_loss(features: Tensor, target: Tensor) -> Tensor:
-    """Return the mean over positions p of 1 - cos(F_p, T_p), 0-d, from 0 to 2.
-
-    F are the features (1, C, H, W) and T the target, of the same shape. Where F is 0, the cosine
-    counts as 0. Where T is 0 the position has no target, and its loss counts as 0.
-    """
-    cosines, *_, is_wanted = _cosines(features, target)
-    return (is_wanted.to(cosines.dtype) - cosines).mean()
-
-
-def cosine_gradient(features: Tensor, target: Tensor) -> Tensor:
-    """Return the gradient w.r.t. features F of the sum over positions p of 1 - cos(F_p, T_p).
-
-    For f = F_p / |F_p| and t = T_p / |T_p| it is (cos f - t) / |F_p|, and 0 where F_p or T_p is 0.
-    """
-    cosines, lengths, units, is_seen, _ = _cosines(features, target)
-    directions = features / lengths.to(features.dtype)
-    gradient = (directions * cosines.to(features.dtype) - units) / lengths.to(features.dtype)
-    return gradient * is_seen
-
-
-def _cosines(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, Tensor]:
-    """Return the terms of the cosine between features F and target T at each position p.
-
-    They are cos(F_p, T_p), 0 where F_p or T_p is 0; |F_p|, 1 where F_p is 0; T_p / |T_p|; whether
-    |F_p| is not 0; and whether |T_p| is not 0. T_p / |T_p| has the shape of F, the other terms have
-    the shape (1, 1, H, W).
-    """
+def inner_products(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return F_p . T_p and |F_p|^2 at each position p, (1, 1, H, W) each, in float32 or wider."""
     dtype = accumulate_dtype(features.dtype)
-    lengths, sizes = (
-        torch.linalg.vector_norm(x, dim=1, keepdim=True, dtype=dtype) for x in (features, target)
-    )
-    is_wanted = sizes > 0
-    units = target / torch.where(is_wanted, sizes, 1).to(target.dtype)
-    products = (features * units).sum(1, keepdim=True, dtype=dtype)
-    is_seen = lengths > 0
-    lengths = torch.where(is_seen, lengths, 1)
-    # `where` gives autograd a gradient of 0 at positions whose features are all 0.
-    return torch.where(is_seen, products / lengths, 0), lengths, units, is_seen, is_wanted
+    dots, squares = (features * x for x in (target, features))
+    return dots.sum(1, keepdim=True, dtype=dtype), squares.sum(1, keepdim=True, dtype=dtype)
 
 
-class CosineTap(Function):
-    """This Function computes L = mean_p(1 - cos(F_p, T_p)), and dL/dF by `cosine_gradient`."""
+class ProductsTap(Function):
+    """This Function computes F_p . T_p and |F_p|^2; its backward serves any loss L of the two.
+
+    With d = dL/d(F_p . T_p) and s = dL/d(|F_p|^2) at each position: dL/dF_p = d T_p + 2 s F_p.
+    """
 
     generate_vmap_rule = True
 
     @staticmethod
-    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features (a view, no copy) and the 0-d loss."""
-        return features.view_as(features), cosine_loss(features, target)
+    def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the features (a view, no copy) and the products, (1, 1, H, W) each.
+
+        Low-precision values are multiplied in float32, a few rows of the map at a time.
+        """
+        dtype = accumulate_dtype(features.dtype)
+        rows = max(1, BLOCK // (features.shape[1] * features.shape[3]))
+        blocks = zip(torch.split(features, rows, 2), torch.split(target, rows, 2), strict=True)
+        products = [inner_products(f.to(dtype), t.to(dtype)) for f, t in blocks]
+        dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))
+        return features.view_as(features), dots, squares
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
@@ -95,10 +94,16 @@ class CosineTap(Function):
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:
         """Return the gradient of the features; the target, a constant, has none."""
-        grad_features, grad_loss = grads
-        if grad_loss is None:
-            return grad_features, None
+        total, grad_dots, grad_squares = grads
         features, target = ctx.saved_tensors
-        factor = (grad_loss / features[:, 0].numel()).to(features.dtype)
-        grad_input = cosine_gradient(features, target) * factor
-        return grad_input if grad_features is None else grad_features + grad_input, None
+        if grad_squares is not None:
+            total = _plus_product(total, features, 2 * grad_squares)
+        if grad_dots is not None:
+            total = _plus_product(total, target, grad_dots)
+        return total, None
+
+
+def _plus_product(total: Tensor | None, maps: Tensor, factor: Tensor) -> Tensor:
+    """Return total + maps * factor, in the dtype of `maps`; None for a total of 0."""
+    factor = factor.to(maps.dtype)
+    return maps * factor if total is None else torch.addcmul(total, maps, factor)

@@ -5,18 +5,20 @@ Positions may have weights; for a region of the picture, they are zero outside o
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.features.tensors import LOW_PRECISION, accumulate_dtype, check_features
+from styletransfer.features.tensors import accumulate_dtype, check_features
 
-# A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
-# sums each part and rounds once to low precision, and the parts are added in float32.
+# A sum over positions of bfloat16 features is computed in CHUNKS parts: a matrix product sums each
+# part and rounds it once to bfloat16, and the parts are added in float32.
 CHUNKS = 8
+# Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
+# have one, to gather rows, and to add rows back where they came from, costs more than it saves.
+SPARSE = 0.5
 
 
 class Moments(NamedTuple):
@@ -55,11 +57,11 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             their dtype, which is faster; the error is about 5e-4. If True, they are multiplied in
             float32, because a covariance is a small difference of second moments.
         weights: m, (H, W), at least 0, and above 0 somewhere; None weighs all positions alike.
-            Weights get no gradient. Positions of weight 0 are left out, so that many small regions
-            cost as much as one large region.
+            Weights get no gradient. Many small regions cost about as much as one large region,
+            see `positive_weights`.
 
     Returns:
-        The moments, in float32 for bfloat16 and float16 features, else in their dtype.
+        The moments, in float32 for bfloat16 features, else in their dtype.
 
     Raises:
         ValueError: features are not (1, C, H, W) with C, H, W at least 1.
@@ -69,24 +71,25 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
     total: Tensor | int = rows.shape[0]
     if weights is not None:
         index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
-        rows, total = rows[index], factors.sum()
+        rows, total = rows if index is None else rows[index], factors.sum()
     mean = _sum(rows, factors) / total if with_mean else rows.new_empty(0)
-    if rows.dtype not in LOW_PRECISION:
-        products = _times(rows, factors).mT @ rows
-    elif with_mean:
-        products = _sum_of_wide_products(rows, factors)
+    if rows.dtype == torch.bfloat16:
+        products = _sum_of_products(rows, factors, wide=with_mean)
     else:
-        products = _sum_of_products(rows, factors)
+        products = _times(rows, factors).mT @ rows
     return Moments(mean, products / total)
 
 
-def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor | None, Tensor]:
     """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    The indices select rows of `pixel_rows`. The weights are constants, without gradient.
+    The indices select rows of `pixel_rows`. If more than SPARSE of all positions have a positive
+    weight, they are None, and the weights are those of all positions. Weights have no gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
+    if len(index) > SPARSE * len(flat):
+        return None, flat[:, None].to(dtype)
     return index, flat[index, None].to(dtype)
 
 
@@ -114,34 +117,18 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
     return total
 
 
-def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Yield at most CHUNKS pairs: a part of the rows (n, C), and its factors (n, 1) or None."""
-    chunks = rows.chunk(CHUNKS)
-    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
-    yield from zip(chunks, given, strict=True)
+def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Tensor:
+    """Return rows^T (factors * rows), (C, C), in float32, of bfloat16 rows (n, C).
 
-
-def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T (factors * rows), (C, C), in float32; products of chunks are low-precision."""
-    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    unused = rows.new_zeros(1, 1)
-    for chunk, factor in _chunks(rows, factors):
-        pixels = chunk.shape[0]
-        # The product is divided by the number of pixels, because float16 overflows above 65504.
-        mean = torch.addmm(unused, _times(chunk, factor).mT, chunk, beta=0, alpha=1 / pixels)
-        total = total + mean.float() * pixels
-    return total
-
-
-def _sum_of_wide_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T (factors * rows), (C, C), in float32, one chunk of rows at a time.
-
-    A float32 copy of all rows at once would need twice the memory of the rows.
+    If `wide`, the products are computed in float32, one chunk of rows at a time: a float32 copy of
+    all rows at once would need twice the memory of the rows.
     """
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    for chunk, factor in _chunks(rows, factors):
-        wide = chunk.float()
-        total = total + _times(wide, factor).mT @ wide
+    chunks = rows.chunk(CHUNKS)
+    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
+    for chunk, factor in zip(chunks, given, strict=True):
+        part = chunk.float() if wide else chunk
+        total = total + (_times(part, factor).mT @ part).float()
     return total
 
 
@@ -212,7 +199,10 @@ def add_moments_gradient(
     if weights is None:
         return _as_features(_gradient_rows(added, rows, shift, coefficients), features)
     index, factors = positive_weights(weights, dtype)
-    share = _gradient_rows(None, rows[index], shift, coefficients) * factors
+    shift = None if shift is None else factors * shift
+    if index is None:
+        return _as_features(_gradient_rows(added, rows * factors, shift, coefficients), features)
+    share = _gradient_rows(None, rows[index] * factors, shift, coefficients)
     added = torch.zeros_like(rows) if added is None else added
     return _as_features(added.index_add(0, index, share), features)
 
@@ -220,7 +210,10 @@ def add_moments_gradient(
 def _gradient_rows(
     addend: Tensor | None, rows: Tensor, shift: Tensor | None, coefficients: Tensor | None
 ) -> Tensor:
-    """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out."""
+    """Return addend + shift + rows @ coefficients, (n, C); a term that is None is left out.
+
+    The shift is (C,), or (n, C).
+    """
     total = addend if coefficients is None else _add_product(addend, rows, coefficients)
     if shift is not None:
         total = (torch.zeros_like(rows) if total is None else total) + shift

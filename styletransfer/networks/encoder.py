@@ -98,7 +98,7 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
     return made
 
 
-def palette(image: Tensor) -> Tensor:
+def color_moments(image: Tensor) -> Tensor:
     """Return mean and covariance, side by side (3, 1 + 3), of an image's sRGB colours (1, 3, H, W).
 
     The result is float64. A picture whose longer side is FINE pixels or more is subsampled.
@@ -112,9 +112,9 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
 
     Wrong colours are the largest error of such a network, and a linear map in closed form corrects
-    them by the fraction PALETTE * `strength`. `goal` is the painting's `palette`.
+    them by the fraction PALETTE * `strength`. `goal` is the result of `color_moments`.
     """
-    own, share = palette(pastiche), PALETTE * strength
+    own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
     mean, end = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], share)
     moved = change.to(pastiche) @ pastiche.flatten(2)[0] + (end - change @ mean).to(pastiche)

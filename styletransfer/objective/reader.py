@@ -1,6 +1,7 @@
 """How targets read pictures through the network: features at layers, and moments of features."""
 
-from collections.abc import Collection, Sequence
+from collections import defaultdict
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -27,7 +28,7 @@ class Reader(Protocol):
         """Return the moments of the image's features at each weighted layer."""
 
 
-@dataclass(frozen=True)
+@dataclass
 class WholeReader:
     """A whole reader runs the network on whole pictures; each one passes no more than it needs."""
 
@@ -48,3 +49,30 @@ class WholeReader:
                 if layer == name:
                     measured[index] = moments(features, self.with_mean, weights)
         return [measured[index] for index in range(len(weighted))]
+
+
+class KeepingReader(WholeReader):
+    """A keeping reader runs the network once on each picture that is read several times.
+
+    `kept` are pairs of such a picture, and layers whose features are read of it.
+    """
+
+    def __init__(
+        self,
+        extractor: FeatureExtractor,
+        with_mean: bool,
+        kept: Iterable[tuple[Tensor, Collection[str]]],
+    ) -> None:
+        super().__init__(extractor, with_mean)
+        self._layers: defaultdict[int, set[str]] = defaultdict(set)
+        for image, layers in kept:
+            self._layers[id(image)].update(layers)
+        self._seen: dict[int, dict[str, Tensor]] = {}
+
+    def features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
+        """Return layer -> features (1, C, h, w) of an image (1, 3, H, W)."""
+        if id(image) not in self._layers:
+            return super().features(image, layers)
+        if id(image) not in self._seen:
+            self._seen[id(image)] = super().features(image, self._layers[id(image)])
+        return {layer: self._seen[id(image)][layer] for layer in layers}

@@ -12,11 +12,11 @@ from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode, Term
-from styletransfer.objective.criterion import Criterion
+from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.matching import match_targets
-from styletransfer.objective.reader import Reader, WholeReader
+from styletransfer.objective.reader import KeepingReader, Reader, WholeReader
 from styletransfer.objective.targets import Targets, content_targets, style_targets
 
 
@@ -49,8 +49,7 @@ class Objective:
     ) -> None:
         self.mode = mode
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
-        reader = WholeReader(extractor, criterion.measure.with_mean)
-        targets = all_targets(criterion, reader, pictures, styles)
+        targets = all_targets(criterion, _reader(extractor, criterion, pictures), pictures, styles)
         if criterion.seamless:  # after the targets, since style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
@@ -76,6 +75,16 @@ class Objective:
             # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
             del term.module.loss
         return Losses(terms)
+
+
+def _reader(extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs) -> WholeReader:
+    """Return the reader of the pictures; a search by features reads each of them several times."""
+    with_mean = criterion.measure.with_mean
+    if not criterion.matches:
+        return WholeReader(extractor, with_mean)
+    kept = [(pictures.content, {*criterion.contents, *SEARCHED})]
+    kept += [(style, criterion.style_layers) for style in pictures.styles]
+    return KeepingReader(extractor, with_mean, kept)
 
 
 def style_targets_of(

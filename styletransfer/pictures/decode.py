@@ -21,7 +21,8 @@ from PIL import Image, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_png, picture_formats
+from styletransfer.pictures import deep_png
+from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
 
 logger = logging.getLogger(__name__)
@@ -127,7 +128,7 @@ def _load(path: Path) -> Stored:
         head = file.read(32)
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-            from styletransfer.pictures.tiff import load_tiff
+            from styletransfer.pictures.read_tiff import load_tiff
 
             return load_tiff(path, file)
         with _opened(path, file, head) as image:

@@ -99,7 +99,7 @@ def write(
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
-        from styletransfer.pictures.tiff import write_tiff
+        from styletransfer.pictures.write_tiff import write_tiff
 
         with atomic(path) as temporary:
             write_tiff(temporary, layers, depth, xmp)

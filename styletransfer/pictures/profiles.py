@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import imagecodecs
+from styletransfer.pictures.formats import imagecodecs
 
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]

@@ -8,7 +8,7 @@ from contextvars import ContextVar
 from pathlib import Path
 
 from styletransfer.errors import UserError
-from styletransfer.runs import ERROR, HYDRA, RECORD
+from styletransfer.runs.record import ERROR, HYDRA, RECORD
 from styletransfer.system.files import LOCK, atomic, locked, remove_stale
 
 logger = logging.getLogger(__name__)

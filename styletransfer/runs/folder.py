@@ -14,7 +14,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
-from styletransfer.runs import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
+from styletransfer.runs.record import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
 
 

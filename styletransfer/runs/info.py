@@ -16,7 +16,7 @@ from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
-from styletransfer.pictures import files_at
+from styletransfer.pictures.formats import files_at
 from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.metadata import carried, lines_of, settings_in
 from styletransfer.runs.recipe import default_config

@@ -10,9 +10,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
-from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.recipe import command_defaults
+from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings.registry import commands
 from styletransfer.settings.values import command_line, override
 

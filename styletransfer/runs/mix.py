@@ -9,9 +9,9 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs import CONTENT, PASTICHE
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import metadata, recipe
+from styletransfer.runs.record import CONTENT, PASTICHE
 from styletransfer.runs.settings import MixConfig
 from styletransfer.system.files import check_outputs, sha256
 

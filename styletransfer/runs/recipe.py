@@ -22,10 +22,10 @@ import torch
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.pictures import files_at
+from styletransfer.pictures.formats import files_at
 from styletransfer.pictures.images import SOURCE, xmp_of
-from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.carriers import LONGEST
+from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.registry import commands

@@ -15,7 +15,9 @@ from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
-from styletransfer.runs import (
+from styletransfer.runs.claim import claimed
+from styletransfer.runs.recipe import Recipe, metadata, recipe
+from styletransfer.runs.record import (
     CHECKPOINT,
     CONTENT,
     FREE_KEYS,
@@ -24,8 +26,6 @@ from styletransfer.runs import (
     RECORD,
     write_record,
 )
-from styletransfer.runs.claim import claimed
-from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.resume import check_recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig

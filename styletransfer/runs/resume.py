@@ -9,9 +9,9 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.errors import UserError
-from styletransfer.runs import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import Recipe, settings
+from styletransfer.runs.record import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import with_values
 

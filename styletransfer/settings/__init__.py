@@ -1,259 +1,37 @@
-"""Settings: how a key is declared, the groups that commands share, and the settings of `train`.
+"""Settings: the keys of every command; those of satellites are in the rooms' own `settings.py`."""
 
-A dataclass here is the schema of a command's settings, or of a group of them such as `features`. A
-misspelt key or a value of the wrong type is an error before anything runs. Settings of the other
-commands are in `pictures.py` and `networks.py`.
-"""
+from styletransfer.settings.keys import MISSING, NUMBERS, PATHS, choice, each, number, path
+from styletransfer.settings.train import (
+    ASSETS,
+    CONTENT_LAYER,
+    MATCH_LAYERS,
+    STYLE_LAYER_FACTORS,
+    STYLE_LAYERS,
+    FeaturesConfig,
+    LossModeConfig,
+    ObjectiveConfig,
+    OptimizerConfig,
+    StyleTransferConfig,
+    TrainConfig,
+)
 
-from dataclasses import dataclass, field
-from typing import Any, TypeVar
-
-from styletransfer.resources import resource
-
-T = TypeVar("T")
-
-ASSETS = resource("assets")
-# OmegaConf's mark for a key without a default, whose value the user has to give.
-MISSING: Any = "???"
-
-# Field metadata of a key that takes one value or a list of values: numbers, or paths.
-NUMBERS = {"each": float}
-# With the mark "named", a path may also be a name from elsewhere, such as a network's style.
-PATHS = {"each": str, "path": True}
-
-
-def choice(*words: str) -> str:
-    """Declare a key whose value is one of `words`; the first is the default."""
-    declared: str = field(default=words[0], metadata={"choices": words})
-    return declared
-
-
-def number(default: T, interval: str, *, several: bool = False) -> T:
-    """Declare a key for a number, or for a list of numbers, in an interval such as "[0, 1)".
-
-    A limit beside a square bracket is allowed, a limit beside a round bracket is not. With
-    `several`, the key takes one number or a list of numbers.
-    """
-    metadata = {"interval": interval} | (NUMBERS if several else {})
-    if isinstance(default, list):
-        declared: T = field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[assignment]
-    else:
-        declared = field(default=default, metadata=metadata)
-    return declared
-
-
-def path(
-    default: T,
-    *,
-    positional: bool = False,
-    swept: bool = False,
-    written: bool = False,
-    words: tuple[str, ...] = (),
-) -> T:
-    """Declare a key whose value is a path, which needs no quotes for Hydra on the command line.
-
-    Args:
-        default: the key's default.
-        positional: the path may be given without its key.
-        swept: the name of a folder starts one job for each picture in the folder.
-        written: the file is an output, not an input.
-        words: values with a special meaning, which are never read as paths.
-    """
-    marks = {"positional": positional, "swept": swept, "written": written, "choices": words}
-    declared: T = field(default=default, metadata={"path": True, **marks})
-    return declared
-
-
-def each(value: Any) -> list[Any]:
-    """Return the value or values of a key as a new list, which is empty for None."""
-    if value is None:
-        return []
-    return list(value) if isinstance(value, list | tuple) else [value]
-
-
-# Layers at which Gatys et al. 2016 compare styles, and the layer at which they compare contents.
-STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
-CONTENT_LAYER = "relu4_2"
-# Layers of the match losses, which move the features at each position of the pastiche towards the
-# most similar ones of the style. Shallow layers see the texture of the paint, deep layers shapes.
-MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
-
-# Style layer -> factor on its style loss; the factor of all other layers is 1. The receptive field
-# of relu5_1 is 156 pixels wide, which holds whole objects of the style image. With the factor 1,
-# such objects replace small faces in the pastiche (docs/looks.md).
-STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
-
-
-@dataclass
-class FeaturesConfig:
-    """These are the settings of the frozen network whose features the losses compare."""
-
-    name: str = choice("bundled", "vgg19", "vgg16")
-    """bundled (ships with the project), vgg19 or vgg16."""
-    weights: str = path("pretrained", words=("pretrained", "random"))
-    """pretrained, random, or the path of a .safetensors or .pth file."""
-    pooling: str = choice("max", "average")
-    """max (as trained) or average (Gatys et al. 2016)."""
-    padding: str = choice("replicate", "zeros")
-    """Padding of the first convolution: zeros (as trained) or replicate (no border frame)."""
-    preprocessing: str = choice("auto", "imagenet", "caffe", "none")
-    """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 less its mean,
-    for weights converted from Caffe), none (sRGB in [0, 1], as PyTorch 0.3's tutorial), or auto:
-    caffe for the two converted files that neural-style-pt downloads, imagenet for all others."""
-
-
-@dataclass
-class LossModeConfig:
-    """This setting chooses how losses are computed and differentiated."""
-
-    name: str = choice("autograd_function", "fake_backward", "loss_attribute", "tensor_hook")
-    """fake_backward, loss_attribute, autograd_function or tensor_hook."""
-
-
-@dataclass
-class ObjectiveConfig:
-    """These are the settings of the objective, the weighted sum of losses at named layers."""
-
-    content_weight: float = number(0.25, "[0, inf)")
-    """Linear weight of the content losses."""
-    style_weight: float = number(1.0, "[0, inf)")
-    """Linear weight of the style losses."""
-    match_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the match losses. Their target at each position is the style's feature that
-    is most similar to the content's (Kolkin et al. 2022); 0 turns them off."""
-    match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
-    """Layers of the match losses."""
-    match_painted: float = number(0.5, "[0, 1]")
-    """Which picture the search for similar style features compares with the style: a mixture of the
-    content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
-    coarsest size it is the content image alone."""
-    tv_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the squared total variation of the picture."""
-    style_loss: str = choice("gram", "moments", "wasserstein")
-    """Statistic by which styles are compared: gram (Gatys et al. 2016), moments (mean and standard
-    deviation of each channel) or wasserstein (mean and covariance)."""
-    content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
-    """Layers of the content losses. Default: Gatys et al. 2016."""
-    style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
-    """Layers of the style losses. Default: Gatys et al. 2016."""
-    content_layer_weights: list[float] = number([], "[0, inf)")
-    """One factor per content layer; empty for 1 each."""
-    style_layer_weights: list[float] = number([], "[0, inf)")
-    """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
-    paint whole objects of the style over faces."""
-    normalization: str = choice("target", "none")
-    """target (each loss is divided by the mean square of its target; a content larger than 512 px
-    is reduced to 512 px for it) or none (plain MSE, as in PyTorch's tutorials)."""
-    seamless: bool = False
-    """Make opposite edges of the pastiche fit together, so that copies laid side by side have no
-    seam."""
-    detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
-    """Style layers with targets from style_detail instead of style. Default: Gatys et al. 2017."""
-
-
-@dataclass
-class OptimizerConfig:
-    """These are the settings of the optimiser that changes the pixels."""
-
-    name: str = choice("lbfgs", "adam")
-    """lbfgs, or adam (torch.optim.Adam)."""
-    learning_rate: float = number(1.0, "(0, 1e6]")
-    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units. At most 1e6, which
-    float32 holds easily."""
-    history: int = number(20, "[1, inf)")
-    """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
-    preconditioner: float = number(1.0, "[0, 8]")
-    """L-BFGS: exponent of the factors that make steps of coarse and fine detail alike in size, see
-    `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers. At most 8, for
-    which float32 holds the factors."""
-    plateau: float = number(0.001, "[0, 1)")
-    """L-BFGS: a scale (one image size) ends early once ten steps lower the loss by less than this
-    share; 0 for never."""
-    averaging: float = number(0.0, "[0, 1)")
-    """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
-
-
-@dataclass
-class StyleTransferConfig:
-    """These are the settings of one pastiche, with the defaults of experiment=classic.
-
-    The command `train` replaces some defaults by those in configs/train.yaml.
-    """
-
-    content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
-    """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
-    such as 4:3, is a grey image of that shape, for a texture."""
-    style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
-    """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
-    style_weights: list[float] = number([], "[0, inf)")
-    """Weight of each style; only their ratios matter. Empty for equal weights."""
-    style_scale: Any = number(1.0, "[0.05, 8]", several=True)
-    """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
-    number, or one for each style."""
-    style_rotation: Any = number(0.0, "(-inf, inf)", several=True)
-    """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
-    style_detail: str | None = path(None)
-    """Path of a picture that gives the fine texture, at objective.detail_layers."""
-    content_regions: str | None = path(None)
-    """Label picture of the content image: each region is painted in one flat colour."""
-    style_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture of the style image: its regions give their style to the content's regions of
-    the same colours. With several styles, one label picture for each."""
-    region_styles: dict[Any, int] = field(default_factory=dict)
-    """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
-    first style."""
-    protect: str | None = path(None)
-    """Grey mask: where it is white, the pastiche is the content image."""
-    color: str = choice("style", "style_palette", "content_palette", "content_luminance")
-    """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
-    content's colours get the mean and covariance of the style's, and keep their lightness);
-    content_palette (before the run, the style's colours get the mean and covariance of the
-    content's); or content_luminance (after the run, each pixel gets the content's colour, and keeps
-    its lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer",
-    but in OKLab."""
-    color_strength: float = number(1.0, "[0, 1]")
-    """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
-    output: str | None = path(None, written=True)
-    """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
-    size: int = number(512, "[1, 1048576]")
-    """Longer side of the pastiche in pixels."""
-    steps: int = number(100, "[1, inf)")
-    """Optimiser steps in all, each one evaluation. Up to three scales (image sizes) share them
-    evenly, and the finest of more makes 0.42; with match losses, the finest makes a quarter."""
-    scales: int = number(0, "[0, inf)")
-    """Number of image sizes, coarse to fine, each half the next; 1 for one size, 0 for all from
-    128 pixels up, or from 96 with match losses."""
-    init: str = path("content", words=("content", "style", "noise"))
-    """Picture from which the optimisation starts: content, style, noise, or a path."""
-    device: str = "auto"
-    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
-    precision: str = choice("auto", "bfloat16", "float32", "float64")
-    """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
-    tile: str = "auto"
-    """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
-    tile in pixels. Only loss_mode=autograd_function and tensor_hook can work in tiles."""
-    seed: int = number(0, "[0, inf)")
-    """Seed of the noise of `init=noise`, and of random weights."""
-    features: FeaturesConfig = field(default_factory=FeaturesConfig)
-    loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
-    optimizer: OptimizerConfig = field(default_factory=OptimizerConfig)
-    objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
-
-
-@dataclass
-class TrainConfig(StyleTransferConfig):
-    """These are the settings of `scripts/train.py`: those of one pastiche, and those of its run."""
-
-    recipe: bool = True
-    """Write into the picture file how it was made: the command, with names of files but no folders,
-    the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints them."""
-    checkpoint_every: float = number(60.0, "[0, inf)")
-    """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
-    stop_after: int = number(0, "[0, inf)")
-    """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
-    resume=FOLDER continues the run."""
-    resume: str | None = path(None)
-    """Folder of a run to continue with the settings of that run; or auto, to continue if the folder
-    of this run, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
-    dry_run: bool = False
-    """Print the plan, with estimated memory, and write nothing."""
+__all__ = [
+    "ASSETS",
+    "CONTENT_LAYER",
+    "MATCH_LAYERS",
+    "MISSING",
+    "NUMBERS",
+    "PATHS",
+    "STYLE_LAYERS",
+    "STYLE_LAYER_FACTORS",
+    "FeaturesConfig",
+    "LossModeConfig",
+    "ObjectiveConfig",
+    "OptimizerConfig",
+    "StyleTransferConfig",
+    "TrainConfig",
+    "choice",
+    "each",
+    "number",
+    "path",
+]

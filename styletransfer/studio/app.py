@@ -17,8 +17,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
-from styletransfer.runs import CHECKPOINT
-from styletransfer.studio import painter, pictures, reader
+from styletransfer.runs.record import CHECKPOINT
+from styletransfer.studio import pictures, reader, runner
 from styletransfer.studio.access import Access, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
@@ -40,14 +40,14 @@ PATIENCE = 60.0
 
 
 class Studio:
-    """Studio holds the server's state and two processes: a reader opens files, a painter paints.
+    """Studio holds the server's state and two processes: a reader opens files, a runner paints.
 
     Args:
         folder: folder in which runs and pictures are stored.
-        paint: function that the painter's process runs.
+        paint: function that the runner's process runs.
     """
 
-    def __init__(self, folder: Path, paint: Any = painter.main) -> None:
+    def __init__(self, folder: Path, paint: Any = runner.main) -> None:
         self.folder, self.reader = folder, reader.Reader()
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, self.pictures)
@@ -60,9 +60,9 @@ class Studio:
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
-        """Start reader and painter; at the end, save the current run and end both processes."""
+        """Start reader and runner; at the end, save the current run and end both processes."""
         self.reader.start()
-        self.queue.painter.start()
+        self.queue.runner.start()
         try:
             yield
         finally:

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from styletransfer.networks.apply.painter import Painter, paint_film
 from styletransfer.pictures import images
-from styletransfer.runs import CONTENT, PASTICHE, write_record
+from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import Orders

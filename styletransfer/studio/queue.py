@@ -17,7 +17,7 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
-# Statuses of the run at work, which the painter has received and which has not ended.
+# Statuses of the run at work, which the runner has received and which has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -29,11 +29,11 @@ class QueueEntry:
     folder: Path  # folder of the run
     settings: dict[str, Any]  # key -> value, as the page sent them
     typed: Sequence[str]  # KEY=VALUE words of the run's command
-    order: dict[str, Any]  # the message that starts the run in the painter's process
+    order: dict[str, Any]  # the message that starts the run in the runner's process
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None  # one line, if the run failed
-    done: int = 0  # number of the last change of settings that the painter has made or refused
-    progress: dict[str, Any] = field(default_factory=dict)  # the painter's last progress report
+    done: int = 0  # number of the last change of settings that the runner has made or refused
+    progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
 
@@ -67,7 +67,7 @@ class RunQueue:
         self.current: QueueEntry | None = None  # the run at work, otherwise the last run
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
-        self.painter = Worker(paint, self._hear, self._painter_ended)
+        self.runner = Worker(paint, self._hear, self._runner_ended)
         self._steered = 0  # number of requests to change settings so far
         self._paces: dict[Any, float] = {}  # seconds per pixel of `guide.work`, by `_kind`
         self._runs_changed = 0  # number of changes of the runs on disk
@@ -113,7 +113,7 @@ class RunQueue:
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
     def act(self, id: str, type: str, **details: Any) -> None:
-        """Send the painter a request: "pause", "resume", "stop", or "steer" (change settings).
+        """Send the runner a request: "pause", "resume", "stop", or "steer" (change settings).
 
         (RefusedError: the run is not at work, or settings of a film would change.)
         """
@@ -125,12 +125,12 @@ class RunQueue:
         if type == "stop":
             entry.status = "stopping"
             self.changed()
-        self.painter.send({"type": type, "id": id, **details})
+        self.runner.send({"type": type, "id": id, **details})
 
     def steer(self, id: str, config: TrainConfig) -> int:
-        """Ask the painter to change a run's settings.
+        """Ask the runner to change a run's settings.
 
-        Return the request's number, which `QueueEntry.done` reaches once the painter has answered.
+        Return the request's number, which `QueueEntry.done` reaches once the runner has answered.
         """
         self._steered += 1
         self.act(id, "steer", config=config, number=self._steered)
@@ -170,10 +170,10 @@ class RunQueue:
         self._tell("state", self.state)
 
     async def close(self, patience: float) -> None:
-        """Stop and save the run at work; kill the painter after `patience` seconds."""
+        """Stop and save the run at work; kill the runner after `patience` seconds."""
         while self.waiting:
             _forget(self.waiting.popleft())
-        await self.painter.close(patience)
+        await self.runner.close(patience)
 
     def _enqueue(self, entry: QueueEntry) -> None:
         self.waiting.append(entry)
@@ -186,10 +186,10 @@ class RunQueue:
             entry = self.current = self.waiting.popleft()
             entry.status = "starting"
             order = {"type": "paint", "id": entry.id, "folder": str(entry.folder)}
-            self.painter.send(order | entry.order)
+            self.runner.send(order | entry.order)
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Handle a message of the painter's process; `guide.py` sends most of them."""
+        """Handle a message of the runner's process; `guide.py` sends most of them."""
         entry = self.current
         if message["type"] == "ready":
             self._paces.setdefault(_kind({}), message["pace"])
@@ -212,7 +212,7 @@ class RunQueue:
                 self._end(entry, message["status"], message["error"], message.get("key"))
 
     def _follow(self, entry: QueueEntry, settings: dict[str, Any]) -> None:
-        """Store the settings that the painter reports, and whether they changed during the run."""
+        """Store the settings that the runner reports, and whether they changed during the run."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
             entry.typed = overrides_of(settings, self._shelf)
@@ -250,7 +250,7 @@ class RunQueue:
         self._next()
         self.changed(runs=True)
 
-    def _painter_ended(self, reason: str) -> None:
+    def _runner_ended(self, reason: str) -> None:
         if (entry := self.at_work) is None:
             return
         if entry.status == "stopping":

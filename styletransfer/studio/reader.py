@@ -38,8 +38,8 @@ LOOK, KNOWN = 512, 256
 # holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
-# Niceness of the process, from 0 to 19: the painter has priority. With 10, the reader would get
-# almost no CPU time while the painter works.
+# Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
+# almost no CPU time while the runner works.
 NICE = 5
 
 

@@ -8,8 +8,8 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs import CHECKPOINT, HYDRA, RECORD
 from styletransfer.runs.folder import RunFolder, read_run, recorded
+from styletransfer.runs.record import CHECKPOINT, HYDRA, RECORD
 from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of

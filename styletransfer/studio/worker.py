@@ -1,7 +1,7 @@
-"""The pipe between the server (Worker) and the painter's process (Orders).
+"""The pipe between the server (Worker) and the runner's process (Orders).
 
 A message is a dict with its "type" and, except in "ready", the "id" of its run:
-to painter: paint, pause, resume, stop, steer (config, number)
+to runner: paint, pause, resume, stop, steer (config, number)
 to server: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
 """
 
@@ -20,10 +20,12 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# On Linux, reader and painter are forked from a process that has only imported torch, and share its
+# On Linux, reader and runner are forked from a process that has only imported torch, and share its
 # memory; elsewhere each imports torch. Neither inherits state of this process, which has threads.
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-CONTEXT.set_forkserver_preload(["styletransfer.train", "styletransfer.networks.apply.painter"])
+CONTEXT.set_forkserver_preload(
+    ["styletransfer.runs.recording", "styletransfer.networks.apply.painter"]
+)
 # Seconds before a process that has ended is started again.
 PAUSE = 1.0
 

@@ -76,7 +76,7 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
     eye = encoder.style_features(torch.device("cpu"), torch.float32)
     photo, *styles = (images.read(path).rgb for path in given)
     row = sum(network.encoder(encoder.moments(eye, one)) for one in styles) / 2
-    goal = sum(encoder.palette(one) for one in styles) / 2
+    goal = sum(encoder.color_moments(one) for one in styles) / 2
     wanted = encoder.finished(encoder.paint_rows(network, photo, row), goal)
     expect = pages.playwright.expect
     fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]

@@ -7,8 +7,7 @@ from helpers import ROOT, VGG19, check_error, metrics_of, picture, state_of, tin
 from torch import nn
 from torch.nn.functional import conv2d
 
-from styletransfer import features
-from styletransfer.features import build_features, optimize_for_inference, vgg, weights
+from styletransfer.features import build, build_features, optimize_for_inference, vgg, weights
 from styletransfer.features.winograd import WinogradConv2d
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, TrainConfig
@@ -61,7 +60,7 @@ def test_caffe_weights_see_bgr_from_0_to_255(tmp_path, content, monkeypatch):
 
     torch.testing.assert_close(seen("caffe"), expected, rtol=1e-9, atol=1e-9)
     assert not torch.allclose(seen("auto"), expected)
-    monkeypatch.setattr(features, "CAFFE_FILES", (sha256(path)[:8],))
+    monkeypatch.setattr(build, "CAFFE_FILES", (sha256(path)[:8],))
     torch.testing.assert_close(seen("auto"), expected, rtol=1e-9, atol=1e-9)
 
 

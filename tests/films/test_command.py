@@ -16,7 +16,7 @@ from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.films.command import main
 from styletransfer.films.commands import film
-from styletransfer.films.flicker import FilmPainter
+from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter
@@ -56,15 +56,15 @@ def config(settings, photos):
 @pytest.fixture
 def painting(monkeypatch):
     """Return two lists: the earlier frames given to each frame, and hooks called before each."""
-    paint, seen, hooks = FilmPainter.paint, [], []
+    paint, seen, hooks = FrameOptimizer.paint, [], []
 
-    def watched(painter, content):
+    def watched(optimizer, content):
         for hook in hooks:
             hook(len(seen))
-        seen.append(painter.before)
-        return paint(painter, content)
+        seen.append(optimizer.before)
+        return paint(optimizer, content)
 
-    monkeypatch.setattr(FilmPainter, "paint", watched)
+    monkeypatch.setattr(FrameOptimizer, "paint", watched)
     return seen, hooks
 
 

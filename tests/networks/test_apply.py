@@ -16,7 +16,13 @@ from styletransfer.networks.apply import painter
 from styletransfer.networks.apply.command import main
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.deploy import deployed
-from styletransfer.networks.encoder import finished, moments, palette, set_rows, style_features
+from styletransfer.networks.encoder import (
+    color_moments,
+    finished,
+    moments,
+    set_rows,
+    style_features,
+)
 from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
@@ -232,7 +238,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
 
     looked = [style_image(name, 48, 8) for name in ("a.png", "b.png")]
     first, second = map(row, looked)
-    one, other = (palette(image) for image in looked)
+    one, other = (color_moments(image) for image in looked)
     own = row(images.resize(shown, (303, 512)))
     work, made = partial(painted, network="any.safetensors", style_size=48), []
     several = {"style": ["a.png", "b.png"], "style_weights": [1.0, 3.0]}

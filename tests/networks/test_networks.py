@@ -14,7 +14,7 @@ from torch import nn
 from styletransfer.features import weights
 from styletransfer.networks import file
 from styletransfer.networks.deploy import deployed
-from styletransfer.networks.encoder import finished, palette
+from styletransfer.networks.encoder import color_moments, finished
 from styletransfer.networks.file import BASE, FOLDER, network_file, shipped
 from styletransfer.networks.johnson import (
     LAYOUTS,
@@ -172,10 +172,11 @@ def test_a_file_in_the_way_goes_first_and_other_names_are_paths(desk):
 def test_a_pastiche_is_moved_half_way_to_the_paintings_palette():
     """The change of colours is the smallest that gives the palette, and it is linear."""
     pastiche, painting = (0.3 + 0.4 * picture(seed, 20, 30) for seed in (1, 2))
-    whole = finished(pastiche, palette(painting), strength=2.0)
-    assert relative_error(palette(whole), palette(painting)) < 1e-2  # not exact: a least variance
-    half = finished(pastiche, palette(painting))
+    whole = finished(pastiche, color_moments(painting), strength=2.0)
+    # Not exact, because of the least variance.
+    assert relative_error(color_moments(whole), color_moments(painting)) < 1e-2
+    half = finished(pastiche, color_moments(painting))
     assert relative_error(half, (pastiche + whole) / 2) < 1e-12
-    assert torch.equal(finished(pastiche, palette(painting), strength=0.0), pastiche)
+    assert torch.equal(finished(pastiche, color_moments(painting), strength=0.0), pastiche)
     large = torch.rand(1, 3, 1, 1).expand(1, 3, 3000, 40)
-    assert relative_error(palette(large)[:, 0], large[0, :, 0, 0].double()) < 1e-6
+    assert relative_error(color_moments(large)[:, 0], large[0, :, 0, 0].double()) < 1e-6

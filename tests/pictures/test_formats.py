@@ -5,7 +5,8 @@ from pathlib import Path
 import pytest
 from PIL import Image
 
-from styletransfer.pictures import images, in_folder, picture_extensions
+from styletransfer.pictures import images
+from styletransfer.pictures.formats import in_folder, picture_extensions
 
 
 def test_every_listed_extension_can_be_read():
@@ -26,7 +27,9 @@ def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):
     for name in ("b.PNG", "a.avif", ".hidden", "notes.txt", "c.heic", *"23456"):
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
-    monkeypatch.setattr("styletransfer.pictures.picture_extensions", lambda: (".avif", ".png"))
+    monkeypatch.setattr(
+        "styletransfer.pictures.formats.picture_extensions", lambda: (".avif", ".png")
+    )
     for _ in range(2):
         assert [Path(name).name for name in in_folder(tmp_path)] == ["a.avif", "b.PNG"]
     (record,) = caplog.records

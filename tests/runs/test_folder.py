@@ -7,9 +7,9 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
-from styletransfer.runs import write_record
 from styletransfer.runs.folder import last_losses, read_run
 from styletransfer.runs.recipe import recipe
+from styletransfer.runs.record import write_record
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.system.files import sha256

@@ -5,7 +5,7 @@ from pathlib import Path
 import pytest
 from helpers import check_error, check_kept, files_in, refusal, write_pictures
 
-from styletransfer.runs import write_record
+from styletransfer.runs.record import write_record
 from styletransfer.system import files
 from styletransfer.system.files import check_outputs
 

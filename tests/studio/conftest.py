@@ -1,4 +1,4 @@
-"""Fixtures: a client of a studio with a fake painter, one per test module, and its WebSocket."""
+"""Fixtures: a client of a studio with a fake runner, one per test module, and its WebSocket."""
 
 import pytest
 

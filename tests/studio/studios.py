@@ -23,7 +23,7 @@ pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from starlette.testclient import TestClient
 
-from styletransfer.studio import painter, reader, worker
+from styletransfer.studio import reader, runner, worker
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.form import defaults
 from styletransfer.studio.worker import Orders
@@ -66,7 +66,7 @@ THREADS = SimpleNamespace(Process=Thread, Pipe=multiprocessing.Pipe)
 
 
 def pretend(pipe):
-    """Act as the painter's process: begin each run, send one picture, then wait for requests.
+    """Act as the runner's process: begin each run, send one picture, then wait for requests.
 
     The request `pause` pauses the run, `resume` finishes it, `stop` stops it, `steer` is refused.
     """
@@ -109,8 +109,8 @@ def opened(
         # Set in both cases: another open studio may have set threads.
         patch.setattr(worker, "CONTEXT", PROCESSES if processes else THREADS)
         if not processes:
-            patch.setattr(painter, "_warm_up", lambda: None)
-            patch.setattr(painter, "become_a_child", lambda: None)
+            patch.setattr(runner, "_warm_up", lambda: None)
+            patch.setattr(runner, "become_a_child", lambda: None)
             patch.setattr(reader, "new_pool", lambda: ThreadPoolExecutor(1))
             patch.setattr(reader, "kill", lambda pool: None)
         app = make_app(Studio(folder, paint), PORT, TOKEN, near)

@@ -7,7 +7,7 @@ import pytest
 from films.film_files import make
 from helpers import picture
 from PIL import Image
-from studio.studios import act, opened, painter, status, watch
+from studio.studios import act, opened, runner, status, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.films.read import Film
@@ -19,7 +19,7 @@ TINY = {"size": 48, "steps": 2, "scales": 1}
 
 @pytest.fixture(scope="module")
 def client(folder):
-    with opened(folder, painter.main) as client:
+    with opened(folder, runner.main) as client:
         yield client
 
 

@@ -1,4 +1,4 @@
-"""Runs with the real painter: watched, steered, stopped, resumed, and repeated by command."""
+"""Runs with the real runner: watched, steered, stopped, resumed, and repeated by command."""
 
 import io
 import os
@@ -10,7 +10,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studio.studios import LIVE, LONG, act, opened, painter, status, submit, watch
+from studio.studios import LIVE, LONG, act, opened, runner, status, submit, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.commands import train
@@ -22,7 +22,7 @@ TINY = {"size": 48, "steps": 8, "scales": 1}
 
 @pytest.fixture(scope="module")
 def client(folder):
-    with opened(folder, painter.main) as client:
+    with opened(folder, runner.main) as client:
         yield client
 
 
@@ -149,9 +149,9 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
 @pytest.mark.slow
 def test_the_run_of_a_killed_painter_is_shown_as_stopped(tmp_path, monkeypatch):
     monkeypatch.setenv("OMP_NUM_THREADS", "1")
-    studio = opened(tmp_path, painter.main, processes=True)
+    studio = opened(tmp_path, runner.main, processes=True)
     with studio as client, client.websocket_connect(LIVE) as socket:
-        worker = client.app.state.studio.queue.painter
+        worker = client.app.state.studio.queue.runner
         id, waiting = submit(client, **LONG), submit(client, **TINY)
         watch(socket, is_at(3))
         os.kill(worker._process.pid, signal.SIGKILL)

@@ -1,4 +1,4 @@
-"""The queue: one run paints at a time, the others wait; a dead painter; viewers of runs."""
+"""The queue: one run paints at a time, the others wait; a dead runner; viewers of runs."""
 
 from types import SimpleNamespace
 

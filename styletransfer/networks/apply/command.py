@@ -26,12 +26,8 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
-from styletransfer.pictures import (
-    files_at,
-    images,
-    picture_extensions,
-    warn_of_others,
-)
+from styletransfer.pictures import images
+from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
 from styletransfer.runs.metadata import carried
 from styletransfer.runs.recipe import text_of
 from styletransfer.settings import each

@@ -21,9 +21,9 @@ from styletransfer.job.sources import files_of, style_image
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
+    color_moments,
     finished,
     moments,
-    palette,
     set_rows,
     style_features,
 )
@@ -32,8 +32,8 @@ from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.runs import FREE_KEYS
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
+from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import each
 from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
 from styletransfer.system.files import sha256
@@ -123,7 +123,7 @@ class Painting:
     """A Painting is all data of a style image that a network for any style uses."""
 
     row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
-    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.palette`
+    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
     is_grey: bool  # whether the image has no colours
 
 
@@ -146,7 +146,7 @@ class Paintings:
         """Return row and palette of the style image `file` (UserError: it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
-        return Painting(self._row(picture.to(self.device)), palette(picture), grey)
+        return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)
 
     def choose(self, paintings: Sequence[Painting]) -> None:
         """Make the network paint in these styles from now on."""

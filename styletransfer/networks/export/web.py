@@ -98,7 +98,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
         for name, file in sorted(bundled.items()):
             picture = style_image(str(file), STYLE_SIDE, encoder.SMALLEST_PAINTING)
             row = saved.network.encoder(encoder.moments(features, picture))[0]
-            values = {"row": row, "palette": encoder.palette(picture).flatten()}
+            values = {"row": row, "palette": encoder.color_moments(picture).flatten()}
             short = {
                 key: value.double().round(decimals=6).tolist() for key, value in values.items()
             }

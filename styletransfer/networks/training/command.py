@@ -21,8 +21,8 @@ from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.prepare import NetworkTask, prepare
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.pictures import images
-from styletransfer.runs import CHECKPOINT, METRICS
 from styletransfer.runs.claim import claimed
+from styletransfer.runs.record import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, to_json

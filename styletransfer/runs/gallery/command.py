@@ -15,8 +15,8 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import jpeg, small_picture
-from styletransfer.runs import FREE_KEYS, RECORD
 from styletransfer.runs.folder import RunFolder, last_losses, read_run
+from styletransfer.runs.record import FREE_KEYS, RECORD
 from styletransfer.runs.settings import GalleryConfig
 from styletransfer.settings import each
 from styletransfer.settings.values import command_line

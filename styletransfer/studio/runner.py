@@ -1,4 +1,4 @@
-"""The painter: a process that receives orders through a pipe and paints one run after the other."""
+"""The runner: a process that receives orders through a pipe and paints one run after the other."""
 
 import gc
 import logging
@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.runs import RECORD
+from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, become_a_child
 from styletransfer.system.allocator import keep_freed_memory, return_freed_memory

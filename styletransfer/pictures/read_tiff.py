@@ -1,4 +1,4 @@
-"""TIFF files, read and written by tifffile: Pillow would drop the lower byte of 16-bit samples."""
+"""Reads TIFF files by tifffile: Pillow would drop the lower byte of 16-bit samples."""
 
 import logging
 import math
@@ -9,13 +9,10 @@ from typing import Any, BinaryIO
 import numpy as np
 import tifffile
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
-from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import imagecodecs
 from styletransfer.pictures.decode import ORIENTATION, Stored, check_size
-from styletransfer.pictures.images import ROWS, strips
-from styletransfer.pictures.profiles import srgb_profile
+from styletransfer.pictures.formats import imagecodecs
 
 logger = logging.getLogger(__name__)
 
@@ -89,23 +86,4 @@ def _load_page(path: Path, page: Any) -> Stored:
         premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
         profile=page.iccprofile,
         orientation=orientation if isinstance(orientation, int) else 1,
-    )
-
-
-def write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> None:
-    """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
-    height, width = layers[0].shape[2:]
-    channels = sum(layer.shape[1] for layer in layers)
-    tifffile.imwrite(
-        path,
-        strips(layers, depth),
-        shape=(height, width, channels),
-        dtype=np.uint8 if depth == 8 else np.uint16,
-        rowsperstrip=min(ROWS, height),
-        photometric="rgb",
-        extrasamples=["unassalpha"] if channels == 4 else None,
-        iccprofile=srgb_profile(),
-        software=False,
-        metadata=None,
-        extratags=[(700, tifffile.DATATYPE.BYTE, len(xmp), xmp, True)] if xmp else (),
     )

@@ -42,19 +42,19 @@ def move(monkeypatch, motion):
 
 def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
     move(monkeypatch, moving(SOME))
-    painter = flicker.FilmPainter(job, 3, 10.0)
-    first = painter.job_of(picture(7))
+    optimizer = flicker.FrameOptimizer(job, 3, 10.0)
+    first = optimizer.job_of(picture(7))
     assert (first.scales, first.pictures.start, first.pictures.anchor) == (job.scales, None, None)
     assert torch.equal(first.pictures.content, picture(7))
-    painter.before = picture(7), picture(8)
-    following = painter.job_of(picture(9))
+    optimizer.before = picture(7), picture(8)
+    following = optimizer.job_of(picture(9))
     assert following.scales == (replace(job.scales[-1], steps=3),)
     anchor = following.pictures.anchor
     for moved in (following.pictures.start, anchor.target):
         assert torch.allclose(moved[..., :-2], picture(8)[..., 2:], atol=1e-6)
     assert torch.equal(anchor.weights.float(), SOME)
     assert anchor.weight == 10.0
-    assert painter.job_of(picture(10)).styles is following.styles is not None
+    assert optimizer.job_of(picture(10)).styles is following.styles is not None
     # The style features are kept too: the style image is not read again.
     blind = replace(following.pictures, styles=(torch.zeros(1, 3, 18, 14).double(),))
     known, anew = replace(following, pictures=blind), replace(following, styles=None)
@@ -63,9 +63,9 @@ def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):
 
 def test_after_a_cut_all_begins_anew(job, monkeypatch):
     move(monkeypatch, moving(0.1 * ALL))
-    painter = flicker.FilmPainter(job, 3, 10.0)
-    painter.before = picture(7), picture(8)
-    assert painter.job_of(picture(9)).pictures.start is None
+    optimizer = flicker.FrameOptimizer(job, 3, 10.0)
+    optimizer.before = picture(7), picture(8)
+    assert optimizer.job_of(picture(9)).pictures.start is None
     steady = flicker.Steady(0.9)
     steady.mixed(picture(1), picture(1))
     assert torch.equal(steady.mixed(picture(2), picture(3)), picture(3))

@@ -1,0 +1,70 @@
+"""Picture formats that can be read, and the pictures in a folder. Does not import torch."""
+
+import logging
+import os
+from contextlib import suppress
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import Any
+
+from PIL import Image
+
+from styletransfer.errors import UserError, pip_install
+
+logger = logging.getLogger(__name__)
+
+# Pillow's names of the picture formats that are read. HEIF needs Pillow's plugin pillow-heif.
+FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
+
+
+@cache
+def picture_formats() -> tuple[str, ...]:
+    """Return the names in FORMATS that Pillow and its installed plugins can read."""
+    with suppress(ImportError):
+        import pillow_heif
+
+        pillow_heif.register_heif_opener(thumbnails=False)
+    Image.init()
+    return tuple(name for name in FORMATS if name in Image.OPEN)
+
+
+def imagecodecs(problem: str) -> Any:
+    """Return the module imagecodecs (UserError with `problem`: it is not installed)."""
+    try:
+        return import_module("imagecodecs")
+    except ImportError as error:
+        raise UserError(f"{problem}, or run: {pip_install('tiff')}") from error
+
+
+@cache
+def picture_extensions() -> tuple[str, ...]:
+    """Return the extensions of the formats that can be read, such as ".jpg", in lower case."""
+    formats = picture_formats()
+    known = Image.registered_extensions().items()
+    return tuple(sorted(extension for extension, name in known if name in formats))
+
+
+def in_folder(name: str | os.PathLike[str]) -> list[str]:
+    """Return the paths of the pictures in a folder, in the order of their names.
+
+    Files with other extensions are skipped, and a warning names them.
+    """
+    files = sorted(path for path in Path(name).iterdir() if not path.is_dir())
+    pictures = [path for path in files if path.suffix.lower() in picture_extensions()]
+    warn_of_others(str(name), tuple(path.name for path in files if path not in pictures))
+    return list(map(str, pictures))
+
+
+@cache  # cached, so that a command that lists a folder several times warns once
+def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
+    """Log a warning that names up to five skipped files of a folder, except hidden ones."""
+    others = tuple(name for name in others if not name.startswith("."))
+    rest = f" and {len(others) - 5} more" if others[5:] else ""
+    if others:
+        logger.warning("%s: passed over %s%s", folder, ", ".join(others[:5]), rest)
+
+
+def files_at(name: str) -> list[str]:
+    """Return the paths of the pictures if `name` is a folder, otherwise [name]."""
+    return in_folder(name) if os.path.isdir(name) else [name]

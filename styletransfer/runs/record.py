@@ -1,0 +1,45 @@
+"""The names of the files in a run's folder; writes the record, `run.json`."""
+
+import json
+import logging
+import os
+from pathlib import Path
+from typing import Any
+
+from styletransfer.errors import UserError
+from styletransfer.system.files import atomic
+
+logger = logging.getLogger(__name__)
+
+RECORD = "run.json"
+PASTICHE = "pastiche.png"
+# The content image in the pastiche's size; a user's own photograph may be called content.png.
+CONTENT = "content_resized.png"
+METRICS = "metrics.jsonl"
+CHECKPOINT = "checkpoint.pt"
+# File in which a failed job of a sweep writes the error.
+ERROR = "error.txt"
+# Files that Hydra writes: its own settings, and the KEY=VALUE words of the command line.
+HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
+# Keys that change no pixel and may differ when a run is resumed.
+FREE_KEYS = (
+    *("output", "recipe", "checkpoint_every", "stop_after"),
+    *("resume", "dry_run"),
+)
+
+
+def write_record(
+    folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
+) -> bool:
+    """Write `run.json`, with the fields of RunFolder and the recipe.
+
+    If that fails, warn, and return False.
+    """
+    record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
+    try:
+        with atomic(folder / RECORD) as temporary:
+            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    except UserError as error:
+        logger.warning("%s; going on without", error)
+        return False
+    return True

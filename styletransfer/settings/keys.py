@@ -1,0 +1,63 @@
+"""How a key of the settings is declared, in a dataclass, with what its values may be."""
+
+from dataclasses import field
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+# OmegaConf's mark for a key without a default, whose value the user has to give.
+MISSING: Any = "???"
+
+# Field metadata of a key that takes one value or a list of values: numbers, or paths.
+NUMBERS = {"each": float}
+# With the mark "named", a path may also be a name from elsewhere, such as a network's style.
+PATHS = {"each": str, "path": True}
+
+
+def choice(*words: str) -> str:
+    """Declare a key whose value is one of `words`; the first is the default."""
+    declared: str = field(default=words[0], metadata={"choices": words})
+    return declared
+
+
+def number(default: T, interval: str, *, several: bool = False) -> T:
+    """Declare a key for a number, or for a list of numbers, in an interval such as "[0, 1)".
+
+    A limit beside a square bracket is allowed, a limit beside a round bracket is not. With
+    `several`, the key takes one number or a list of numbers.
+    """
+    metadata = {"interval": interval} | (NUMBERS if several else {})
+    if isinstance(default, list):
+        declared: T = field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[assignment]
+    else:
+        declared = field(default=default, metadata=metadata)
+    return declared
+
+
+def path(
+    default: T,
+    *,
+    positional: bool = False,
+    swept: bool = False,
+    written: bool = False,
+    words: tuple[str, ...] = (),
+) -> T:
+    """Declare a key whose value is a path, which needs no quotes for Hydra on the command line.
+
+    Args:
+        default: the key's default.
+        positional: the path may be given without its key.
+        swept: the name of a folder starts one job for each picture in the folder.
+        written: the file is an output, not an input.
+        words: values with a special meaning, which are never read as paths.
+    """
+    marks = {"positional": positional, "swept": swept, "written": written, "choices": words}
+    declared: T = field(default=default, metadata={"path": True, **marks})
+    return declared
+
+
+def each(value: Any) -> list[Any]:
+    """Return the value or values of a key as a new list, which is empty for None."""
+    if value is None:
+        return []
+    return list(value) if isinstance(value, list | tuple) else [value]
