@@ -5,7 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.ffmpeg import from_tensor, pyav, reason
 from styletransfer.films.formats import CODECS
 from styletransfer.films.read import Film
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, lock_held
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -58,8 +58,9 @@ class FilmWriter:
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
-    The sound of `like` is copied. The film carries the text `recipe` as its comment. (UserError:
-    `check_writable` raises it, or the output would overwrite `like` or cannot be written.)
+    The sound of `like` is copied. The film carries the text `recipe` as its comment. In the block
+    the output is locked. (UserError: `check_writable` raises it, another writer has the lock, or
+    the output would overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -75,10 +76,14 @@ class FilmWriter:
         self._stream: Any = None
         self._sound: Any = None
         self._durations: dict[int, int] = {}  # time -> duration of frames that are not written yet
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
+        message = f"another command is writing {self._path}; wait for it, or choose another output"
+        lock = self._target.with_name(f".{self._target.name}.lock")
+        self._lock.enter_context(lock_held(lock, message))
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
@@ -102,7 +107,7 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with signals_held():
+        with signals_held(), self._lock:
             if kind is not None or self._container is None:
                 self._keep()
                 return

@@ -40,8 +40,8 @@ def prepare(
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
-        images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
+        images.check_writable(config.output)
     pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
     if like is not None and like.network == choices.network:
         extractor = like.extractor

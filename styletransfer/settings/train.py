@@ -103,9 +103,10 @@ class OptimizerConfig:
     float32 holds easily."""
     history: int = number(20, "[1, inf)")
     """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
-    preconditioner: float = number(1.0, "[0, inf)")
+    preconditioner: float = number(1.0, "[0, 8]")
     """L-BFGS: exponent of the factors that make steps of coarse and fine detail alike in size, see
-    `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers."""
+    `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers. At most 8, for
+    which float32 holds the factors."""
     plateau: float = number(0.001, "[0, 1)")
     """L-BFGS: a scale (one image size) ends early once ten steps lower the loss by less than this
     share; 0 for never."""

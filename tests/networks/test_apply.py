@@ -162,6 +162,33 @@ def test_a_second_call_paints_only_missing_files(album, desk, caplog):
     assert {name for name in after if after[name] != before[name]} == {"a.webp"}
 
 
+def test_a_second_call_with_other_settings_is_refused(album, desk, caplog):
+    """Each picture carries its recipe; the device and the version change only the last bits."""
+    work = {"input": "album", "output": "done"}
+    apply(**work)
+    before = files_in("done")
+    check_refused(
+        apply,
+        [
+            (work | {"style": "oil"}, "was painted with another style; choose another output"),
+            (work | {"style_weights": [1.0, 2.0]}, "was painted with another style_weights"),
+            (work | {"size": 30}, "was painted with another size"),
+            (work | {"color_strength": 0.5}, "was painted with another color_strength"),
+        ],
+    )
+    apply(**work)
+    whole = (desk / "net.safetensors").read_bytes()
+    file.write(Path("net.safetensors"), style_network(SLIM, 3), ["oil", "wash", "ink"])
+    check_refused(apply, [(work, "was painted with another network")])
+    (desk / "net.safetensors").write_bytes(whole)
+    images.write(album / "a.png", picture(5, 13, 22))
+    check_refused(apply, [(work, "a.png was painted with another input")])
+    assert files_in("done") == before
+    apply(input="album", output="bare", recipe=False)
+    apply(input="album", output="bare", style="oil")
+    assert "5 of them may have other settings: they carry no recipe" in caplog.text
+
+
 def test_a_folder_replaces_no_other_file(album, desk):
     work = {"input": "album", "output": "done"}
     (desk / "done/trip").mkdir(parents=True)
