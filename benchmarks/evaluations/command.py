@@ -34,8 +34,9 @@ from benchmarks.evaluations.rows import Candidate
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.lessons import measure
+from styletransfer.lessons.measure import Work
 from styletransfer.objective import check_size
-from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,
@@ -44,7 +45,6 @@ from styletransfer.system.devices import (
     has_native_bfloat16,
 )
 from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.measure import Work
 
 logger = logging.getLogger(__name__)
 
