@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Self
@@ -152,16 +152,18 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
     return mask
 
 
-def files_read(config: Any) -> list[tuple[str, str]]:
+def files_read(config: Any, free: Collection[str] = ()) -> list[tuple[str, str]]:
     """Return the setting and the path of every file that a command's settings name to be read.
 
-    A folder is replaced by the pictures in it. The run folder of `resume` is left out.
+    A folder is replaced by the pictures in it. Settings in `free` and the run folder of `resume`
+    are left out.
     """
     schema = type(config)
     return [
         (key, path)
         for key, field in keys(schema)
-        if field.metadata.get("path") and not field.metadata.get("written") and key != "resume"
+        if field.metadata.get("path") and not field.metadata.get("written")
+        if key not in ("resume", *free)
         for name in named_files(schema, key, attrgetter(key)(config))
         for path in files_at(name)
     ]
