@@ -73,12 +73,12 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
         if is_dataclass(field.type):
             continue
         value = attrgetter(key)(config)
-        if field.metadata.get("path") and key not in free:
+        if key == "output" and value is not None:
+            value = os.path.abspath(value)
+        elif field.metadata.get("path") and key not in free:
             words = field.metadata.get("choices", ())
             full = [name if name in words else _full_path(name) for name in each(value)]
             value = full if isinstance(value, list | tuple) else next(iter(full), None)
-        elif key == "output" and value is not None:
-            value = os.path.abspath(value)
         values[key] = value
     return values
 
