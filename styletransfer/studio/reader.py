@@ -131,7 +131,7 @@ def small(path: str, side: int) -> bytes:
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     """Return settings and SHA-256s of input files, by key, in a pastiche of `train`, or None."""
-    from styletransfer.runs.metadata import carried, settings_in
+    from styletransfer.runs.recipe import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))

@@ -19,6 +19,7 @@ from helpers import (
     with_bowl,
 )
 
+from styletransfer.job import memory
 from styletransfer.job.job import Start
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import longer_sides
@@ -27,7 +28,6 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
-from styletransfer.runs import plan
 from styletransfer.settings import FeaturesConfig, TrainConfig
 
 CURVES = {
@@ -277,9 +277,9 @@ def settings_of_photos(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
-    monkeypatch.setattr(plan, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**33)
     todo = prepare(settings_of_photos(photos, tile="32"))
-    said, iterates = plan.plan(todo).splitlines(), []
+    said, iterates = memory.plan(todo).splitlines(), []
     iterates.extend(Run(todo))
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"
