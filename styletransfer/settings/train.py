@@ -68,6 +68,10 @@ class ObjectiveConfig:
     """Which picture the search for similar style features compares with the style: a mixture of the
     content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
     coarsest size it is the content image alone."""
+    calm_weight: float = number(0.25, "[0, inf)")
+    """With match losses, and a style that is busy everywhere, calm places such as a clear sky have
+    style losses of their own, with this weight relative to style_weight. The larger the calm part
+    of the style itself, the less; 0 turns them off."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
