@@ -1,9 +1,11 @@
-"""Calm places, such as a clear sky, a white wall or paper, and the style losses that act there.
+"""Calm places, such as a clear sky, a white wall, a cheek or paper, and how a style paints them.
 
-In a calm place of the content nothing says which part of the style belongs there. Under a style
-that is busy everywhere, such as *The Starry Night*, calm places get style losses of their own, so
-that stars and waves arise. A style that is calm itself in places, such as a drawing on paper, shows
-what calm places look like: these losses would draw scars on faces and creases in paper.
+In a calm place of the content, features do not tell which part of the style belongs there. It is
+matched to style positions of like place and lightness. That suffices for a style which is calm
+itself in places, such as a drawing on paper. A style that is busy everywhere, such as *The Starry
+Night*, has nothing calm to match: it also paints freely, by extra style losses of calm places, and
+stars and waves arise. Under other styles these losses would draw scars on faces and creases in
+paper.
 """
 
 from collections.abc import Sequence
@@ -25,8 +27,9 @@ CALM, NEIGHBOURS = 0.65, 5
 PLACE = (3.0, 1.5, 6.0)
 # Largest calm share of a style that counts as wholly busy, and least that counts as not busy.
 BUSY, PLAIN = 0.10, 0.16
-# Under a busy style the match losses of calm places have 1 - FREE of their weight.
-FREE = 1.0
+# Where the style paints calm places freely, match losses have 1 - FREE of their weight there, and
+# the extra style losses have CALM_SHARE of the weight of those of the whole region.
+FREE, CALM_SHARE = 0.5, 0.25
 # How often a mean over NEIGHBOURS x NEIGHBOURS positions is taken, to soften edges of calm places.
 SOFTENED = 3
 # The style losses of calm places use style pixels whose rank of lightness, 0 (darkest) to 1,
@@ -96,14 +99,14 @@ def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
     return (u * light.new_tensor(PLACE).sqrt()).flatten(0, 1)
 
 
-def calm_regions(pictures: Inputs, calm: Tensor, strengths: Sequence[float]) -> Inputs:
+def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> Inputs:
     """Return pictures whose regions are the calm places of each region, for extra style losses.
 
     Each style's statistics are taken where it is about as light as the calm places, so that no dark
     shape covers a bright sky.
 
-    `calm` is (h, w), True at calm positions; its edge is softened. `strengths` has the factor of
-    the losses of each style image; a region without any such style is left out.
+    `calm` is (h, w), True at calm positions; its edge is softened. `freedom` tells for each style
+    image how freely it paints there, from 0 to 1; regions in which no style does are left out.
     """
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
@@ -113,7 +116,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, strengths: Sequence[float]) -> 
     regions = []
     for region in pictures.regions:
         own = soft if region.weights is None else soft * region.weights
-        if own.sum() < FEWEST:
+        if own.sum() < FEWEST or not any(freedom[part.style] for part in region.sources):
             continue
         rank = (own * light).sum() / own.sum()
         sources = []
@@ -122,7 +125,9 @@ def calm_regions(pictures: Inputs, calm: Tensor, strengths: Sequence[float]) -> 
             if part.weights is not None:
                 alike = alike * part.weights
             weights = alike if alike.sum() >= FEWEST else part.weights
-            sources.append(replace(part, weights=weights, strength=strengths[part.style]))
+            sources.append(
+                replace(part, weights=weights, strength=CALM_SHARE * freedom[part.style])
+            )
         name = f"{region.name}/calm".removeprefix("/")
         regions.append(Region(name, own, tuple(sources)))
     return replace(pictures, regions=tuple(regions))

@@ -61,7 +61,7 @@ class Matching:
     columns: Tensor  #: (h, w), column of that position
     cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
-    busy: list[float]  #: for each style image, its `busyness`, in [0, 1]
+    freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the features (1, C, h, w) of the style position matched to each content position.
@@ -124,10 +124,9 @@ def match_targets(
         value, weights = searches[key].values(layer, size), searches[key].weights_at(size)
         distance = MatchDistance(value, weights.to(value.device))
         targets[layer] = Target(f"match/{layer}", distance, weight)
-    if searches and criterion.calm_weight:  # all searches find the same calm places
+    if searches:  # all searches find the same calm places
         found = next(iter(searches.values()))
-        strengths = [criterion.calm_weight * busy for busy in found.busy]
-        calm = calm_regions(pictures, found.calm, strengths)
+        calm = calm_regions(pictures, found.calm, found.freedom)
         for layer, added in style_targets(criterion, reader, calm).items():
             styles = {**styles, layer: [*styles.get(layer, []), *added]}
     return targets, styles
@@ -175,17 +174,21 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
                 styles[better] = part.style
                 places[better] = within[place[torch.isin(block, better)]]
     styles, places, calm = styles.cpu(), places.cpu(), calm.cpu()
-    busy = torch.tensor([busyness(each) for each, _ in extracted], dtype=torch.float64)
+    freedom = [
+        busyness(each) if criterion.calm_freedom is None else criterion.calm_freedom
+        for each, _ in extracted
+    ]
+    free = torch.tensor(freedom, dtype=torch.float64)
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
         calm=calm,
-        weights=1 - FREE * busy[styles.view(grid)] * calm,
+        weights=1 - FREE * free[styles.view(grid)] * calm,
         styles=styles.view(grid),
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
         cells=cells,
         features=[features for _, features in extracted],
-        busy=busy.tolist(),
+        freedom=freedom,
     )
 
 

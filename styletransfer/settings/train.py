@@ -68,10 +68,10 @@ class ObjectiveConfig:
     """Which picture the search for similar style features compares with the style: a mixture of the
     content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
     coarsest size it is the content image alone."""
-    calm_weight: float = number(0.25, "[0, inf)")
-    """With match losses, and a style that is busy everywhere, calm places such as a clear sky have
-    style losses of their own, with this weight relative to style_weight. The larger the calm part
-    of the style itself, the less; 0 turns them off."""
+    calm_freedom: float | None = number(None, "[0, 1]")
+    """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
+    they are matched as all others, and faces, walls and paper stay clean. 1: they have style losses
+    of their own as well, so that stars and waves arise. Default: the busier the style, the more."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
