@@ -80,9 +80,9 @@ def style_targets(criterion: Criterion, reader: Reader, pictures: Inputs) -> Tar
     """Return layer -> targets of its style losses, which do not depend on the content image.
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
-    position weighs the same as without regions. If `criterion.is_relative`, a loss is divided by
-    its value for zero features. `pictures` have the sizes of one level of the coarse-to-fine run,
-    large enough for all layers.
+    position weighs the same as without regions, and by the mean strength of its styles. If
+    `criterion.is_relative`, a loss is divided by its value for zero features. `pictures` have the
+    sizes of one level of the coarse-to-fine run, large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, reader, pictures)

@@ -150,11 +150,11 @@ class StyleTransferConfig:
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
     """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
-    content's colours get the mean and covariance of the style's, and keep their lightness);
-    content_palette (before the run, the style's colours get the mean and covariance of the
-    content's); or content_luminance (after the run, each pixel gets the content's colour, and keeps
-    its lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer",
-    but in OKLab."""
+    content's colours get the mean and covariance of the style's, and keep their lightness; if the
+    style is grey or of one hue, so do the pastiche's after the run); content_palette (before the
+    run, the style's colours get the mean and covariance of the content's); or content_luminance
+    (after the run, each pixel gets the content's colour, and keeps its lightness). Follows Gatys et
+    al. 2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)
