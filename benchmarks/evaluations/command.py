@@ -10,7 +10,8 @@ device has units for, whole and tiled. The default takes at most ten minutes on 
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
 
-The table is printed; benchmark.json and benchmark.md are written to the run folder. Run the
+The table is printed, and another one of looks beside the convolutions of their network (see
+benchmarks/looks.py); benchmark.json and benchmark.md are written to the run folder. Run the
 benchmark on an idle machine, and copy results worth keeping into benchmarks/results/.
 """
 
@@ -24,6 +25,7 @@ from typing import NoReturn
 import torch
 from tqdm import tqdm
 
+from benchmarks import looks
 from benchmarks.evaluations import rows as ways
 from benchmarks.evaluations.config import BenchmarkConfig, check
 from benchmarks.evaluations.reference import plain_loop
@@ -49,6 +51,8 @@ from styletransfer.system.measure import Work
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
+# Smallest side in pixels at which looks are measured.
+LEAST = 64
 # Calls of each row that are not timed: one to warm up, and two to measure memory.
 UNTIMED = 3
 
@@ -62,6 +66,9 @@ def main(config: BenchmarkConfig, folder: Path) -> None:
         print(sentence)
     for name in ("benchmark.json", "benchmark.md"):
         print(folder / name)
+    for size in (size for size in config.sizes if LEAST <= size <= config.plain_up_to):
+        print(f"\nLooks with the bundled network, {size} pixels:")
+        print(looks.measured(size, config.rounds, f"device={config.device}"))
 
 
 def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:

@@ -1,5 +1,6 @@
 """Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
 
+import errno
 import glob
 import math
 import os
@@ -20,6 +21,8 @@ from tqdm.auto import tqdm
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures.formats import in_folder
 from styletransfer.pictures.images import resize
+from styletransfer.pictures.profiles import unit
+from styletransfer.pictures.stated_colors import frame_colors
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
 """Callback after each painted frame: (number of frames in the film, input frame, painted frame) ->
@@ -86,8 +89,9 @@ class Film:
     A folder is a film of `fps` frames per second: its pictures in the order of their names. Only
     pictures with the extension of the first one are read, and the first one gives the size.
 
-    Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
-    YUV matrix and range are respected. 10 bits per sample become 8, and transparency is dropped.
+    Its YUV matrix and range are respected, and colours become sRGB by its primaries and transfer
+    curve, HDR with the tone mapping of `pictures.color_spaces`. A film that states neither, or what
+    cannot be converted, is read as sRGB, with 8 bits per sample. Transparency is dropped.
 
     Attributes:
         size: (height, width) of a frame in pixels, after its rotation upright.
@@ -165,8 +169,11 @@ class Film:
             try:
                 image = self._upright(frame)
             except (pyav().FFmpegError, ValueError) as error:
-                damage = f"has a frame that is no picture ({reason(error)})"
-                raise UserError(f"{self.path} {damage}; get an intact copy") from error
+                damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
+                if getattr(error, "errno", None) == errno.EOPNOTSUPP:
+                    matrix = f"matrix {frame.colorspace} of ITU-T H.273"
+                    damage = f"has colours that FFmpeg cannot convert ({matrix}); save it as BT.709"
+                raise UserError(f"{self.path} {damage}") from error
             yield Frame(image, last)
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
@@ -183,13 +190,15 @@ class Film:
         """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
+        space = frame_colors(frame.color_primaries, frame.color_trc, str(self.path))
         colors = frame.reformat(
-            *(*self._coded_size[::-1], "rgb24"),
+            *(*self._coded_size[::-1], "rgb24" if space is None else "rgb48le"),
             src_colorspace="ITU709" if unsaid and is_hd else None,
             interpolation=_interpolation(),
             threads=1,
         ).to_ndarray()
-        image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
+        values = unit(colors) if space is None else space.srgb_of(colors)
+        image = torch.from_numpy(values).permute(2, 0, 1)[None]
         image = image.transpose(2, 3) if self._is_turned else image
         return image.flip(self._mirrored).contiguous()
 

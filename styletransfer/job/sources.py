@@ -17,7 +17,9 @@ from styletransfer.job.scales import Pyramid
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.regions import Regions, check_aspect, read_mask, read_regions
+from styletransfer.pictures.labels import read_regions
+from styletransfer.pictures.masks import check_aspect, read_mask
+from styletransfer.pictures.regions import Regions
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
 

@@ -31,7 +31,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, at least 0, in float32 for bfloat16 and float16 features."""
+        """Return L, 0-d, at least 0, in float32 for bfloat16 features."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
