@@ -243,6 +243,58 @@ def test_each_region_gets_the_colors_of_its_styles_and_keeps_light():
     assert plain.colors.before(pictures) is pictures
 
 
+def finished(image, *styles, strength=1.0, **inputs):
+    """Return an image as a run with color=style_palette finishes it."""
+    pictures = Inputs(CONTENT, styles, **inputs)
+    config = run_settings(color="style_palette", color_strength=strength)
+    return job_with(config, tiny_network(), MODE, pictures).colors.after(pictures)(image)
+
+
+def spread(image):
+    return (image.amax(1) - image.amin(1)).max()
+
+
+GREY = picture(2, 18, 14)[:, :1].expand(1, 3, -1, -1)
+BROWN = torch.tensor([0.3, 0.2, 0.1]).view(1, 3, 1, 1) + 0.6 * GREY
+BRIGHT = 0.3 + 0.4 * picture(7, 16, 20)
+
+
+def test_a_grey_style_gives_a_grey_picture():
+    left = (torch.arange(20)[None, None, None] < 8).expand(1, 1, 16, 20).double()
+    made = finished(BRIGHT, GREY, protected=left)
+    assert spread(made[..., 8:]) == 0
+    assert torch.equal(made[..., :8], BRIGHT[..., :8])
+    assert spread(finished(BRIGHT, GREY, strength=0.5)) > 0.05
+    assert torch.equal(finished(BRIGHT, GREY, strength=0.0), BRIGHT)
+
+
+def test_a_brown_style_gives_no_color_but_its_own():
+    def rest(image):
+        """Return the deviation of a, b in OKLab from their best linear function of lightness."""
+        lab = to_oklab(image[0].flatten(1))
+        basis = torch.stack([torch.ones_like(lab[0]), lab[0]], 1)
+        fitted = basis @ torch.linalg.lstsq(basis, lab[1:].mT).solution
+        return (lab[1:].mT - fitted).square().mean().sqrt(), lab[1:].mean(1)
+
+    made = finished(BRIGHT, BROWN)
+    assert rest(BROWN)[0] < 0.01
+    assert rest(BRIGHT)[0] > 0.04
+    assert rest(made)[0] < 0.01
+    assert (rest(made)[1] - rest(BROWN)[1]).abs().max() < 0.005
+    light = [to_oklab(image[0].flatten(1))[0] for image in (made, BRIGHT)]
+    assert (light[0] - light[1]).abs().max() < 1e-6
+
+
+def test_a_region_of_a_style_with_colors_keeps_its_own():
+    left = (torch.arange(20)[None, None, None] < 8).expand(1, 1, 16, 20).double()
+    regions = Region("left", left, (StylePart(0),)), Region("right", 1 - left, (StylePart(1),))
+    made = finished(BRIGHT, BROWN, picture(3, 18, 14), regions=regions)
+    assert torch.equal(made[..., 8:], BRIGHT[..., 8:])
+    assert (made[..., :8] - BRIGHT[..., :8]).abs().max() > 0.05
+    colored = picture(3, 18, 14)
+    assert finished(BRIGHT, colored) is BRIGHT
+
+
 def test_unseen_pixels_and_details_give_no_palette():
     style, detail = (0.35 + 0.3 * picture(seed, 18, 14) for seed in (2, 3))
     parts = StylePart(0, layers=("relu1_1",)), StylePart(1, layers=("relu2_1",))
