@@ -77,7 +77,7 @@ def errors(path):
         (SRGB, (8, lambda y: y)),
         (SRGB, (4, lambda y: y ** (1 / 2.2))),
     ],
-    ids=str,
+    ids=lambda stated: str(stated[0]),
 )
 @pytest.mark.parametrize("name", ["a.mkv", "a.mp4"])
 def test_frames_of_other_colours_become_srgb(tmp_path, primaries, transfer, name):
