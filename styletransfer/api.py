@@ -9,10 +9,12 @@ the caller has set them.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -37,8 +39,27 @@ from styletransfer.settings.values import override
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
+P = ParamSpec("P")
+T = TypeVar("T")
 # Value of a setting whose picture is in memory; recipes say so.
 IN_MEMORY = "in memory"
+
+
+def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
+    """Return `function`, which then runs in torch's usual state, and outside of `torch.compile`."""
+
+    @wraps(function)
+    def work(*given: P.args, **named: P.kwargs) -> T:
+        with _own_state():
+            return function(*given, **named)
+
+    @wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        # Only a caller who compiles has imported this module, which takes a second.
+        dynamo: Any = sys.modules.get("torch._dynamo")
+        return (work if dynamo is None else dynamo.disable(work))(*given, **named)
+
+    return called
 
 
 @contextmanager
@@ -63,7 +84,7 @@ def _own_state() -> Iterator[None]:
             torch.set_default_dtype(dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A result is a pastiche, its losses, and the number of steps."""
 
@@ -93,6 +114,11 @@ class Result:
         return to_array(self.image, self.alpha)
 
 
+@_in_own_state
+def _next(steps: Iterator[Iterate]) -> Iterate | None:
+    return next(steps, None)
+
+
 class Stylization:
     """A stylization is a run to iterate over; leaving the loop pauses it, a new one resumes it."""
 
@@ -108,13 +134,12 @@ class Stylization:
         """Make the remaining steps; yield the evaluated picture of each step."""
         steps = iter(self._run)
         while True:
-            with _own_state():
-                iterate = next(steps, None)
+            iterate = _next(steps)
             if iterate is None:
                 return
             yield iterate
 
-    @_own_state()
+    @_in_own_state
     def steer(self, **settings: Any) -> None:
         """Continue with other settings, from the best picture so far, in the loop or after it.
 
@@ -137,7 +162,7 @@ class Stylization:
         self._config, self._given, self._job = config, given, job
         self._steered = {"steered": True}
 
-    @_own_state()
+    @_in_own_state
     def result(self) -> Result:
         """Return the best picture so far (UserError: no memory, or no finite loss)."""
         made = self._run.result()
@@ -177,6 +202,8 @@ def stylize(
     """
     from tqdm.auto import tqdm
 
+    if callback is not None and not callable(callback):
+        raise UserError(f"callback={callback!r} is no function; give one that takes an Iterate")
     run = iterate(content, style, **settings)
     with tqdm(unit="step", disable=not progress) as bar:
         for step in run:
@@ -187,7 +214,7 @@ def stylize(
     return run.result()
 
 
-@_own_state()
+@_in_own_state
 def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) -> Stylization:
     """Return a prepared style transfer; a loop over it makes its steps.
 
@@ -207,6 +234,9 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
     values, given = dict(settings), dict[str, Any]()
     for key in (key for key in PICTURE_KEYS if key in settings):
         value = settings[key]
+        for image in each(value):
+            if isinstance(image, Image.Image) and _is_closed(image):
+                raise UserError(f"{key} is a Pillow image whose file is closed; open it again", key)
         names = [one if isinstance(one, str | os.PathLike) else IN_MEMORY for one in each(value)]
         if IN_MEMORY not in names:
             continue
@@ -219,6 +249,17 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         else:
             given[key] = as_picture(value, key)
     return values, given
+
+
+def _is_closed(image: Image.Image) -> bool:
+    """Tell whether a Pillow image can give no pixels any more, since it or its file was closed."""
+    if getattr(image, "tile", None):  # its pixels are still to be read
+        file = getattr(image, "fp", None)
+        return file is None or bool(file.closed)
+    try:
+        return image.im is None
+    except ValueError:
+        return True
 
 
 def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:

@@ -4,6 +4,7 @@ import argparse
 import os
 import re
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
@@ -16,6 +17,7 @@ from styletransfer.settings.schemas import (
     keys,
     keys_marked,
     mapping_keys,
+    path_keys,
     refusal,
     unknown_key,
 )
@@ -58,10 +60,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     for word, following in zip(argv, [*argv[1:], "VALUE"], strict=False):
         flag, _, value = word.partition("=")
         if flag[:1] == "-" and flag not in FLAGS:
-            key = flag.strip("-").replace("-", "_")
-            raise UserError(
-                f"unknown flag {flag}; see --help; keys take no dash: {key}={value or following}"
-            )
+            raise UserError(_unknown_flag(flag, value or following, schema))
     arguments = parser.parse_intermixed_args(list(argv), Arguments())
     typed = _with_positional_key(arguments.overrides, schema)
     sweep = arguments.multirun or "hydra.mode=MULTIRUN" in typed
@@ -75,6 +74,16 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     is_open = [re.split(r"[.=]", word)[0] in open_keys for word in words]
     arguments.overrides = [f"++{w}" if add else w for w, add in zip(words, is_open, strict=True)]
     return arguments
+
+
+def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
+    """Return a message about a flag, which may be a key with dashes, or one of an old program."""
+    if flag == "--version":
+        return "--version stands alone: styletransfer --version"
+    names = [name for name, _ in keys(schema)]
+    near = get_close_matches(flag.strip("-").replace("-", "_"), [*names, *GROUPS], 1, 0.65)
+    advice = f"; keys take no dash: {near[0]}={value}" if near else ""
+    return f"unknown flag {flag}; see --help{advice}"
 
 
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
@@ -107,7 +116,9 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
+    _check_spaces(arguments)
     if not positional or not bare:
+        _check_names(bare, schema)
         return list(arguments)
     (key,) = positional
     if any(word.startswith(f"{key}=") for word in arguments):
@@ -116,6 +127,28 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
         raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
     named = f"{key}=[{','.join(map(quoted, bare))}]" if bare[1:] else f"{key}={bare[0]}"
     return [named, *(word for word in arguments if word not in bare)]
+
+
+def _check_spaces(arguments: Sequence[str]) -> None:
+    """Raise UserError for the words of `KEY = VALUE`, where one word belongs."""
+    for before, word, after in zip(["", *arguments], arguments, [*arguments[1:], ""], strict=False):
+        if word[0:1] == "=" and before:
+            key, value = before, word[1:] or after
+        elif word[-1:] == "=" and after and "=" not in after and after[0] != "-":
+            key, value = word[:-1], after
+        else:
+            continue
+        raise UserError(f"KEY=VALUE is one word, without spaces around =: {key}={value}")
+
+
+def _check_names(bare: Sequence[str], schema: type[Any]) -> None:
+    """Raise UserError for files without their keys, with the keys that they may be meant for."""
+    bare = [word for word in bare if word[0] not in "~-"]
+    if not any(os.path.exists(word) or os.path.splitext(word)[1] for word in bare):
+        return
+    named = zip(path_keys(schema), bare, strict=False)
+    advice = " ".join(f"{key}={word}" for key, word in named)
+    raise UserError(f"cannot understand {bare[0]!r}; say what it is: {advice or 'KEY=VALUE'}")
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
@@ -129,6 +162,8 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:
             raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
+        if word[0] == "~" and not key.startswith("hydra"):
+            raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
         is_known = key in (*known, *GROUPS) or key.startswith("hydra")
         if word[0] == "+" and not is_known:
             raise UserError(unknown_key(key, known))

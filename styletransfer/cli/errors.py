@@ -31,6 +31,15 @@ class Ended(SystemExit):
         self.message = message
 
 
+class LogFile(logging.FileHandler):
+    """A LogFile leaves out lines that cannot be written, as when its folder is gone."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a line, which opens the file if it is the first one."""
+        with suppress(OSError):
+            super().emit(record)
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on standard error and an exit status.

@@ -8,20 +8,21 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import RunFolders
 from styletransfer.errors import UserError
-from styletransfer.runs.record import ERROR
+from styletransfer.runs.claim import keep_command_line, made_by
+from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
 from styletransfer.settings.compose import compose, initialized, search_path, settings_of
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
-from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import interruptible
@@ -67,14 +68,15 @@ def check_process(command: Command) -> None:
 
 def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
-    words = [*search_path(command, arguments.config_dir), *arguments.overrides]
-    job = partial(run_job, command, arguments.multirun)
-    values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
-    folders = RunFolders(Path(value.strip("'")) for value in values)
+    # `claimed` writes the config into the run's folder, and only once the run may have the folder.
+    own = "hydra.output_subdir=null"
+    words = [*search_path(command, arguments.config_dir), own, *arguments.overrides]
+    job, folders = partial(run_job, command, arguments.multirun), RunFolders()
     try:
-        if not arguments.cfg:
-            register_resolvers(folders.new, folders.kept)
         with initialized(command) as hydra:
+            if not arguments.cfg:
+                folders.look_at(hydra, command, words, arguments.multirun)
+                register_resolvers(folders.new, folders.kept)
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
@@ -127,13 +129,16 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     A failed single job raises SystemExit, after a traceback if the cause is a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    if sweep:
+    is_used = (folder / RECORD).exists()  # then it stays as it is if the job fails
+    if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:
-        with one_line_errors():
+        with one_line_errors(), made_by(_files_of_hydra(config)):
             if HydraConfig.get().job.chdir:
                 raise UserError("hydra.job.chdir=true would change what file names mean")
             _call(command, config, folder)
+        if sweep:
+            (folder / ERROR).unlink(missing_ok=True)
         return ""
     except SystemExit as end:
         if not sweep or end.code not in FAILED:
@@ -144,9 +149,19 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # nothing is lost: `report` prints the reason as well
-        (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
+    if not is_used:
+        with suppress(OSError):  # nothing is lost: `report` prints the reason as well
+            (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
+        with made_by(_files_of_hydra(config)):
+            keep_command_line(folder)
     return reason.splitlines()[-1]
+
+
+def _files_of_hydra(config: DictConfig) -> dict[str, str]:
+    """Return name -> text of the files that Hydra would write into the folder of a job."""
+    hydra: Any = HydraConfig.instance().cfg
+    files = {"config.yaml": config, HYDRA: hydra, OVERRIDES: HydraConfig.get().overrides.task}
+    return {Path(name).name: OmegaConf.to_yaml(part) for name, part in files.items()}
 
 
 def _call(command: Command, config: DictConfig, folder: Path) -> None:

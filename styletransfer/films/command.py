@@ -14,16 +14,18 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FrameOptimizer
+from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film, Frame
+from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_outputs, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -42,9 +44,9 @@ def main(config: FilmConfig, folder: Path) -> None:
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
         run = FilmRun(config, film, folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
-        with signals_held(), locked(folder):
+        with signals_held(), claim:
             run.check_record()
             remove_stale(run.path(0).parent)
             run.write(*run.paint(stop), stop)
@@ -60,9 +62,10 @@ class FilmRun:
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
+        self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
+        frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
+        check_outputs([*outputs, self.path(0)], files_read(config), [frames])
         check_writable(self.output)
-        kept = (self.path(0), folder / RECORD)
-        check_outputs([*film_files(self.output), *kept], files_read(config))
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         self.job = prepare(replace(config, output=None), {"content": first})
@@ -72,7 +75,7 @@ class FilmRun:
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if existing frames have another recipe; write this run's to RECORD."""
+        """Raise UserError if RECORD has another recipe; write this run's recipe into it."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = self.recipe = recipe(self.config, FREE_FILM_KEYS, device=device, precision=precision)
@@ -82,8 +85,6 @@ class FilmRun:
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_FILM_KEYS)
-        elif self.path(0).exists():
-            raise UserError(f"{self.folder} holds frames and no {RECORD}; choose another folder")
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 

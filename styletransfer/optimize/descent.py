@@ -12,6 +12,7 @@ from styletransfer.optimize.canvas import Canvas
 from styletransfer.optimize.ending import Ending
 from styletransfer.optimize.optimizers import Adam, Preconditioner, make_optimizer
 from styletransfer.settings import OptimizerConfig
+from styletransfer.system.checkpoint import check_like, natural
 
 
 class Descent:
@@ -99,10 +100,14 @@ class Descent:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal descent; the tensors of `state` are reused."""
+        """Continue from the `state` of an equal descent; the tensors of `state` are reused.
+
+        (LookupError, TypeError or ValueError: it is no such state.)
+        """
+        check_like(state["shift"], self.canvas.shift)
         with torch.no_grad():
             self.canvas.shift.copy_(state["shift"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.best.load_state_dict(state["best"])
         self.ending.load_state_dict(state["ending"])
-        self.made = int(state["made"])
+        self.made = natural(state["made"], most=self.ending.steps)

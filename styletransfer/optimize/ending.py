@@ -9,6 +9,7 @@ from torch import Tensor
 
 from styletransfer.objective import Losses
 from styletransfer.optimize.best import BestPicture
+from styletransfer.system.checkpoint import check_like
 
 logger = logging.getLogger(__name__)
 
@@ -56,9 +57,11 @@ class Ending:
         return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal ending."""
-        self.problem, self.has_settled = state["problem"], bool(state["has_settled"])
-        self.looked_at = float(state["looked_at"])
+        """Continue from the `state` of an equal ending (ValueError: it is of another form)."""
+        own = {"has_settled": False, "looked_at": math.inf}
+        check_like(state, own | {"problem": None}, own | {"problem": ""})
+        self.problem, self.has_settled = state["problem"], state["has_settled"]
+        self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
         """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, fft
 
 from styletransfer.settings import OptimizerConfig
+from styletransfer.system.checkpoint import check_like
 
 # Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
 # CORNER, and constant above the limits, where the measured curvatures no longer grow.
@@ -95,7 +96,16 @@ class LBFGS:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, for a point of the same size; its tensors are reused."""
+        """Continue from `state`, for a point of the same size; its tensors are reused.
+
+        (LookupError, TypeError or ValueError: it is no such state.)
+        """
+        flat = self.point.detach().flatten()
+        check_like([state["move"], state["gradient"]], [None, None], [flat, flat])
+        for pair in state["pairs"]:
+            check_like(pair, {"move": flat, "change": flat, "curvature": 0.0})
+            if pair["curvature"] <= 0 or not pair["change"].any():
+                raise ValueError("a pair that no step of L-BFGS keeps")
         self.pairs = deque((Pair(**pair) for pair in state["pairs"]), self.pairs.maxlen)
         self._move, self._gradient = state["move"], state["gradient"]
 
@@ -159,8 +169,7 @@ class Adam(torch.optim.Adam):
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
         self.point = point
         # torch would make the same zeros at the first step; `moments` may be read before it.
-        step, zeros = torch.zeros((), device=point.device), torch.zeros_like(point)
-        self.moments = {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
+        self.moments = moments_like(point)
 
     @property
     def moments(self) -> dict[str, Tensor]:
@@ -181,9 +190,18 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an Adam for a point of the same size."""
-        super().load_state_dict(state)
-        self.moments = self.moments
+        """Continue from the `state_dict` of an equal Adam for a point of the same size.
+
+        (LookupError, TypeError or ValueError: it is no such state.)
+        """
+        check_like(state["state"][0], moments_like(self.point))
+        self.moments = state["state"][0]
+
+
+def moments_like(picture: Tensor) -> dict[str, Tensor]:
+    """Return Adam's moments before the first step for a picture (1, 3, H, W)."""
+    step, zeros = torch.zeros((), device=picture.device), torch.zeros_like(picture)
+    return {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 
 
 def make_optimizer(point: Tensor, config: OptimizerConfig) -> LBFGS | Adam:

@@ -1,5 +1,6 @@
 """The run of a job: an iterator over its steps, with a state that can be saved."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -13,7 +14,9 @@ from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
+from styletransfer.optimize.optimizers import moments_like
 from styletransfer.pictures.images import resize
+from styletransfer.system.checkpoint import check_like, natural
 from styletransfer.system.devices import free_bytes, is_out_of_memory
 from styletransfer.system.signals import interruptible, signals_held
 
@@ -205,14 +208,25 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused."""
-        numbers = (int(state[key]) for key in ("index", "steps", "planned"))
-        self._index, self.steps, self.planned = numbers
+        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
+
+        (LookupError, TypeError or ValueError: the state is another job's, or of no run.)
+        """
+        self._index = natural(state["index"], most=len(self.scales))
+        self.steps, self.planned = natural(state["steps"]), natural(state["planned"])
         self.image, self._momentum = state["image"], state["momentum"]
+        height, width = (natural(side, 1) for side in self.image.shape[2:])
+        check_like(self.image, self.start.new_empty(1, 3, height, width))
+        check_like(self._momentum, None, moments_like(self.image))
+        for tile in (state["tile"], state["largest_tile"]):
+            check_like(tile, None, natural(1 if tile is None else tile, least=1))
         self._tile, self._largest_tile = state["tile"], state["largest_tile"]
         self._losses, self._descent, self._objective = state["losses"], None, None
+        check_like(self._losses, None, dict.fromkeys(self._losses or ("total",), math.inf))
         if state["descent"] is not None:
-            self._descent = self._begin(self.scales[self._index], state["start"])
+            scale = self.scales[self._index]
+            check_like(state["start"], self.start.new_empty(1, 3, *scale.size))
+            self._descent = self._begin(scale, state["start"])
             self._descent.load_state_dict(state["descent"])
 
 

@@ -30,8 +30,8 @@ def main(config: MixConfig, folder: Path) -> None:
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"
-    images.check_writable(target)
     check_outputs([target], run.files)
+    images.check_writable(target)
     content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
     if content.size != pastiche.size:
         raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")

@@ -30,11 +30,16 @@ FREE_KEYS = (
 
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
-) -> None:
-    """Write `run.json`, with the fields of RunFolder and the recipe; if that fails, only warn."""
+) -> bool:
+    """Write `run.json`, with the fields of RunFolder and the recipe.
+
+    If that fails, warn, and return False.
+    """
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     except UserError as error:
         logger.warning("%s; going on without", error)
+        return False
+    return True

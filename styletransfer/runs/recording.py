@@ -15,6 +15,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.record import (
     CHECKPOINT,
@@ -29,8 +30,8 @@ from styletransfer.runs.resume import check_recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
-from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.system.checkpoint import Checkpoint, check_like, refused
+from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -49,16 +50,15 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
     also gets the content image at the pastiche's size, for `mix`.
 
     Raises:
-        UserError: an output would overwrite an input, another run works in the folder, its
-            checkpoint is damaged or belongs to another run, or the picture cannot be written.
+        UserError: an output would overwrite an input, the folder is another run's, its checkpoint
+            is damaged or belongs to another run, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
-    folder.mkdir(parents=True, exist_ok=True)
     # Signals wait, except while the objective is evaluated: no file is left half-written, and torch
     # imports libraries at the first step that abort the process if a signal raises in them.
-    with stop_on_signals() as signals, signals_held(), locked(folder):
-        remove_stale(folder)
+    claim = claimed(folder, record.written, goes_on=record.goes_on)
+    with stop_on_signals() as signals, signals_held(), claim:
         record.begin()
         with record.metrics, record.bar:
             write_record(folder, record.recipe, "running", record.picture)
@@ -78,6 +78,9 @@ class Recording:
         folder: folder of the run for metrics, the checkpoint and `run.json`.
 
     Attributes:
+        spare: path of the pastiche if `picture` cannot be written.
+        written: names of the files that the run may write in `folder`.
+        goes_on: whether `folder` holds this run already, which is resumed.
         picture: path of the pastiche; at the end it is in `folder` if the given path could not be
             written, or if the run gave up and a file was already there.
         outcome: result of the run, set at its end.
@@ -94,22 +97,26 @@ class Recording:
     def __init__(self, run: Run, config: TrainConfig, folder: Path) -> None:
         self.run, self.config, self.folder = run, config, folder
         self.picture = Path(config.output) if config.output else folder / PASTICHE
-        kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
+        self.spare = folder / f"pastiche{self.picture.suffix}"
+        names = (RECORD, PASTICHE, self.spare.name, CONTENT, METRICS, CHECKPOINT)
+        self.written = list(dict.fromkeys(names))
         own = os.path.realpath(self.picture)
-        others = [path for path in kept if os.path.realpath(path) != own]
+        kept = [folder / name for name in self.written]
+        pastiches = [path for path in kept if path.stem == "pastiche"]  # may be `picture` itself
+        others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
         check_outputs([self.picture, *others], files_read(config))
+        is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
+        self.goes_on = config.resume == "auto" and is_begun
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.status, self.stopped = "running", None
         self.problem: str | None = None
 
     def begin(self) -> None:
-        """Set the run forward to its checkpoint, or remove one that is not to be used."""
+        """Set the run forward to its checkpoint, if there is one."""
         self._before = 0.0  # seconds up to the checkpoint, minus those of `clock_stopped` since
-        if self.config.resume == "auto" and self.checkpoint.exists():
+        if self.checkpoint.exists():
             self._load()
-        else:
-            self.checkpoint.remove()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)
         self.bar = ProgressBar(self.run.steps)
         self._start = time.perf_counter()
@@ -154,10 +161,9 @@ class Recording:
         pastiche, alpha = result.picture, job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        spare = self.folder / f"pastiche{self.picture.suffix}"
         if result.problem is not None and self.picture.exists():  # keep what is better than this
-            self.picture = spare
-        self.picture, problem = _write_picture(self.picture, spare, pastiche, alpha, xmp)
+            self.picture = self.spare
+        self.picture, problem = _write_picture(self.picture, self.spare, pastiche, alpha, xmp)
         self.problem = result.problem or problem
         _keep_pictures(self.folder, self.picture, pastiche, job, xmp)
         if self.status != "stopped":
@@ -165,22 +171,20 @@ class Recording:
         elif self.config.checkpoint_every:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
-        write_record(self.folder, self.recipe, self.status, self.picture, **known)
-        if (
-            self.status == "finished"
-        ):  # last, so that a kill before run.json is written loses nothing
+        is_kept = write_record(self.folder, self.recipe, self.status, self.picture, **known)
+        # Last, so that nothing is lost by a kill before, or by a disk too full for run.json.
+        if is_kept and self.status == "finished":
             self.checkpoint.remove()
 
     def _load(self) -> None:
         saved = self.checkpoint.load(self.run.job.device)
-        try:
+        with refused(f"{self.checkpoint.path} is no run's checkpoint; start afresh"):
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
-            self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
+            if saved["description"].get("steered") is True:
+                self.recipe["steered"] = True
             self.run.load_state_dict(saved["run"])
+            check_like(saved["seconds"], 0.0)
             self._before = float(saved["seconds"])
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            path = self.checkpoint.path
-            raise UserError(f"{path} is no run's checkpoint; start afresh") from error
         logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
 
     def _save(self) -> None:

@@ -3,6 +3,7 @@
 import difflib
 import math
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -163,9 +164,12 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         possible = False
     if not possible:
         raise UserError(f"{name!r} holds a character that no file name can; choose another")
-    name = os.path.expanduser(name)
+    name = on_disk(os.path.expanduser(name))
     if "://" in name and not os.path.lexists(name):
-        raise UserError(f"{name} is an address, not a file; download it first, and name the file")
+        advice = (
+            "name a file on this computer" if written else "download it first, and name the file"
+        )
+        raise UserError(f"{name} is an address, not a file; {advice}")
     folder, _, rest = os.path.normpath(name).replace(os.sep, "/").partition("/")
     if written or not rest or folder in ("", "..") or os.path.lexists(name):
         return name
@@ -174,6 +178,21 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return str(packaged) if packaged.exists() else name
     except OSError:  # a name that is too long
         return name
+
+
+def on_disk(name: str) -> str:
+    """Return a path with its accents in the form, composed or not, in which they are on the disk.
+
+    A keyboard types one form, and some programs write the other. What exists as typed, or in
+    neither form, is not changed.
+    """
+    if name.isascii() or os.path.lexists(name):
+        return name
+    folder, last = os.path.split(name)
+    folder = on_disk(folder) if folder != name else folder
+    forms = (last, *(unicodedata.normalize(form, last) for form in ("NFC", "NFD")))
+    paths = [os.path.join(folder, form) for form in forms]
+    return next(filter(os.path.lexists, paths), paths[0])
 
 
 def refusal(error: Exception, schema: type[Any]) -> UserError:

@@ -5,14 +5,18 @@ does not (a flipped bit loads silently). Loading executes no code (`weights_only
 """
 
 import logging
+import math
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from styletransfer.errors import UserError
+from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)
@@ -21,6 +25,52 @@ logger = logging.getLogger(__name__)
 SCHEMA = 6
 # Pause after a save, in multiples of its duration, so that saves take at most 5 % of a run.
 REST = 20
+
+
+@contextmanager
+def refused(problem: str) -> Iterator[None]:
+    """Turn the errors that a state of another form may cause into a UserError with `problem`."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise UserError(problem) from error
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        raise UserError(problem) from error
+
+
+def check_like(value: Any, *likes: Any) -> None:
+    """Check that a loaded value has the form of one of `likes` (ValueError: it has none of these).
+
+    Tensors have the same shape and dtype, mappings the same keys, lists the same length, and what
+    these hold is alike in turn. Numbers are finite, and of any type; inf is like any number.
+    """
+    if not any(_is_like(value, like) for like in likes):
+        raise ValueError("a value of another form")
+
+
+def natural(value: Any, least: int = 0, most: float = math.inf) -> int:
+    """Return a loaded value (ValueError: it is no whole number from `least` to `most`)."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError("not a whole number in its range")
+    return value
+
+
+def _is_like(value: Any, like: Any) -> bool:
+    if isinstance(like, torch.Tensor):
+        is_tensor = isinstance(value, torch.Tensor)
+        return is_tensor and (value.shape, value.dtype) == (like.shape, like.dtype)
+    if isinstance(like, dict):
+        is_dict = isinstance(value, dict) and value.keys() == like.keys()
+        return is_dict and all(_is_like(value[key], like[key]) for key in like)
+    if isinstance(like, list | tuple):
+        is_list = isinstance(value, list | tuple) and len(value) == len(like)
+        return is_list and all(map(_is_like, value, like))
+    if isinstance(like, int | float) and not isinstance(like, bool):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and (math.isfinite(value) or like == math.inf)
+    return type(value) is type(like)
 
 
 class Checkpoint:

@@ -6,6 +6,7 @@ import os
 import secrets
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -82,28 +83,53 @@ def to_json(value: Any, indent: int | None = None) -> str:
 def check_outputs(
     outputs: Iterable[str | os.PathLike[str]],
     inputs: Iterable[tuple[str, str | os.PathLike[str]]],
+    filled: Iterable[Path] = (),
 ) -> None:
     """Check, before any work, that `outputs` can be written and would replace no input.
 
     Every command calls this for all files that it will write. Paths are compared by the files to
     which they lead, links followed, not by their names.
 
-    `inputs` are (key, path); an input may be missing. (UserError: an output equals an input or
-    another output, or `check_folder` refuses it.)
+    `inputs` are (key, path); an input may be missing. `filled` are folders whose files a command
+    writes or replaces, whatever their names. (UserError: an output equals an input or another
+    output, an input lies in a folder of `filled`, or `check_folder` refuses an output.)
     """
     read: dict[object, str] = {}
+    folders = [(folder, os.path.realpath(folder)) for folder in filled]
     for key, path in inputs:
         read.setdefault(_identity(path), f"{key}={path}")
-    written = set()
+        for folder, full in folders:
+            if Path(os.path.realpath(path)).is_relative_to(full):
+                raise UserError(
+                    f"files in {folder} would overwrite {key}={path}; move it elsewhere"
+                )
+    written: dict[str, list[str]] = {}  # a path without case and form of accents -> such paths
     for output in outputs:
         check_folder(output)
         if what := read.get(_identity(output)):
             raise UserError(f"{output} would overwrite {what}; choose another output")
         target = os.path.realpath(output)
-        if target in written:
+        alike = written.setdefault(unicodedata.normalize("NFC", target).casefold(), [])
+        if any(is_one_file(target, other) for other in alike):
             advice = "choose another output, or rename what they are made of"
             raise UserError(f"two results would become {output}; {advice}")
-        written.add(target)
+        alike.append(target)
+
+
+def is_one_file(path: str, other: str) -> bool:
+    """Tell whether two paths, equal but for case and form of accents, would be one file.
+
+    The file system decides: it is asked in a temporary folder beside.
+    """
+    if path == other:
+        return True
+    shared = Path(os.path.commonpath([path, other]))
+    name, twin = (Path(one).relative_to(shared).parts[0] for one in (path, other))
+    folder = next(parent for parent in (shared, *shared.parents) if parent.is_dir())
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=folder) as trial:
+        Path(trial, name).touch()
+        return Path(trial, twin).exists()
+    return False
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
@@ -166,14 +192,23 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
-    Whoever is killed holds it no longer. Some network file systems have no such lock. (UserError,
-    with `advice`: another `holder` has it.)
+    (UserError, with `advice`: another `holder` has it.)
     """
-    lock = FileLock(folder / LOCK, thread_local=False)
+    message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
+    with lock_held(folder / LOCK, message):
+        yield
+
+
+@contextmanager
+def lock_held(path: Path, message: str) -> Iterator[None]:
+    """Hold the lock file `path` while the body runs (UserError with `message`: it is held).
+
+    Whoever is killed holds it no longer. Some network file systems have no such lock.
+    """
+    lock = FileLock(path, thread_local=False)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
         raise UserError(message) from None
     except (OSError, NotImplementedError):
         yield
@@ -182,7 +217,7 @@ def locked(
         yield
     finally:
         with suppress(OSError):  # Windows cannot remove an open file; there, release() removes it
-            (folder / LOCK).unlink()
+            path.unlink()
         lock.release()
 
 

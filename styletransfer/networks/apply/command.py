@@ -1,15 +1,19 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure; a second call paints only the files that are missing in `output`. With `random=true`,
-each file gets a random style image and strength, to make a varied data set for training.
+structure; a second call paints only the files that are missing in `output`, and is refused if the
+others have other settings. With `random=true`, each file gets a random style image and strength, to
+make a varied data set for training.
 """
 
 import csv
 import io
+import json
 import logging
 import os
+import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,6 +28,7 @@ from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
+from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 from styletransfer.system.signals import stop_on_signals
@@ -65,11 +70,11 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
     if is_film(target) or is_film(source):
         check_writable(target)
     else:
         images.check_writable(target)
-    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
@@ -90,8 +95,10 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
             remove_stale(folder)
         left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
         left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
-        if done := len(files) - len(left):
-            logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
+        if done := [pair for pair in files if pair not in left]:
+            if not draws:
+                check_done(painter, done)
+            logger.info("%d of %d files are in %s already, and stay", len(done), len(files), target)
         failed = 0
         bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
         for path, pastiche in bar:
@@ -107,6 +114,35 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         raise UserError(
             f"{failed} of {len(files)} files could not be painted, see above; the others are done"
         )
+
+
+def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
+    """Check that pastiches that exist, (file, pastiche), were painted with the same settings.
+
+    A warning counts those without a recipe. (UserError: one has another recipe.)
+    """
+    unknown = 0
+    for path, pastiche in done:
+        try:
+            then = essence(carried(pastiche))
+            now = essence(json.loads(text_of("apply", painter.recipe_of(path))))
+        except (UserError, ValueError):
+            unknown += 1
+            continue
+        if changed := sorted(key for key, _ in then ^ now):
+            raise UserError(
+                f"{pastiche} was painted with another {changed[0].removeprefix('sha256 of ')}; "
+                "choose another output, or remove it"
+            )
+    if unknown:
+        logger.warning("%d of them may have other settings: they carry no recipe", unknown)
+
+
+def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the (key, value) of a recipe that change more than the last bits of a picture."""
+    words = (word.partition("=") for word in shlex.split(recipe["command"])[2:])
+    values = {key: value for key, _, value in words if key != "device"}
+    return {*(values | {key: recipe[key] for key in recipe if key.startswith("sha256")}).items()}
 
 
 def draw(

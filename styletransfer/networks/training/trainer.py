@@ -27,12 +27,13 @@ from styletransfer.networks import encoder
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork, adopt
 from styletransfer.networks.training.crops import Crops
 from styletransfer.networks.training.prepare import NetworkTask
+from styletransfer.networks.training.processes import Processes
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.resume import check_settings
-from styletransfer.system.processes import Processes
+from styletransfer.system.checkpoint import check_like, natural, refused
 from styletransfer.system.signals import signals_held
 
 # Settings that may differ when a training is resumed; hashes are compared instead of `style` and
@@ -43,6 +44,7 @@ FREE_SETTINGS = (
 )
 # Attributes of NetworkTraining whose `state_dict` is saved in a checkpoint.
 PARTS = ("network", "average", "optimizer", "schedule")
+ANOTHER = "the checkpoint is no training's of this version; start afresh"
 # Largest norm of the gradient of all weights; longer ones, as in the first steps, are scaled down.
 LONGEST_GRADIENT = 1.0
 WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
@@ -71,7 +73,8 @@ class NetworkTraining:
     ) -> None:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
-            check_settings(state.get("recipe", {}), recipe(task))
+            with refused(ANOTHER):
+                check_settings(state.get("recipe", {}), recipe(task))
         self.make = Crops(task.photos, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
@@ -85,9 +88,20 @@ class NetworkTraining:
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
         if state is not None:
+            self._load(state)
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        """Go on from a `state_dict` of equal settings (UserError: it is none of a training)."""
+        zero = torch.zeros(())
+        moments = [{"step": zero, "exp_avg": w, "exp_avg_sq": w} for w in self.network.parameters()]
+        own = {name: getattr(self, name).state_dict() for name in PARTS}
+        with refused(ANOTHER):
+            self.step = natural(state["step"], most=self.config.steps)
+            if self.step:
+                own["optimizer"]["state"] = dict(enumerate(moments))
             for name in PARTS:
+                check_like(state[name], own[name])
                 getattr(self, name).load_state_dict(state[name])
-            self.step = state["step"]
 
     def advance(self) -> dict[str, Tensor]:
         """Make one training step; return name of a loss -> its mean over the batch, a scalar.
