@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @command(repeatable=True)
 def train(config: TrainConfig, folder: Path) -> None:
     """Paint one picture in the style of another."""
+    from styletransfer.job.memory import plan
     from styletransfer.job.prepare import prepare
-    from styletransfer.runs.plan import plan
     from styletransfer.runs.resume import continued, finished_picture
 
     config, folder = continued(config, folder)  # with resume=FOLDER, those of the run in FOLDER

@@ -19,7 +19,7 @@ import styletransfer
 from styletransfer.api import iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
-from styletransfer.runs.metadata import carried
+from styletransfer.runs.recipe import carried
 from styletransfer.system.files import sha256
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")

@@ -36,9 +36,10 @@ from benchmarks.evaluations.rows import Candidate
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.lessons import measure
+from styletransfer.lessons.measure import Work
 from styletransfer.objective import check_size
 from styletransfer.runs.claim import claimed
-from styletransfer.system import measure
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,
@@ -47,7 +48,6 @@ from styletransfer.system.devices import (
     has_native_bfloat16,
 )
 from styletransfer.system.files import atomic, check_outputs
-from styletransfer.system.measure import Work
 
 logger = logging.getLogger(__name__)
 

@@ -14,8 +14,9 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import FrameOptimizer
+from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film, Frame
+from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare

@@ -10,7 +10,8 @@ class FilmConfig(StyleTransferConfig):
     """These are the settings of `scripts/film.py`, which paints a film by optimisation."""
 
     content: str = path(MISSING)
-    """Path of the film, in any container that FFmpeg reads; or a folder of frames."""
+    """Path of the film, in any container that FFmpeg reads; of an animated picture; or of a folder
+    of frames."""
     fps: float = number(25.0, "(0, 1000]")
     """Frames per second of a folder of frames."""
     output: str | None = path(None, written=True)

@@ -13,8 +13,9 @@ from typing import Any, Self
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.ffmpeg import from_tensor, pyav, reason
 from styletransfer.films.formats import CODECS
-from styletransfer.films.read import Film, from_tensor, pyav, reason
+from styletransfer.films.read import Film
 from styletransfer.system.files import check_outputs, lock_held
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -74,6 +75,7 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
+        self._durations: dict[int, int] = {}  # time -> duration of frames that are not written yet
         self._lock = ExitStack()
 
     def __enter__(self) -> Self:
@@ -84,11 +86,12 @@ class FilmWriter:
         self._lock.enter_context(lock_held(lock, message))
         return self
 
-    def write(self, image: Tensor, time: Fraction) -> None:
+    def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
         """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
 
-        Signals wait until the frame is written. (UserError: the frame cannot be written, or holds
-        NaN or infinity.)
+        It is shown until the next frame; only the last frame of a film is shown for its `duration`
+        in seconds. Signals wait until the frame is written. (UserError: the frame cannot be
+        written, or holds NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")
@@ -99,6 +102,7 @@ class FilmWriter:
             self._sound.copy(time)
             frame.time_base = self._like.time_base
             frame.pts = round(time / frame.time_base)
+            self._durations[frame.pts] = round(duration / frame.time_base)
             self._encode(frame)
         raise_waiting()
 
@@ -138,7 +142,10 @@ class FilmWriter:
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds."""
-        self._container.mux(self._stream.encode(frame))
+        for packet in self._stream.encode(frame):
+            # Players take a duration from the next frame, and that of the last one from here.
+            packet.duration = self._durations.pop(packet.pts, 0)
+            self._container.mux(packet)
 
     def _keep(self) -> None:
         """Complete the partial film so that it plays, and log its path."""
@@ -167,11 +174,11 @@ class Sound:
     """
 
     def __init__(self, film: Film, output: Any, name: str) -> None:
-        self._input = film.opened()
+        self._input: Any = film.opened() if film.has_sound else None
         self._start = film.start
         self._output = output
         self._streams: dict[int, Any] = {}
-        for stream in self._input.streams.audio:
+        for stream in self._input.streams.audio if self._input else ():
             if _holds(output.format.name, film, stream.index):
                 self._streams[stream.index] = output.add_stream_from_template(stream)
             else:

@@ -8,7 +8,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
 from styletransfer.job.job import FeatureNetwork, Job, Start
-from styletransfer.job.scales import Pyramid, for_each
+from styletransfer.job.scales import Pyramid
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
@@ -35,10 +35,6 @@ class Blend:
             config.region_styles,
             None if config.style_detail is None else _divided_layers(config.objective),
         )
-
-    def angles(self, styles: int) -> list[float]:
-        """Return the degrees by which each style is turned (UserError: too few numbers)."""
-        return for_each("style_rotation", self.rotation, styles)
 
     def parts(self, names: Sequence[str]) -> tuple[StylePart, ...]:
         """Return the style images of weight above 0, then that of `style_detail` if there is one.

@@ -13,7 +13,7 @@ from styletransfer.job.choices import Choices
 from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
-from styletransfer.job.scales import Scale
+from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
@@ -101,7 +101,7 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
     """Return the style images, turned, and last that of `style_detail`; no transparent margins."""
     styles = []
-    angles = choices.blend.angles(len(sources.styles))
+    angles = for_each("style_rotation", choices.blend.rotation, len(sources.styles))
     for picture, degrees in zip(sources.styles, angles, strict=True):
         style = images.crop_transparent(picture)
         styles.append(rotated(style, degrees) if degrees else style)

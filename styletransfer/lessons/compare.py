@@ -18,6 +18,7 @@ from torch import Tensor
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
+from styletransfer.lessons import measure
 from styletransfer.lessons.settings import CompareConfig
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
@@ -27,7 +28,6 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system import measure
 from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)

@@ -27,6 +27,8 @@ class Criterion:
     is_relative: bool  #: content and style losses are divided by their value for zero features
     #: In [0, 1]: before matching, the content is blended with the pastiche by this weight.
     painted_share: float
+    #: In [0, 1]: how freely the style paints calm places; None for the style's `busyness`.
+    calm_freedom: float | None
     seamless: bool  #: each edge of the pastiche continues at the opposite edge
 
     @classmethod
@@ -56,6 +58,7 @@ class Criterion:
             config.tv_weight,
             config.normalization == "target",
             config.match_painted,
+            config.calm_freedom,
             config.seamless,
         )
 

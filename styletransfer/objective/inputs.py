@@ -34,6 +34,9 @@ class StylePart:
     weights: Tensor | None = None
     #: Names of the layers at which this style image counts; None for all layers.
     layers: Collection[str] | None = None
+    #: Factor, 0 or larger, on the style loss with this part's moments. Of a region with several
+    #: parts, it is also a factor on their shares, and the loss gets the mean of the factors.
+    strength: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ class Region:
         """Return the style images that are used at a layer, or all of them if none is."""
         acting = (part for part in self.sources if part.layers is None or layer in part.layers)
         return tuple(acting) or self.sources
+
+    def strength_at(self, layer: str) -> float:
+        """Return the mean strength of the style images at a layer, weighted by their shares."""
+        parts = self.sources_at(layer)
+        strength = sum(part.share * part.strength for part in parts)
+        return strength / sum(part.share for part in parts)
 
 
 @dataclass(frozen=True)

@@ -5,6 +5,7 @@ Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return floats (3, N).
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -36,6 +37,9 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 _LEAST_VARIANCE = 1e-5
+# Limits of `monochrome`, in OKLab. Drawings and prints in one ink, also on yellowed paper, are at
+# most 0.01 from one hue; photographs and paintings with few colours are at 0.02 and above.
+ONE_HUE, HUES = 0.01, 0.02
 
 
 # Mean (3, 1) and covariance (3, 3) of the colours of a picture in OKLab, float64, on the CPU.
@@ -215,6 +219,19 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
         shares = shares + share
     mean = first / shares
     return mean, second / shares - mean @ mean.T
+
+
+def monochrome(colors: Palette) -> float:
+    """Return 1 for a palette of one hue, as of a pencil drawing or a sepia print, 0 for others.
+
+    It compares the root mean square distance, in (a, b) of OKLab, between the colours and the best
+    linear function of their lightness: 1 up to ONE_HUE, 0 from HUES, and linear between these.
+    """
+    covariance = colors[1] + _LEAST_VARIANCE**2 * torch.eye(3, dtype=torch.float64)
+    with_light = covariance[1:, 0]
+    rest = covariance[1:, 1:].trace() - with_light @ with_light / covariance[0, 0]
+    distance = math.sqrt(max(0.0, float(rest)))
+    return min(1.0, max(0.0, (HUES - distance) / (HUES - ONE_HUE)))
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:

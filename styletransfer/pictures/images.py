@@ -59,11 +59,13 @@ class Picture:
 def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
-    If a file has several frames or pages, the first is read. 8 and 16 bits per sample are kept;
-    grey, palette and CMYK become RGB; an EXIF orientation is applied. Colours are converted from an
-    embedded ICC profile to sRGB (an unusable profile is ignored with a warning); files without a
-    profile are taken to be sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no
-    picture, is damaged, or has more than 134 million pixels.)
+    If a file has several frames or pages, the first is read; of a TIFF page and its SubIFDs, the
+    largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
+    orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
+    CICP or nclx, EXIF, or chromaticities and gamma, HDR with the tone mapping of
+    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning; without any,
+    colours are sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no picture, is
+    damaged, or has more than 134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 

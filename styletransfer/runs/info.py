@@ -18,8 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.pictures.formats import files_at
 from styletransfer.runs.carriers import carrier_of
-from styletransfer.runs.metadata import carried, lines_of, settings_in
-from styletransfer.runs.recipe import default_config
+from styletransfer.runs.recipe import carried, default_config, settings_in
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
@@ -32,7 +31,8 @@ def main(config: InfoConfig, folder: Path) -> None:
     """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
     path = Path(config.picture)
     recipe = carried(path)
-    print(*lines_of(recipe), sep="\n", flush=True)
+    for key, text in recipe.items():
+        print("".join(filter(str.isprintable, f"{key}: {text}")), flush=True)
     if config.verify:
         try:
             print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")

@@ -5,10 +5,12 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -20,6 +22,10 @@ from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
+# What `meanings` has found, and the lock for `inspect`, which parses the source with `ast`; that of
+# Python 3.11 fails in several threads.
+_MEANINGS: dict[type[Any], Mapping[str, str]] = {}
+_ONE_AT_A_TIME = threading.Lock()
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
@@ -56,8 +62,18 @@ def help_text(
     return "\n".join([" ".join(usage), command.summary, "", *lines, "", FOOT])
 
 
-def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
+def meanings(schema: type[Any]) -> Mapping[str, str]:
+    """Return key -> its meaning: the docstring below the key in the source of the dataclass.
+
+    The source is read once, by one thread.
+    """
+    with _ONE_AT_A_TIME:
+        if schema not in _MEANINGS:
+            _MEANINGS[schema] = MappingProxyType(_declared(schema))
+        return _MEANINGS[schema]
+
+
+def _declared(schema: type[Any]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
         source = inspect.getsource(base)
@@ -66,7 +82,7 @@ def meanings(schema: type[Any]) -> dict[str, str]:
         texts |= {key: " ".join(text.split()) for key, text in found}
     for group in fields(schema):
         if isinstance(group.type, type) and is_dataclass(group.type):
-            inner = meanings(group.type).items()
+            inner = _declared(group.type).items()
             texts |= {f"{group.name}.{key}": text for key, text in inner}
     return texts
 

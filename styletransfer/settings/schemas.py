@@ -65,7 +65,7 @@ def flat(tree: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]
 def choices(group: str, *folders: str | Path) -> list[str]:
     """Return the names of the presets in a group: its files under configs/ and `folders`."""
     files = (file for folder in (CONFIGS, *folders) for file in Path(folder, group).glob("*.yaml"))
-    return sorted({file.stem for file in files})
+    return sorted({file.stem for file in files if not file.name.startswith(".")})
 
 
 def check_choice(group: str, name: Any) -> None:

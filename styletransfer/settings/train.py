@@ -68,6 +68,10 @@ class ObjectiveConfig:
     """Which picture the search for similar style features compares with the style: a mixture of the
     content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
     coarsest size it is the content image alone."""
+    calm_freedom: float | None = number(None, "[0, 1]")
+    """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
+    they are matched as all others, and faces, walls and paper stay clean. 1: they have style losses
+    of their own as well, so that stars and waves arise. Default: the busier the style, the more."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
@@ -147,11 +151,11 @@ class StyleTransferConfig:
     """Grey mask: where it is white, the pastiche is the content image."""
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
     """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
-    content's colours get the mean and covariance of the style's, and keep their lightness);
-    content_palette (before the run, the style's colours get the mean and covariance of the
-    content's); or content_luminance (after the run, each pixel gets the content's colour, and keeps
-    its lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer",
-    but in OKLab."""
+    content's colours get the mean and covariance of the style's, and keep their lightness; if the
+    style is grey or of one hue, so do the pastiche's after the run); content_palette (before the
+    run, the style's colours get the mean and covariance of the content's); or content_luminance
+    (after the run, each pixel gets the content's colour, and keeps its lightness). Follows Gatys et
+    al. 2016, "Preserving Color in Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)

@@ -35,9 +35,7 @@ def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str
         return override
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
-    return f"{key}=" + ",".join(
-        _quoted_list(entry) if is_list else _quoted(entry) for entry in values
-    )
+    return f"{key}={','.join(_quoted(entry, is_list) for entry in values)}"
 
 
 def split(value: str) -> list[str]:
@@ -71,16 +69,12 @@ def command_line(typed: Iterable[str] | None, name: str = "train") -> str:
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 
-def _quoted(value: str) -> str:
+def _quoted(value: str, is_list: bool = False) -> str:
+    """Return a name in quotes; with `is_list`, a list in brackets with each of its names so."""
+    if is_list and value.startswith("[") and value.endswith("]"):
+        names = split(value[1:-1]) if value[1:-1].strip() else []
+        return f"[{','.join(map(_quoted, names))}]"
     return value if re.fullmatch(_QUOTED, value, re.S) else quoted(value)
-
-
-def _quoted_list(value: str) -> str:
-    """Return a list in brackets with each of its names in quotes, or one name."""
-    if not (value.startswith("[") and value.endswith("]")):
-        return _quoted(value)
-    names = split(value[1:-1]) if value[1:-1].strip() else []
-    return f"[{','.join(map(_quoted, names))}]"
 
 
 def _word(value: Any) -> str:

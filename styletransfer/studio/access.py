@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from styletransfer.errors import UserError
+from styletransfer.system.files import to_json
 
 # Content-Security-Policy of all responses: the page loads only files of this server, and no other
 # site may embed it.
@@ -45,13 +47,24 @@ class RefusedError(UserError):
         self.status = status
 
 
+class PlainJson(JSONResponse):
+    """PlainJson is a response of JSON in ASCII, which holds any text and, as null, any number.
+
+    UTF-8 cannot hold a lone surrogate, which a request, a file name or a record may bring along.
+    """
+
+    def render(self, content: Any) -> bytes:
+        """Return plain values as JSON."""
+        return to_json(content).encode("ascii")
+
+
 def refused(error: UserError) -> Response:
     """Return the response to a request that ended in `error`: its message and key as JSON."""
     return _answer(getattr(error, "status", 422), str(error), error.key)
 
 
 def _answer(status: int, message: str, key: str | None = None) -> Response:
-    return JSONResponse({"error": message, "key": key}, status)
+    return PlainJson({"error": message, "key": key}, status)
 
 
 class Access:

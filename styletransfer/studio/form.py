@@ -27,8 +27,9 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf
 
-# Largest length of a text value in characters.
-LONGEST = 300
+# LONGEST: largest length of a text value in characters. MOST_STYLES, MOST_VALUES: largest number of
+# pictures of one control, each of which costs time and memory, and of other values in a list.
+LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 # Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY: the
@@ -152,6 +153,9 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
         overrides = _overrides(_of_the_network(values))
         shown = settings_of(compose(train, _overrides(values)))
+    elif values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
+        said = "with regions drawn, each region has one style; reset the shares, or the regions"
+        raise RefusedError(said, key="style_weights")
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")
@@ -228,7 +232,9 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
     """Return a value of the page for the config (RefusedError: the control cannot have it)."""
-    key = control.key
+    key, most = control.key, MOST_STYLES if control.kind == "pictures" else MOST_VALUES
+    if isinstance(value, list | Mapping) and len(value) > most:
+        raise RefusedError(f"{key} holds {len(value)} values; choose at most {most}", key=key)
     match control.kind:
         case "picture" | "regions" | "mask":
             return None if value is None else _path(key, value, shelf)

@@ -8,7 +8,7 @@ import multiprocessing
 import os
 import tempfile
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
 from contextlib import suppress
 from dataclasses import replace
@@ -131,7 +131,7 @@ def small(path: str, side: int) -> bytes:
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     """Return settings and SHA-256s of input files, by key, in a pastiche of `train`, or None."""
-    from styletransfer.runs.metadata import carried, settings_in
+    from styletransfer.runs.recipe import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))
@@ -186,8 +186,11 @@ def _painting(style: str, age: int) -> Any:
     return _painter().paintings.look_at(style)
 
 
-def check(config: TrainConfig) -> dict[str, Any]:
+def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
+
+    `sizes` maps the path of content and styles to (width, height); these files are not read, those
+    of regions and of the mask are.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
@@ -198,7 +201,7 @@ def check(config: TrainConfig) -> dict[str, Any]:
     from styletransfer.job.choices import Choices
     from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.job.prepare import prepare
-    from styletransfer.job.sources import SMALLEST_SIDE, files_of
+    from styletransfer.job.sources import files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
     from styletransfer.system.devices import free_bytes, readable
@@ -206,23 +209,37 @@ def check(config: TrainConfig) -> dict[str, Any]:
     choices = Choices.of(config)
 
     def grey(path: str) -> Picture:
-        width, height = measure(path)
-        factor = min(1.0, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
-        shape = round(height * factor), round(width * factor)
-        return Picture(torch.full((1, 3, *shape), 0.5), name=path)
+        return Picture(torch.full((1, 3, *_small_size(*sizes[path])), 0.5), name=path)
 
     styles = [grey(path) for path in files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    width, height = measure(config.content)
+    width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
-    plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    job = prepare(plain, given, enlarge=False, like=_prepared.get("job"))
+    job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
         work += scale.steps * guide.work(scale)
     height, width = choices.pyramid.pastiche((height, width))
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
+
+
+def _small_size(width: int, height: int) -> tuple[int, int]:
+    """Return (height, width) of about GREY pixels, with nearly the aspect ratio of a picture.
+
+    Label pictures and masks are read as they are, and must have the aspect ratio of the grey one.
+    So of some sizes, the one is taken whose sides are nearest to whole numbers of pixels.
+    """
+    from styletransfer.job.sources import SMALLEST_SIDE
+
+    def rounding(factor: float) -> float:
+        return max(abs(side * factor - round(side * factor)) for side in (width, height))
+
+    least = max(GREY / max(width, height), SMALLEST_SIDE / min(width, height))
+    if least >= 1:
+        return height, width
+    factor = min((least * (1 + n / 100) for n in range(20)), key=rounding)
+    return round(height * factor), round(width * factor)
 
 
 def converted(path: str, extension: str) -> bytes:

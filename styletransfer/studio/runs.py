@@ -9,15 +9,28 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RunFolder, read_run, recorded
-from styletransfer.runs.record import CHECKPOINT, HYDRA, RECORD
+from styletransfer.runs.record import (
+    CHECKPOINT,
+    CONTENT,
+    HYDRA,
+    METRICS,
+    OVERRIDES,
+    PASTICHE,
+    RECORD,
+)
 from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.files import is_locked
+from styletransfer.system.files import LOCK, is_locked
 
 # MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
 MOST, FILM = 300, "painted.mp4"
+# Names of the files that runs write into their folder, without the record.
+WRITTEN = (
+    *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", "pastiche.tiff", LOCK),
+    *(FILM, "painted.styletransfer-partial.mp4", HYDRA, OVERRIDES, ".hydra/config.yaml"),
+)
 
 
 @dataclass(frozen=True)
@@ -28,6 +41,36 @@ class StoredRun:
     record: RunFolder  # the contents of its run.json
     shown: dict[str, Any]  # the plain values that the page receives
     typed: tuple[str, ...] | None  # KEY=VALUE words of its command; None if they are unknown
+
+    def part(self, name: str) -> Path:
+        """Return the path of a file of the run (RefusedError: there is none, or it is a link)."""
+        path = self.record.folder / name
+        if path.is_symlink() or not path.is_file():
+            raise RefusedError("the run has no such part", 404)
+        return path
+
+    def delete(self) -> list[str]:
+        """Delete what runs write into their folder, and the folder; return the names of the rest.
+
+        (UserError: the folder is a link, or a file cannot be deleted.)
+        """
+        folder, output = self.record.folder, self.record.output
+        if folder.is_symlink():
+            raise RefusedError(
+                f"{folder} links to a folder elsewhere; remove the link by hand", 409
+            )
+        made = [folder / name for name in WRITTEN]
+        made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
+        made += [output] if output.parent == folder.absolute() else []
+        try:
+            for path in (*made, folder / RECORD):  # the record last, so that a run stays listed
+                path.unlink(missing_ok=True)
+            for place in (folder / Path(HYDRA).parent, folder):
+                with suppress(OSError):  # it holds other files
+                    place.rmdir()
+            return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+        except OSError as error:
+            raise UserError(f"cannot delete {error.filename}: {error.strerror}") from error
 
 
 class StoredRuns:

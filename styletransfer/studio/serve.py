@@ -13,12 +13,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import StringIO
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import psutil
 import uvicorn
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
+from styletransfer.studio.connections import PatientConnection
 from styletransfer.studio.settings import StudioConfig
 from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
@@ -52,17 +54,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         opened.enter_context(locked(folder, advice, "studio"))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
-        options = uvicorn.Config(
-            make_app(Studio(folder), port, token, near),
-            ws="websockets-sansio",
-            ws_max_size=2**16,
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            limit_concurrency=MOST,
-            timeout_graceful_shutdown=PATIENCE,
-        )
+        options = server_options(make_app(Studio(folder), port, token, near))
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
         if config.open:  # in a thread, so that the server does not wait for the browser
@@ -71,6 +63,22 @@ def serve(config: StudioConfig, folder: Path) -> None:
             with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
+
+
+def server_options(app: Any) -> uvicorn.Config:
+    """Return the options of a server for an ASGI application."""
+    return uvicorn.Config(
+        app,
+        http=PatientConnection,
+        ws="websockets-sansio",
+        ws_max_size=2**16,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST,
+        timeout_graceful_shutdown=PATIENCE,
+    )
 
 
 def _private_addresses() -> list[str]:

@@ -1,1 +1,1 @@
-"""The machine: devices, memory, files, processes and signals."""
+"""The machine: devices, memory, files and signals."""

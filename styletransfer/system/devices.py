@@ -27,35 +27,28 @@ def choose_device(name: str) -> torch.device:
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        return torch.device("cpu") if accelerator is None else _own(accelerator.type)
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = None
-    if device is None or device.type not in ("cpu", "cuda", "mps", "xpu"):
+        name = "cpu" if accelerator is None else accelerator.type
+    kind, colon, index = name.partition(":")
+    known = ("cpu", "cuda", "mps", "xpu", getattr(accelerator, "type", "cpu"))
+    if kind not in known or (colon and not index.isdecimal()):
         raise UserError(f"unknown device {name!r}; choose auto, cpu, cuda, cuda:N, mps or xpu")
-    if device.type == "cpu":
+    if kind == "cpu":
         return torch.device("cpu")
-    is_here = accelerator is not None and accelerator.type == device.type
+    is_here = accelerator is not None and accelerator.type == kind
     count = torch.accelerator.device_count() if is_here else 0
-    if (device.index or 0) >= count:
+    if int(index or 0) >= count:
         raise UserError(
-            f"device={name} is not here: {count} {device.type.upper()} devices were found; "
+            f"device={name} is not here: {count} {kind.upper()} devices were found; "
             "choose device=auto or device=cpu"
         )
-    if device.index is None:
-        return _own(device.type)
-    if (processes := process_rank().local_world_size) > 1:
-        advice = f"choose device={device.type}"
-        raise UserError(f"device={name} is one device for {processes} processes; {advice}")
-    return device
-
-
-def _own(kind: str) -> torch.device:
-    """Return this process's accelerator: the only one, or the one numbered `local_rank`."""
-    here, count = process_rank(), torch.accelerator.device_count()
+    here = process_rank()
     if here.local_world_size == 1:
-        return torch.device(kind)
+        return torch.device(kind, int(index)) if index else torch.device(kind)
+    if index:
+        raise UserError(
+            f"device={name} is one device for {here.local_world_size} processes; "
+            f"choose device={kind}"
+        )
     if here.local_world_size > count:
         raise UserError(
             f"{here.local_world_size} processes on this machine, and {count} {kind.upper()} "

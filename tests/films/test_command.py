@@ -9,7 +9,7 @@ import pytest
 import torch
 from films.clips import pan
 from films.film_files import frames as frames_of
-from films.film_files import make
+from films.film_files import make, seconds, still
 from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, press
 
 from styletransfer import __version__
@@ -104,6 +104,14 @@ def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, paintin
     assert len(seen) == 2 * COUNT + 1
     assert files_in(tmp_path / "run" / "frames") == files_in(tmp_path / "whole" / "frames")
     assert len(frames_of(tmp_path / "run" / "painted.mp4")) == COUNT
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".webm"])
+def test_the_last_frame_is_shown_as_long_as_in_the_input(extension, config, tmp_path):
+    content = still(tmp_path / "in.gif", [0.5, 0.25, 5.0], size=(32, 24))
+    path = tmp_path / f"out{extension}"
+    main(replace(config, content=str(content), output=str(path)), tmp_path / "run")
+    assert seconds(path) == (5.75, 5.0)
 
 
 def test_a_film_that_is_damaged_leaves_its_painted_part(config, tmp_path, painting, monkeypatch):

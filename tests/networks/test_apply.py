@@ -10,7 +10,6 @@ from helpers import call, check_error, check_kept, check_refused, files_in, pict
 from networks.nets import style_encoder, style_network
 from PIL import Image
 
-from styletransfer.job.sources import style_image
 from styletransfer.networks import file
 from styletransfer.networks.apply import painter
 from styletransfer.networks.apply.command import main
@@ -24,11 +23,11 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.files import locked
-from styletransfer.system.measure import peak_memory
 
 SLIM = Architecture((3, 4, 5), 1)
 
@@ -98,7 +97,9 @@ def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
     """Check that the memory estimate is at least the measured peak."""
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
-    needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
+    measure = pytest.importorskip("styletransfer.lessons.measure")
+    paints = partial(deployed(network), image, torch.ones(1, 1))
+    needed = measure.peak_memory(paints, torch.device("cpu"))
     tiny = Painter(settings(network="tiny.safetensors"))
     monkeypatch.setattr(painter, "free_bytes", lambda device: needed - 1)
     check_error(r"a.png needs 1 MiB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")

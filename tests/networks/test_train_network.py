@@ -23,15 +23,16 @@ from helpers import (
 from networks.nets import ended_early
 
 from styletransfer.errors import UserError
-from styletransfer.job.sources import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
 from styletransfer.networks.commands import train_network as command
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.command import check_shares, main, train_network
 from styletransfer.networks.training.prepare import prepare
+from styletransfer.networks.training.processes import Processes
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
 from styletransfer.runs.claim import made_by
@@ -39,7 +40,6 @@ from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
-from styletransfer.system.processes import Processes
 from styletransfer.system.rank import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])

@@ -28,8 +28,7 @@ from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
-from styletransfer.runs.metadata import carried
-from styletransfer.runs.recipe import text_of
+from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 from styletransfer.system.signals import stop_on_signals

@@ -17,7 +17,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter
-from styletransfer.job.sources import files_of, style_image
+from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
@@ -29,6 +29,7 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
@@ -239,6 +240,6 @@ def paint_film(
         for frame in film.bar(film.frames()):
             content = images.resize(frame.image, size)
             painted = steady.mixed(content, painter.paint(content))
-            writer.write(painted, frame.time)
+            writer.write(painted, frame.time, frame.duration)
             if callback and not callback(film.count, content, painted):
                 break

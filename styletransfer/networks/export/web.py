@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.job.sources import style_image
 from styletransfer.networks import encoder
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ExportConfig
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS

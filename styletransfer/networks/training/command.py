@@ -19,6 +19,7 @@ from styletransfer.job.sources import files_read
 from styletransfer.networks import file
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.prepare import NetworkTask, prepare
+from styletransfer.networks.training.processes import Processes, joined
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
@@ -26,7 +27,6 @@ from styletransfer.runs.record import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, to_json
-from styletransfer.system.processes import Processes, joined
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 

@@ -32,7 +32,7 @@ class Photos:
         if not os.path.isdir(folder):
             raise UserError(f"pictures={folder} is not a folder; name a folder of pictures")
         self.folder = folder
-        self.files = sorted(path for path in folder.iterdir() if path.is_file())
+        self.files = sorted(path for path in folder.iterdir() if _is_shown(path))
         self.broken: set[Path] = set()
         self._recent = lru_cache(KEPT)(self._read)
         self[0]  # raises UserError if no picture can be read
@@ -57,6 +57,11 @@ class Photos:
         picture = images.read(path)
         picture = images.resize_picture(picture, min(PHOTO_SIZE, max(picture.size)))
         return images.fill_transparent(picture)[0]
+
+
+def _is_shown(path: Path) -> bool:
+    """Return whether a path is a file and not hidden, such as ._a.jpg, which macOS writes."""
+    return path.is_file() and not path.name.startswith(".")
 
 
 class Crops:

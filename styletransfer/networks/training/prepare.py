@@ -8,11 +8,12 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.sources import check_side, files_of, style_image
+from styletransfer.job.sources import check_side, files_of
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.crops import Photos
 from styletransfer.objective import Criterion, smallest_tile

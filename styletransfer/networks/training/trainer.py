@@ -27,13 +27,13 @@ from styletransfer.networks import encoder
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork, adopt
 from styletransfer.networks.training.crops import Crops
 from styletransfer.networks.training.prepare import NetworkTask
+from styletransfer.networks.training.processes import Processes
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.resume import check_settings
 from styletransfer.system.checkpoint import check_like, natural, refused
-from styletransfer.system.processes import Processes
 from styletransfer.system.signals import signals_held
 
 # Settings that may differ when a training is resumed; hashes are compared instead of `style` and
