@@ -222,7 +222,8 @@ class Run:
             check_like(tile, None, natural(1 if tile is None else tile, least=1))
         self._tile, self._largest_tile = state["tile"], state["largest_tile"]
         self._losses, self._descent, self._objective = state["losses"], None, None
-        check_like(self._losses, None, dict.fromkeys(self._losses or ("total",), math.inf))
+        is_done = self._index == len(self.scales)  # then the last scale has its losses
+        check_like(self._losses, dict.fromkeys(self._losses or "?", math.inf) if is_done else None)
         if state["descent"] is not None:
             scale = self.scales[self._index]
             check_like(state["start"], self.start.new_empty(1, 3, *scale.size))

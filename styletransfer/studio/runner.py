@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from styletransfer.cli.errors import LogFile
 from styletransfer.errors import UserError
 from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
@@ -103,7 +104,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
 @contextmanager
 def _logged(folder: Path) -> Iterator[logging.Handler]:
     """Write the log of a run to train.log in its folder; yield the file's handler."""
-    file = logging.FileHandler(folder / "train.log", encoding="utf-8", delay=True)
+    file = LogFile(folder / "train.log", encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
     root = logging.getLogger()
     root.setLevel(logging.INFO)

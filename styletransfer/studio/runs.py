@@ -29,7 +29,8 @@ MOST, FILM = 300, "painted.mp4"
 # Names of the files that runs write into their folder, without the record.
 WRITTEN = (
     *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", "pastiche.tiff", LOCK),
-    *(FILM, "painted.styletransfer-partial.mp4", HYDRA, OVERRIDES, ".hydra/config.yaml"),
+    *(FILM, "painted.styletransfer-partial.mp4", f".{FILM}.lock"),
+    *(HYDRA, OVERRIDES, ".hydra/config.yaml"),
 )
 
 

@@ -151,9 +151,9 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
 
 
 def test_a_film_needs_a_folder_without_other_results(config, tmp_path, desk):
-    for name in ("painted.mp4", "frames"):
-        (tmp_path / name / name).mkdir(parents=True)
-        (tmp_path / name / name / "mine").touch()
+    for name, own in (("painted.mp4", "painted.mp4"), ("frames", "frames/000000.png")):
+        (tmp_path / name / own).parent.mkdir(parents=True)
+        (tmp_path / name / own).write_bytes(b"my own")
         check_error(f"holds {name} already; choose", main, config, tmp_path / name)
     (tmp_path / "own/frames").mkdir(parents=True)
     Path(config.style).rename(tmp_path / "own/frames/000001.png")

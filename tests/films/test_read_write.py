@@ -282,7 +282,7 @@ def test_a_film_has_one_writer_at_a_time(extension, tmp_path):
     (tmp_path / f"link{extension}").symlink_to(target)
     with Film(made) as film, FilmWriter(target, like=film) as writer:
         for frame in film.frames():
-            writer.write(frame.image, frame.time)
+            writer.write(*frame)
             for name in (target, tmp_path / f"link{extension}"):
                 other = FilmWriter(name, like=film)
                 check_error("another command is writing .*; wait for it", other.__enter__)
