@@ -3,9 +3,9 @@
     from styletransfer import stylize
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
-Keys are those of `configs/train.yaml`. The API prints nothing and writes no file; its notices go to
-the log. torch's settings (threads, float32 precision, default dtype and device, autocast) stay as
-the caller has set them.
+Keys are those of `configs/train.yaml`. Only `progress=True` prints, and only `Result.save` writes
+a file; notices go to the log. torch's settings (threads, float32 precision, default dtype and
+device, autocast) stay as the caller has set them.
 """
 
 import os
@@ -41,12 +41,12 @@ __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# Value of a setting whose picture is in memory; recipes say so.
+# Value that a recipe has for a setting whose picture was given in memory.
 IN_MEMORY = "in memory"
 
 
 def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
-    """Return `function`, which then runs in torch's usual state, and outside of `torch.compile`."""
+    """Return a function that calls `function` uncompiled and in torch's usual state."""
 
     @wraps(function)
     def work(*given: P.args, **named: P.kwargs) -> T:
@@ -55,7 +55,7 @@ def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> T:
-        # Only a caller who compiles has imported this module, which takes a second.
+        # To import torch._dynamo takes a second; only a caller who compiles has imported it.
         dynamo: Any = sys.modules.get("torch._dynamo")
         return (work if dynamo is None else dynamo.disable(work))(*given, **named)
 
@@ -99,8 +99,8 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
         """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
 
-        With `recipe`, the file's metadata say how it was made, as `styletransfer train` does;
-        pictures that were not files are called "in memory" there.
+        With `recipe`, metadata in the file say how the picture was made, as in the pictures of
+        `styletransfer train`; an input that was no file is called "in memory" there.
         """
         xmp = self.xmp if recipe else b""
         images.write(expanded(path, written=True), self.image, self.alpha, xmp=xmp)
@@ -120,7 +120,7 @@ def _next(steps: Iterator[Iterate]) -> Iterate | None:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; leaving the loop pauses it, a new one resumes it."""
+    """A stylization is a run to iterate over; leaving the loop pauses it, another resumes it."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given
@@ -150,9 +150,9 @@ class Stylization:
         The current scale (picture size) begins again with all of its steps. L-BFGS's history
         belongs to the old objective and is dropped; Adam's moments are kept.
 
-        Settings are as for `stylize`; `style` may be a picture or several. Paths of pictures, also
-        those that do not change, are read again. (UserError: the settings cannot work, or a file is
-        gone; the run is unchanged.)
+        Settings are as for `stylize`; `style` may be a picture or several. All picture files are
+        read again, even if their paths stay the same. (UserError: the settings cannot work, or a
+        file is gone; the run is unchanged.)
         """
         values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures
@@ -164,7 +164,7 @@ class Stylization:
 
     @_in_own_state
     def result(self) -> Result:
-        """Return the best picture so far (UserError: no memory, or no finite loss)."""
+        """Return the best picture so far (UserError: memory ran out, or the loss is not finite)."""
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
@@ -188,7 +188,7 @@ def stylize(
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
             A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
         style: such a picture, a list of pictures, or the path of a folder of pictures.
-        callback: called with every evaluated picture.
+        callback: called with an `Iterate` after each step.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
@@ -198,7 +198,7 @@ def stylize(
             paths, images or arrays; `region_styles` is a dict.
 
     Raises:
-        UserError: bad input, in one line, or a run that gave up.
+        UserError: the input is bad, or the run gave up; the message is one line.
     """
     from tqdm.auto import tqdm
 
@@ -230,7 +230,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings, where pictures in memory are called so, and these pictures by key."""
+    """Return the settings, with IN_MEMORY for pictures in memory, and those pictures by key."""
     values, given = dict(settings), dict[str, Any]()
     for key in (key for key in PICTURE_KEYS if key in settings):
         value = settings[key]
@@ -253,7 +253,7 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 def _is_closed(image: Image.Image) -> bool:
     """Tell whether a Pillow image can give no pixels any more, since it or its file was closed."""
-    if getattr(image, "tile", None):  # its pixels are still to be read
+    if getattr(image, "tile", None):  # the pixels are not read yet
         file = getattr(image, "fp", None)
         return file is None or bool(file.closed)
     try:

@@ -51,11 +51,11 @@ class Colors:
     def after(self, pictures: Inputs) -> Callable[[Tensor], Tensor]:
         """Return the function that a run of these pictures applies to its pastiche (1, 3, H, W).
 
-        color=content_luminance changes the colours here, by the content's. color=style_palette
-        moves each region's colours to the palette of its styles once more, as far as these have one
-        hue alone, see `monochrome`: a drawing or an old print gives no colours that it does not
-        have. The pastiche becomes grey if the styles are, and with every setting if content, styles
-        and start are.
+        If content, styles and start are all grey, the pastiche becomes grey, whatever `color` is.
+        color=content_luminance mixes in the content's chroma. color=style_palette moves each
+        region's colours towards the palette of its styles once more, in proportion to `monochrome`
+        of this palette: a drawing or an old print gives no colours that it does not have. If the
+        styles are grey and the strength is 1, the pastiche becomes grey. Protected pixels stay.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])
@@ -92,9 +92,9 @@ class Colors:
 def _moved(
     image: Tensor, region: Region, end: Palette, strength: float, alpha: Tensor | None = None
 ) -> Tensor:
-    """Return `image` (1, 3, H, W) with a region's colours moved towards a palette, light kept.
+    """Return `image` (1, 3, H, W) with a region's colours moved towards a palette, lightness kept.
 
-    `alpha` (1, 1, h, w) are weights of pixels in the region's palette before, None for 1 each.
+    `alpha` (1, 1, h, w) weights the pixels whose palette is the start of the move; None: all 1.
     """
     if strength == 0:
         return image

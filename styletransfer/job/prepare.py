@@ -33,7 +33,7 @@ def prepare(
     enlarge: bool = True,
     like: Job | None = None,
 ) -> Job:
-    """Load and check everything that `config` names; a UserError says what would make it fail.
+    """Return the job of `config`, loaded and checked (UserError: it would fail).
 
     `given` holds pictures in memory that replace files; without `enlarge`, small pictures keep
     their size. The network of the job `like` is used again if the settings name the same network.
@@ -99,7 +99,7 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 
 
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
-    """Return the style images, turned, and last that of `style_detail`; no transparent margins."""
+    """Return the style images, turned, and `style_detail`; all without transparent margins."""
     styles = []
     angles = for_each("style_rotation", choices.blend.rotation, len(sources.styles))
     for picture, degrees in zip(sources.styles, angles, strict=True):

@@ -56,8 +56,8 @@ class Sources:
 
         `given` maps settings to pictures in memory, which replace their files: a Picture, for style
         a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
-        `pyramid` says the size of a grey content image, such as 4:3. (UserError: a picture cannot
-        be read, or a mask or label picture does not fit its picture.)
+        `pyramid` gives the size of the grey content image that a shape such as 4:3 asks for.
+        (UserError: a picture cannot be read, or a mask or label picture does not fit its picture.)
         """
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)
@@ -95,7 +95,7 @@ def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
 
 
 def _styles(named: Any) -> tuple[Picture, ...]:
-    """Return the style images, of files, or of Pictures in memory."""
+    """Return the style images, read from files or given in memory."""
     if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
         return tuple(named)
     return tuple(map(images.read, files_of("style", named)))
@@ -155,7 +155,7 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
 
 
 def files_read(config: Any, free: Collection[str] = ()) -> list[tuple[str, str]]:
-    """Return the setting and the path of every file that a command's settings name to be read.
+    """Return (setting, path) for every input file that the settings of a command name.
 
     A folder is replaced by the pictures in it. Settings in `free` and the run folder of `resume`
     are left out.

@@ -110,6 +110,6 @@ class ProductsTap(Function):
 
 
 def _plus_product(total: Tensor | None, maps: Tensor, factor: Tensor) -> Tensor:
-    """Return total + maps * factor, in the dtype of `maps`; None for a total of 0."""
+    """Return total + maps * factor, in the dtype of `maps`; a total of None counts as 0."""
     factor = factor.to(maps.dtype)
     return maps * factor if total is None else torch.addcmul(total, maps, factor)

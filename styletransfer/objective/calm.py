@@ -1,11 +1,11 @@
 """Calm places, such as a clear sky, a white wall, a cheek or paper, and how a style paints them.
 
-In a calm place of the content, features do not tell which part of the style belongs there. It is
-matched to style positions of like place and lightness. That suffices for a style which is calm
-itself in places, such as a drawing on paper. A style that is busy everywhere, such as *The Starry
-Night*, has nothing calm to match: it also paints freely, by extra style losses of calm places, and
-stars and waves arise. Under other styles these losses would draw scars on faces and creases in
-paper.
+In a calm place of the content, features do not tell which part of the style belongs there. The
+place is matched to style positions of similar place and lightness. That suffices for a style which
+is calm in places itself, such as a drawing on paper. A style that is busy everywhere, such as *The
+Starry Night*, has nothing calm to match: it also paints freely, by extra style losses of calm
+places, and stars and waves arise. Under other styles these losses would draw scars on faces and
+creases in paper.
 """
 
 from collections.abc import Sequence
@@ -19,8 +19,8 @@ from styletransfer.objective.inputs import FEWEST, Inputs, Region
 from styletransfer.pictures.images import resize, scaled_size
 
 # A position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM times the
-# mean of this variation over the picture. They are compared in a square with a side of NEIGHBOURS
-# positions.
+# mean of this variation over the picture. The variation is measured in a square with a side of
+# NEIGHBOURS positions.
 CALM, NEIGHBOURS = 0.65, 5
 # Weights of the squared differences in row, column (as fractions of the picture's height and width)
 # and rank of lightness, from 0 to 1, in the search for calm places.
@@ -30,7 +30,7 @@ BUSY, PLAIN = 0.10, 0.16
 # Where the style paints calm places freely, match losses have 1 - FREE of their weight there, and
 # the extra style losses have CALM_SHARE of the weight of those of the whole region.
 FREE, CALM_SHARE = 0.5, 0.25
-# How often a mean over NEIGHBOURS x NEIGHBOURS positions is taken, to soften edges of calm places.
+# Number of means over NEIGHBOURS x NEIGHBOURS positions that soften the edges of calm places.
 SOFTENED = 3
 # The style losses of calm places use style pixels whose rank of lightness, 0 (darkest) to 1,
 # differs by less than LIKE from that of the calm places. Lightness is averaged over
@@ -102,8 +102,8 @@ def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
 def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> Inputs:
     """Return pictures whose regions are the calm places of each region, for extra style losses.
 
-    Each style's statistics are taken where it is about as light as the calm places, so that no dark
-    shape covers a bright sky.
+    Each style's statistics are taken where the style is about as light as the calm places, so that
+    no dark shape covers a bright sky.
 
     `calm` is (h, w), True at calm positions; its edge is softened. `freedom` tells for each style
     image how freely it paints there, from 0 to 1; regions in which no style does are left out.

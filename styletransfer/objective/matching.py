@@ -53,7 +53,7 @@ EDGE = 1 / 32
 class Matching:
     """A matching holds, for each content position, the most similar position of the styles."""
 
-    # The first four fields are on the CPU: `values` needs float64, which some devices do not have.
+    # The first five fields are on the CPU: `_centres` needs float64, which some devices lack.
     calm: Tensor  #: (h, w) bool, True at calm content positions, such as those of a clear sky
     weights: Tensor  #: (h, w) in [0, 1], weights of the positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position

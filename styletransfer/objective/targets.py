@@ -63,7 +63,7 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> di
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) reduced to REFERENCE_SIDE pixels, or itself if no larger."""
+    """Return an image (1, 3, H, W), reduced to a longer side of REFERENCE_SIDE if it is larger."""
     size = (content.shape[2], content.shape[3])
     shorter, longer = sorted(size)
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))

@@ -72,7 +72,10 @@ class LBFGS:
             self.pairs.append(Pair(move, change, curvature))
 
     def _step_along(self, gradient: Tensor) -> Tensor:
-        """Return minus the approximate inverse Hessian times `gradient`, shortened by `rate`."""
+        """Return minus `rate` times the approximate inverse Hessian times `gradient`.
+
+        Without pairs, return minus `gradient`, scaled to the mean change `first`.
+        """
         step = gradient.neg()
         if not self.pairs:
             length = step.norm(1).item()
@@ -132,15 +135,15 @@ class Preconditioner:
     natural images do (Field 1987, "Relations between the statistics of natural images and the
     response properties of cortical cells"), up to the limits. Fine diagonal waves of lightness have
     a larger gain. Without it, fine horizontal and vertical waves grow first, and a run of few steps
-    ends with a woven look. Fine diagonal colour waves have a smaller gain, against coloured specks.
+    looks like woven cloth. Fine diagonal waves of colour have a smaller gain, to avoid specks.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on the
     frequencies alone. Colours (the picture minus its lightness) have another such gain. `apply` is
     linear and its own transpose, so it serves shifts and gradients. The mean square of the
     lightness gain over frequencies is 1, so that steps keep about their length.
 
-    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is that of the gains: 0
-    makes all gains 1, and 1 makes the curvatures about equal.
+    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is the power to which
+    the gains are raised: 0 makes all gains 1, and 1 makes the curvatures about equal.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
@@ -154,7 +157,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Turn a change of the optimised variables into one of pixels, or a pixel gradient back."""
+        """Turn a shift (1, 3, H, W) into changes of pixels, or their gradient into the shift's."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -168,12 +171,12 @@ class Adam(torch.optim.Adam):
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
         self.point = point
-        # torch would make the same zeros at the first step; `moments` may be read before it.
+        # torch would make the same zeros at the first step; `moments` may be read before that.
         self.moments = moments_like(point)
 
     @property
     def moments(self) -> dict[str, Tensor]:
-        """Adam's state: the tensors themselves; setting it stores copies."""
+        """Adam's state: the tensors themselves; setting the property stores copies."""
         return dict(self.state[self.point])
 
     @moments.setter

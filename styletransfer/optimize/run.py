@@ -27,7 +27,8 @@ class Run:
     Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
     equal job continues too, with the same bits on the same machine and number of threads. Between
     two iterates and at the end, another job may replace the job, see `steer`. A signal that
-    `stop_on_signals` watches stops an evaluation or the caller, and no other part of a step.
+    `stop_on_signals` watches interrupts an evaluation or the caller's code, never the rest of a
+    step.
 
     If memory runs out, the step is made again in tiles of half the side.
 
@@ -38,7 +39,7 @@ class Run:
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.image, self.steps = self.start, 0
-        self.planned = sum(scale.steps for scale in self.scales)  # steps made and to come
+        self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
         self.problem: str | None = None  # why the run gave up, in one line
         self._index = 0  # index of the current scale
         # Of the current scale: None before its first step. `_halve_tile` drops the objective.
@@ -47,11 +48,11 @@ class Run:
         self._tile: int | None = None  # of the current scale, side in pixels; None for no tiles
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
-        self._side_left: int | None = None  # longer side of the scale that `steer` has left
+        self._side_left: int | None = None  # longer side of the scale at which `steer` was called
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
 
     def __iter__(self) -> Iterator[Iterate]:
-        """Make the remaining steps; yield the picture that each step began with."""
+        """Make the remaining steps; yield the evaluated picture of each step."""
         while self._index < len(self.scales) and self.problem is None:
             iterate = None
             try:
@@ -169,7 +170,7 @@ class Run:
                 self._end(descent, self._objective)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # of several calls between two steps, the first one sets it
+        if self._side_left is None:  # only the first of several calls between two steps sets it
             self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
         side = self._side_left
         self._take(job)
@@ -185,13 +186,13 @@ class Run:
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         self._recolored = job.colors.before(self.pictures)
-        self.colored = job.colors.after(self.pictures)  # pastiche -> it in the job's colours
+        self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
         self.start = job.on_device(job.start.picture(self._recolored))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the run's state; call it between two iterates, or after an interruption.
 
-        The state holds plain values, and tensors, not copied, that later steps change.
+        The state holds plain values and tensors, which are not copied: later steps change them.
         """
         descent = self._descent
         return {
@@ -210,7 +211,7 @@ class Run:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
 
-        (LookupError, TypeError or ValueError: the state is another job's, or of no run.)
+        (LookupError, TypeError, AttributeError or ValueError: it is no state of such a run.)
         """
         self._index = natural(state["index"], most=len(self.scales))
         self.steps, self.planned = natural(state["steps"]), natural(state["planned"])
@@ -233,6 +234,6 @@ class Run:
 
 def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
     """Return the losses at `image`, and set its gradient."""
-    # An evaluation may take minutes, so signals may stop it; nothing of a run changes meanwhile.
+    # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():
         return objective.evaluate(image)
