@@ -1,4 +1,4 @@
-"""Parses a command's arguments: KEY=VALUE words, and those flags of Hydra that are supported."""
+"""Parses a command's arguments: KEY=VALUE words, and the flags in FLAGS."""
 
 import argparse
 import os
@@ -30,14 +30,14 @@ FLAGS = (
 
 
 class Arguments(argparse.Namespace):
-    """Arguments is a command line after parsing, with one attribute per flag."""
+    """Arguments is a parsed command line: its KEY=VALUE words, and one attribute per flag."""
 
     overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
     config_dir: str | None  # folder of further presets
-    multirun: bool  # whether to run a job for each combination of values
+    multirun: bool  # run one job for each combination of values
 
 
 class _Parser(argparse.ArgumentParser):
@@ -48,8 +48,9 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Parse a command line, without the program's name; `schema` is the settings' dataclass.
 
-    Raise UserError for an unknown flag, a flag without its value, a sweep (several jobs) whose jobs
-    would write the same file or folder, or a folder without pictures.
+    Raise UserError for an unknown flag, a flag without its value, a word that cannot be used, a
+    sweep (several jobs) whose jobs would write the same file or folder, or a folder without
+    pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -77,7 +78,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
 
 
 def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
-    """Return a message about a flag, which may be a key with dashes, or one of an old program."""
+    """Return a message about an unknown flag; the flag may be a key that was typed with dashes."""
     if flag == "--version":
         return "--version stands alone: styletransfer --version"
     names = [name for name, _ in keys(schema)]
@@ -89,8 +90,8 @@ def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     """Return the word KEY=VALUE; if KEY is in `keys`, each folder becomes a list of its pictures.
 
-    Hydra runs one job for each picture. Without `sweep`, a comma is a part of the file name.
-    (UserError: the folder holds no picture.)
+    Hydra runs one job for each picture. With `sweep`, commas separate several values; without, a
+    comma is a part of the file name. (UserError: a folder holds no picture.)
     """
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
@@ -109,10 +110,10 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Return the words with KEY= before each that has none; KEY is the positional key, if any.
+    """Return the words, with KEY= before each word without a key; KEY is the positional key.
 
-    A word with "=" that names an existing file or folder counts as a word without KEY=. Several
-    words become a list in brackets if the key accepts a list.
+    A word with "=" that names an existing file or folder counts as a word without a key. Several
+    such words become one list in brackets. (UserError: a word without a key cannot be used.)
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
@@ -130,7 +131,7 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
 
 
 def _check_spaces(arguments: Sequence[str]) -> None:
-    """Raise UserError for the words of `KEY = VALUE`, where one word belongs."""
+    """Raise UserError if KEY=VALUE was typed with spaces, as several words."""
     for before, word, after in zip(["", *arguments], arguments, [*arguments[1:], ""], strict=False):
         if word[0:1] == "=" and before:
             key, value = before, word[1:] or after
@@ -142,7 +143,7 @@ def _check_spaces(arguments: Sequence[str]) -> None:
 
 
 def _check_names(bare: Sequence[str], schema: type[Any]) -> None:
-    """Raise UserError for files without their keys, with the keys that they may be meant for."""
+    """Raise UserError if files were typed without keys; the message suggests keys."""
     bare = [word for word in bare if word[0] not in "~-"]
     if not any(os.path.exists(word) or os.path.splitext(word)[1] for word in bare):
         return
@@ -152,7 +153,7 @@ def _check_names(bare: Sequence[str], schema: type[Any]) -> None:
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
-    """Raise UserError for a word that Hydra would ignore, or for jobs that write the same file."""
+    """Raise UserError for a word that cannot be used, or for jobs that write the same file."""
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))

@@ -1,6 +1,6 @@
-"""Errors and signals of a command become one line and an exit status.
+"""Turns errors and signals of a command into one line and an exit status.
 
-This also holds if standard output is full or closed.
+This also works if standard output is full or closed.
 """
 
 import atexit
@@ -32,10 +32,10 @@ class Ended(SystemExit):
 
 
 class LogFile(logging.FileHandler):
-    """A LogFile leaves out lines that cannot be written, as when its folder is gone."""
+    """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a line, which opens the file if it is the first one."""
+        """Write a record as one line; the first record opens the file."""
         with suppress(OSError):
             super().emit(record)
 
@@ -61,7 +61,7 @@ def one_line_errors() -> Iterator[None]:
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # a late signal, or its exception was dropped
+            if stop.asked is not None:  # the signal came late, or Python dropped its exception
                 raise stop.asked
         except UserError as error:
             fail(str(error))
@@ -91,7 +91,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _missing_room(error: BaseException) -> str | None:
-    """Return the name of a satellite that was taken away, if its absence caused the error."""
+    """Return the name of the missing folder of the package that caused the error, or None."""
     if not isinstance(error, ModuleNotFoundError):
         return None
     package, _, rest = (error.name or "").partition(".")

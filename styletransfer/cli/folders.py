@@ -1,4 +1,4 @@
-"""The folders that a command line makes, and what is removed of them if the command fails."""
+"""Makes the folders of a command line; if the command fails, removes those without a result."""
 
 import os
 import shutil
@@ -24,12 +24,12 @@ class RunFolders:
 
     def __init__(self) -> None:
         self.made: list[Path] = []  # folders of runs and sweeps
-        self.parents: list[Path] = []  # folders in which they lie; inner ones first
+        self.parents: list[Path] = []  # folders made for those in `made`; inner ones first
 
     def look_at(self, hydra: Any, command: Command, words: list[str], is_sweep: bool) -> None:
-        """Look at the folder that the words name, if any, which Hydra makes unless it exists.
+        """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
 
-        (UserError: the folder holds another sweep.)
+        (UserError: the folder holds a sweep of other settings.)
         """
         if not any(word.lstrip("+~").startswith(("hydra.run", "hydra.sweep")) for word in words):
             return
@@ -44,7 +44,7 @@ class RunFolders:
                 raise UserError(f"{folder} holds a sweep of other settings; {advice}")
 
     def new(self, path: str, instead: str = "") -> str:
-        """Make a new folder and return its path, see `new_folder`; or return `instead`."""
+        """Return `instead`; if that is "", make a folder by `new_folder` and return its path."""
         if instead:
             return instead
         self.parents += absent(Path(path).parent)
@@ -53,17 +53,17 @@ class RunFolders:
         return made
 
     def kept(self, path: str) -> str:
-        """Return `path`, a folder that Hydra makes unless it exists."""
+        """Return `path`, a folder that Hydra will make; note its parts that do not exist yet."""
         missing = absent(Path(path))
         self.made += missing[:1]
         self.parents += missing[1:]
         return path
 
     def clear(self) -> None:
-        """After an error, remove the folders without a result that were made.
+        """After an error, remove the folders that this command line made, if they hold no result.
 
-        A folder of a run holds none if there are only logs, error.txt and Hydra's files in it. The
-        folders in which it lies are removed if they are empty: other runs may use them.
+        A run's folder holds no result if it has only logs, error.txt and Hydra's files. Its parent
+        folders are removed only if they are empty, because other runs may use them.
         """
         for folder in self.made:
             files = [name for _, _, names in os.walk(folder) for name in names]
@@ -75,11 +75,11 @@ class RunFolders:
 
 
 def absent(path: Path) -> list[Path]:
-    """Return those of `path` and its parent folders that do not exist, absolute, `path` first."""
+    """Return the absolute paths of `path` and its parents that do not exist, `path` first."""
     full = path.absolute()  # a job may change the working directory
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 
 def _of_a_picture(words: Any) -> set[str]:
-    """Return those of a command line's words that can change a picture."""
+    """Return the words of a command line whose keys are not in FREE_KEYS."""
     return {word for word in map(str, words) if word.partition("=")[0] not in FREE_KEYS}

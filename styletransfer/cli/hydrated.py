@@ -1,4 +1,4 @@
-"""Runs commands by Hydra: composes settings from configs/ and the command line; runs sweeps."""
+"""Runs commands with Hydra, which composes settings from files and words, and runs sweeps."""
 
 import logging
 import os
@@ -34,8 +34,8 @@ FAILED = (1, 2)
 def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     """Return a function that takes `argv`, without the program's name, and runs a command.
 
-    Hydra composes the settings and calls the command with them and the run folder. Its errors
-    become one line, unless the environment has HYDRA_FULL_ERROR=1.
+    Hydra composes the settings and calls the command with them and the run folder. Errors become
+    one line; those of Hydra keep their traceback if HYDRA_FULL_ERROR=1 is in the environment.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -68,7 +68,7 @@ def check_process(command: Command) -> None:
 
 def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
-    # `claimed` writes the config into the run's folder, and only once the run may have the folder.
+    # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
     own = "hydra.output_subdir=null"
     words = [*search_path(command, arguments.config_dir), own, *arguments.overrides]
     job, folders = partial(run_job, command, arguments.multirun), RunFolders()
@@ -110,7 +110,7 @@ def _in_one_line(error: BaseException, command: Command) -> BaseException:
 
 
 def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
-    """Run in a process of torchrun that is not the first, without a folder, a log or output."""
+    """Run the command in a process of torchrun that is not the first: without folder and log."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -124,12 +124,12 @@ def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
 def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     """Run a job with the config that Hydra composed; return "" on success.
 
-    A sweep may call it in a process of its own. `sweep`: the job is one of several. A failed job
-    of a sweep writes the reason to error.txt in its folder, and returns the reason's last line.
-    A failed single job raises SystemExit, after a traceback if the cause is a bug.
+    `sweep` says whether the job is one of several, which may run in other processes. A failed job
+    of a sweep returns the last line of the reason, and writes the reason to error.txt in its folder
+    unless that holds a run. A failed single job raises SystemExit, after a traceback for a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    is_used = (folder / RECORD).exists()  # then it stays as it is if the job fails
+    is_used = (folder / RECORD).exists()  # then a failed job leaves it unchanged
     if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:
@@ -158,14 +158,14 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
 
 
 def _files_of_hydra(config: DictConfig) -> dict[str, str]:
-    """Return name -> text of the files that Hydra would write into the folder of a job."""
+    """Return name -> text of the files that Hydra would write into a job's folder .hydra."""
     hydra: Any = HydraConfig.instance().cfg
     files = {"config.yaml": config, HYDRA: hydra, OVERRIDES: HydraConfig.get().overrides.task}
     return {Path(name).name: OmegaConf.to_yaml(part) for name, part in files.items()}
 
 
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
-    """Call the command with the settings in `config`; exit if it returns a status."""
+    """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
     keep_freed_memory()
     if command.torch:

@@ -1,7 +1,8 @@
 """Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
 
 Each frame starts from the previous pastiche, warped by the motion, so that strokes follow objects
-(Ruder et al. 2016). After an interruption the same command continues. Needs the extra [video].
+(Ruder et al. 2016). After an interruption, run the same command again to continue. The command
+needs the extra [video].
 """
 
 import json
@@ -71,11 +72,11 @@ class FilmRun:
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:
-        """Return the path of painted frame `number`, from 0; `config.color` is not yet applied."""
+        """Return the path of painted frame `number`, from 0; `_painted` recolours it later."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if RECORD has another recipe; write this run's recipe into it."""
+        """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = self.recipe = recipe(self.config, FREE_FILM_KEYS, device=device, precision=precision)
@@ -89,9 +90,9 @@ class FilmRun:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     def paint(self, stop: Stop) -> tuple[int, UserError | None]:
-        """Paint the missing frames; return how many frames now exist, and an error after them.
+        """Paint the missing frames; return the number of painted frames, and an error or None.
 
-        A signal ends the painting.
+        A signal ends the painting. The error is that of the next frame, such as a damaged one.
         """
         config = self.config
         optimizer, count = FrameOptimizer(self.job, config.frame_steps, config.temporal_weight), 0
@@ -122,8 +123,8 @@ class FilmRun:
     def write(self, count: int, problem: UserError | None, stop: Stop) -> None:
         """Write a film of the first `count` frames.
 
-        After a signal or a `problem`, its name is NAME.styletransfer-partial.EXTENSION, and Stopped
-        or the problem is raised.
+        After a signal or a `problem`, the film's name is NAME.styletransfer-partial.EXTENSION, and
+        Stopped or the problem is raised.
         """
         text = text_of("film", self.recipe) if self.config.recipe else ""
         with FilmWriter(self.output, self.film, text) as writer:

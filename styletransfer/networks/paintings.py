@@ -1,4 +1,4 @@
-"""Reads the paintings that style networks learn and paint by."""
+"""Reads the style images for the training and the use of style networks."""
 
 from torch import Tensor
 
@@ -10,7 +10,7 @@ from styletransfer.pictures import images
 def style_image(path: str, size: int, least: int) -> Tensor:
     """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
 
-    UserError: the file cannot be read, or the shorter side would be below `least`.
+    UserError: the file cannot be read, or the shorter side would be below `least` pixels.
     """
     picture = images.crop_transparent(images.read(path))
     check_side(picture)

@@ -1,4 +1,4 @@
-"""The folder of a result: one command's alone, which claims it before it writes anything there."""
+"""Gives one command the folder of its result, before the command writes anything there."""
 
 import logging
 import os
@@ -13,15 +13,15 @@ from styletransfer.system.files import LOCK, atomic, locked, remove_stale
 
 logger = logging.getLogger(__name__)
 
-# Name -> text of the files of the command line that is at work, see `made_by`.
+# Name -> text of Hydra's files for the current command line, see `made_by`.
 _FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES")
-# Ends of the names that a command which has made nothing may have left in a folder.
+# Endings of the names of files that a command without a result may leave in a folder.
 LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
 
 
 @contextmanager
 def made_by(files: Mapping[str, str]) -> Iterator[None]:
-    """Let `claimed` write Hydra's record of a command line, name -> text of a file, to `.hydra`."""
+    """Let `claimed` write `files`, Hydra's record as name -> text, in the `with` block."""
     token = _FILES.set(files)
     try:
         yield
@@ -31,11 +31,11 @@ def made_by(files: Mapping[str, str]) -> Iterator[None]:
 
 @contextmanager
 def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> Iterator[None]:
-    """Hold the folder of a result while the body runs, and write the command line into `.hydra`.
+    """Lock the folder of a result while the body runs, and write the command line into `.hydra`.
 
-    `written` are the names of what the command writes there. A command that `goes_on` with its own
-    result has checked its settings, and leaves `.hydra` as it is. (UserError: another command is
-    at work there, or the folder holds another result or a file that would be replaced.)
+    `written` are the names of the files and folders that the command writes. With `goes_on`, the
+    folder holds the command's own result: it is not checked, and `.hydra` stays as it is.
+    (UserError: another command has the lock, or `check_free` refuses the folder.)
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -47,10 +47,10 @@ def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> I
 
 
 def check_free(folder: Path, written: Iterable[str]) -> None:
-    """Check that a folder holds no result, and nothing called as `written` (UserError: it does)."""
+    """Raise UserError if a folder holds a name in `written`, or another command's result."""
     held = [name for name in written if os.path.lexists(folder / name)]
     kept = Path(HYDRA).parts[0]
-    if not held and (folder / kept).exists():  # of another command; beside it lies its result
+    if not held and (folder / kept).exists():  # of another command, whose result is beside it
         names = {path.name for path in folder.iterdir()} - {kept}
         held = sorted(name for name in names if not name.endswith(LEFTOVERS))
     if held:
@@ -62,7 +62,7 @@ def check_free(folder: Path, written: Iterable[str]) -> None:
 
 
 def keep_command_line(folder: Path) -> None:
-    """Write the command line into `folder/.hydra`; if that fails, only warn."""
+    """Write the command line into `folder/.hydra`; if that fails, log a warning."""
     try:
         for name, text in _FILES.get({}).items():
             with atomic((folder / HYDRA).with_name(name)) as temporary:

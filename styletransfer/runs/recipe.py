@@ -1,11 +1,11 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-These are the settings, the hashes of input files, and versions. A recipe is stored with the result
-(`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
+These are the settings, the hashes of input files, and versions. `train` stores its recipe in
+`run.json` and in the checkpoint, `film` in `film.json`. Resuming compares that with the new one.
 
-A picture or film has its recipe as text: the command, and hashes of the inputs, no folders. The
-text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the comment of
-a film. The text depends on nothing but the recipe; `carried` and `settings_in` read it back.
+A picture or film carries its recipe as text: the command without folders, and hashes of the inputs.
+The text is JSON, in an XMP packet (metadata), which every picture format can hold, or in a film's
+comment. The text depends on nothing but the recipe; `carried` and `settings_in` read it.
 """
 
 import json
@@ -45,8 +45,8 @@ Recipe = dict[str, Any]
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     """Return the recipe of a result as plain values (UserError: a file cannot be read).
 
-    `config` holds the settings of any command. Keys in `free` do not change the result, so their
-    files are not read. `facts`, such as device="cpu", change only the last bits of the result.
+    `config` holds the settings of any command. The files of the keys in `free` are not hashed.
+    `facts` are further entries, such as device="cpu".
     """
     files: dict[str, list[str]] = {}
     for key, path in files_read(config, free):
@@ -65,8 +65,8 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
 def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name".
 
-    Files and folders that exist have their full paths, links followed, except those of keys in
-    `free`; `output` has its full path in any case.
+    A path that exists becomes its full path, with links followed, except for keys in `free`;
+    `output` always becomes its full path.
     """
     values: dict[str, Any] = {}
     for key, field in keys(type(config)):
@@ -88,10 +88,10 @@ def _full_path(name: str) -> str:
 
 
 def text_of(name: str, recipe: Recipe, *more: str) -> str:
-    """Return the text that a picture or film carries, which the command `name` makes.
+    """Return the recipe as the text that a picture or film of the command `name` carries.
 
-    `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
-    file, as with hundreds of styles, is left out with a warning: the result is then empty.
+    `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
+    for example with hundreds of styles, log a warning and return "".
     """
     paths, default = path_keys(commands()[name].schema), command_defaults(name)
     words = [
@@ -112,12 +112,12 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return `text_of` the same arguments as an XMP packet."""
+    """Return the result of `text_of` for the same arguments as an XMP packet."""
     return xmp_of(text_of(name, recipe, *more))
 
 
 def default_config(name: str) -> Any:
-    """Return the settings of the command `name` when nothing is typed."""
+    """Return the settings of the command `name` without KEY=VALUE words."""
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
@@ -132,7 +132,7 @@ def command_defaults(name: str) -> dict[str, Any]:
 
 
 def _without_folder(value: Any) -> Any:
-    """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
+    """Return one or several paths without their folders; a bundled file as `content/NAME`."""
     if isinstance(value, list):
         names = [_without_folder(path) for path in value]
         return names[0] if len(names) == 1 else names
@@ -143,7 +143,7 @@ def _without_folder(value: Any) -> Any:
 def carried(path: Path) -> dict[str, str]:
     """Return the recipe in a picture file or in a film: key -> text.
 
-    Its "command" is quoted for a shell. (UserError: no recipe, or none that can be read.)
+    The text of "command" is quoted for a shell. (UserError: there is no recipe, or a damaged one.)
     """
     text = carrier_of(path).recipe(path)
     try:
@@ -156,10 +156,11 @@ def carried(path: Path) -> dict[str, str]:
 
 
 def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return the command's name, and key -> value of each of its words.
+    """Return the name of a recipe's command, and key -> value of each of its words.
 
-    The recipe may come from anybody. Only words are accepted that this module would write: a key
-    that can change the picture, and a value without functions or ${...}. (UserError: any other.)
+    The recipe may come from anybody. So each word must be one that this module would write: a key
+    that can change the picture, and a value without functions or ${...}. (UserError: another word,
+    or the command cannot be repeated.)
     """
     _, name, *words = shlex.split(recipe["command"])
     command = commands().get(name)

@@ -1,4 +1,4 @@
-"""Recorded runs: what is kept of a run in its folder, around the loop over its steps."""
+"""Records a run in its folder while a loop makes the steps: metrics, checkpoints, pictures."""
 
 import logging
 import os
@@ -42,9 +42,9 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
     """Keep a run in `folder` while the `with` block makes its steps; write its picture at the end.
 
     The block calls the `Recording` after each step. The folder is locked meanwhile. With
-    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal that stops
-    the program ends the block, not the function that called: the best picture so far is written,
-    and a checkpoint.
+    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal, or the step
+    `config.stop_after`, ends the block only: the best picture so far is then written and, if
+    `config.checkpoint_every` is above 0, a checkpoint.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
     also gets the content image at the pastiche's size, for `mix`.
@@ -70,10 +70,10 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
 
 
 class Recording:
-    """A recording writes down a run: metrics, checkpoints, and at its end the pictures.
+    """A recording writes the files of a run: metrics, checkpoints, and at the end the pictures.
 
     Args:
-        run: the run, at its first step; `begin` may set it forward.
+        run: the run, at its first step; `begin` continues it from a checkpoint, if there is one.
         config: the settings of the run.
         folder: folder of the run for metrics, the checkpoint and `run.json`.
 
@@ -85,9 +85,9 @@ class Recording:
             written, or if the run gave up and a file was already there.
         outcome: result of the run, set at its end.
         seconds: duration of the optimisation, without `clock_stopped` blocks, set at its end.
-        status: running, stopped (by a signal, or `stop_after`), gave up or finished.
+        status: running, stopped (by a signal or by `stop_after`), gave up or finished.
         stopped: the signal that stopped the run, or None.
-        problem: one line, why the run gave up or `picture` is another path; None without a problem.
+        problem: one line that says why the run gave up or `picture` is another path, or None.
     """
 
     outcome: Outcome
@@ -113,8 +113,8 @@ class Recording:
         self.problem: str | None = None
 
     def begin(self) -> None:
-        """Set the run forward to its checkpoint, if there is one."""
-        self._before = 0.0  # seconds up to the checkpoint, minus those of `clock_stopped` since
+        """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
+        self._before = 0.0  # seconds in the loaded checkpoint, minus time in `clock_stopped` since
         if self.checkpoint.exists():
             self._load()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)
@@ -122,7 +122,7 @@ class Recording:
         self._start = time.perf_counter()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Write down a step; save a checkpoint if one is due, and end the run at `stop_after`."""
+        """Record a step; save a due checkpoint; raise KeyboardInterrupt after step `stop_after`."""
         self.bar(iterate)
         self.metrics(iterate)
         if self.checkpoint.is_due():
@@ -161,7 +161,7 @@ class Recording:
         pastiche, alpha = result.picture, job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        if result.problem is not None and self.picture.exists():  # keep what is better than this
+        if result.problem is not None and self.picture.exists():  # keep the earlier picture
             self.picture = self.spare
         self.picture, problem = _write_picture(self.picture, self.spare, pastiche, alpha, xmp)
         self.problem = result.problem or problem
@@ -211,7 +211,8 @@ def _write_picture(
 ) -> tuple[Path, str | None]:
     """Write the pastiche to `path` or, if that fails, to `spare`.
 
-    Return its path, and one line that says why if it is not `path` (UserError: both failed).
+    Return the path of the file, and one line that says why it is `spare`, or None for `path`.
+    (UserError: no file can be written.)
     """
     try:
         images.write(path, image, alpha, xmp=xmp)

@@ -74,7 +74,7 @@ def initialized(command: Command) -> Iterator[Any]:
 
 
 def search_path(command: Command, config_dir: str | None) -> list[str]:
-    """Return [hydra.searchpath=...], so that Hydra finds presets (UserError: no such folder)."""
+    """Return [hydra.searchpath=...] for folders of presets, or [] (UserError: no such folder)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         config_dir = on_disk(config_dir)

@@ -25,7 +25,7 @@ LISTS: dict[Any, str] = {
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Yield (key, field) of a dataclass and the dataclasses in it: objective.style_weight etc."""
+    """Yield (key, field) of a dataclass and of the dataclasses in it, as "objective.tv_weight"."""
     for field in fields(schema):
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -49,7 +49,7 @@ def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
 
 
 def mapping_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys whose value is a mapping with names from the user, as `region_styles`."""
+    """Return the keys whose value is a mapping with names from the user: `region_styles`."""
     return tuple(key for key, field in keys(schema) if get_origin(field.type) is dict)
 
 
@@ -181,10 +181,10 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 
 
 def on_disk(name: str) -> str:
-    """Return a path with its accents in the form, composed or not, in which they are on the disk.
+    """Return a path with its accents in the Unicode form (NFC or NFD) of the file on the disk.
 
-    A keyboard types one form, and some programs write the other. What exists as typed, or in
-    neither form, is not changed.
+    A keyboard types one form, and some programs write the other. A path that exists as typed, or
+    in neither form, is not changed.
     """
     if name.isascii() or os.path.lexists(name):
         return name
@@ -196,7 +196,7 @@ def on_disk(name: str) -> str:
 
 
 def refusal(error: Exception, schema: type[Any]) -> UserError:
-    """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
+    """Return an error of Hydra or OmegaConf as a UserError with one line, and its key if known."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)

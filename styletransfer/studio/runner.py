@@ -18,7 +18,7 @@ from styletransfer.system.allocator import keep_freed_memory, return_freed_memor
 
 
 def main(pipe: Connection) -> None:
-    """Paint the runs that come through `pipe`, until its other end is closed."""
+    """Paint the runs that come through `pipe`, until its other end is closed or sends None."""
     become_a_child()
     orders = Orders(pipe)
     with suppress(OSError):  # the server has ended
@@ -82,7 +82,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
                 with suppress(KeyboardInterrupt):
                     guide.end(record)
         except UserError as error:
-            if not (folder / RECORD).exists():  # the run was refused before it began
+            if not (folder / RECORD).exists():  # the run was refused before its first step
                 log.close()
                 (folder / "train.log").unlink(missing_ok=True)
             return {"status": "failed", "error": str(error), "key": error.key}

@@ -1,4 +1,4 @@
-"""Checkpoint files: written atomically, and verified before they are loaded.
+"""Checkpoint files, which are written atomically and verified before they are loaded.
 
 A file is the ZIP archive that `torch.save` writes. Its checksums detect damage, which `torch.load`
 does not (a flipped bit loads silently). Loading executes no code (`weights_only=True`).
@@ -43,8 +43,9 @@ def refused(problem: str) -> Iterator[None]:
 def check_like(value: Any, *likes: Any) -> None:
     """Check that a loaded value has the form of one of `likes` (ValueError: it has none of these).
 
-    Tensors have the same shape and dtype, mappings the same keys, lists the same length, and what
-    these hold is alike in turn. Numbers are finite, and of any type; inf is like any number.
+    Tensors must have the same shape and dtype, mappings the same keys, lists the same length; the
+    values in mappings and lists are compared in the same way. An int or float is like any finite
+    int or float, and any number is like inf.
     """
     if not any(_is_like(value, like) for like in likes):
         raise ValueError("a value of another form")
@@ -74,7 +75,7 @@ def _is_like(value: Any, like: Any) -> bool:
 
 
 class Checkpoint:
-    """A checkpoint is a file with a run's state. A save is due after `every` seconds; 0: never."""
+    """A checkpoint is a file with a run's state, due for a save every `every` seconds; 0: never."""
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every
@@ -89,12 +90,12 @@ class Checkpoint:
         return self.every > 0 and self._next <= time.monotonic()
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write plain values and tensors; if that fails (UserError), the last checkpoint stays."""
+        """Write a state of plain values and tensors; on failure (UserError), the old file stays."""
         began = time.monotonic()
         try:
             with atomic(self.path) as temporary, temporary.open("wb") as file:
                 torch.save({"schema": SCHEMA, "state": state}, file)
-        except RuntimeError as error:  # torch raises this for an OSError, as of a full disk
+        except RuntimeError as error:  # torch raises this for an OSError, such as a full disk
             reason = getattr(error.__context__, "strerror", None) or "writing failed"
             raise UserError(f"cannot write {self.path}: {reason}") from error
         finally:
@@ -102,7 +103,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save the state; if that fails, log a warning, and make no more saves due."""
+        """Save the state; if that fails, log a warning, and let no later save be due."""
         try:
             self.save(state)
         except UserError as error:

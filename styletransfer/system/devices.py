@@ -61,7 +61,7 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
     auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: the
-    device does not support the precision.)
+    device is mps, which has no float64.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
@@ -89,7 +89,7 @@ def cpu_bfloat16_units() -> list[str]:
 
 
 def set_float32_precision() -> None:
-    """Set how CUDA computes in float32, independent of torch's defaults and the environment.
+    """Set how CUDA computes in float32, whatever torch's defaults and the environment say.
 
     Convolutions use TF32: factors rounded to 10 bits, sums in float32. Matrix products, including
     the Gram matrices and the style loss's gradients, use float32 throughout.
@@ -99,7 +99,7 @@ def set_float32_precision() -> None:
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
-# RuntimeError. oneDNN names no reason, but a network that ran before fails only for this one.
+# RuntimeError. oneDNN gives no reason, but if a network ran before, only lack of memory stops it.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -172,7 +172,7 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number in a file, in the line `name` if given; `unknown` if none, as "max"."""
+    """Return the number in a file (in its line `name`, if given), or `unknown` if there is none."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

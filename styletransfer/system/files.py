@@ -1,4 +1,4 @@
-"""Atomic writing of files, hashes of files, checks of output paths, and locks."""
+"""Writes files atomically, hashes files, checks output paths, and locks folders."""
 
 import hashlib
 import json
@@ -17,7 +17,7 @@ from filelock import FileLock, Timeout
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# Name of the file in a folder that is locked while a run is at work there.
+# Name of a folder's lock file, which is locked while a command writes into the folder.
 LOCK = ".lock"
 
 
@@ -61,9 +61,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
+    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: the file cannot be written).
 
-    `wanted` receives a parsed line. Incomplete lines, as of a killed process, are dropped.
+    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -103,7 +103,7 @@ def check_outputs(
                 raise UserError(
                     f"files in {folder} would overwrite {key}={path}; move it elsewhere"
                 )
-    written: dict[str, list[str]] = {}  # a path without case and form of accents -> such paths
+    written: dict[str, list[str]] = {}  # path, case-folded and in NFC -> outputs
     for output in outputs:
         check_folder(output)
         if what := read.get(_identity(output)):
@@ -117,9 +117,9 @@ def check_outputs(
 
 
 def is_one_file(path: str, other: str) -> bool:
-    """Tell whether two paths, equal but for case and form of accents, would be one file.
+    """Tell whether two paths would be one file, if they differ only in case or form of accents.
 
-    The file system decides: it is asked in a temporary folder beside.
+    The file system decides: a file is made and looked up in a temporary folder near the paths.
     """
     if path == other:
         return True
@@ -135,8 +135,8 @@ def is_one_file(path: str, other: str) -> bool:
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Check that a file can be written at `path` later; leave no file there.
 
-    Raise UserError if it is a folder, a device or a pipe, or its nearest existing parent folder
-    accepts no new file.
+    Raise UserError if `path` is a folder, a device or a pipe, or if its nearest existing parent
+    folder accepts no new file.
     """
     with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
@@ -192,7 +192,8 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
-    (UserError, with `advice`: another `holder` has it.)
+    (UserError: another process has the lock; the message calls it a `holder`, and ends with
+    `advice`.)
     """
     message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
     with lock_held(folder / LOCK, message):
@@ -201,9 +202,10 @@ def locked(
 
 @contextmanager
 def lock_held(path: Path, message: str) -> Iterator[None]:
-    """Hold the lock file `path` while the body runs (UserError with `message`: it is held).
+    """Lock the file `path` while the body runs (UserError with `message`: it is locked already).
 
-    Whoever is killed holds it no longer. Some network file systems have no such lock.
+    The system frees the lock of a killed process. On a file system without such locks, as some
+    network file systems are, the body runs without a lock.
     """
     lock = FileLock(path, thread_local=False)
     try:
@@ -222,7 +224,7 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
 
 
 def is_locked(folder: Path) -> bool:
-    """Tell whether a run is at work in `folder`."""
+    """Tell whether a command holds the lock of `folder`."""
     if (folder / LOCK).exists():  # a killed process leaves the file
         with suppress(OSError, NotImplementedError):
             try:
@@ -233,7 +235,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def new_folder(path: str) -> str:
-    """Make a new folder, `path`, or if that exists `path-2` and so on; return it (or OSError)."""
+    """Make a new folder, `path` or else `path-2`, `path-3` ...; return its path (or OSError)."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

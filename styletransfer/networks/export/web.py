@@ -34,7 +34,8 @@ BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Licence files of the Python package onnxruntime (same sources), as the npm package has none.
+# Licence files of the Python package onnxruntime, which has the same sources: the npm package has
+# no licence files.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
 STYLE_SIDE, SHOWN = 512, 160
@@ -82,7 +83,7 @@ def write(
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
-    """Return what the page knows of each style: name, thumbnail, row, and palette or None.
+    """Return for each style what the page needs: name, thumbnail, row, and palette or None.
 
     The row is the network's input for the style. The page blends styles by averaging rows and
     palettes.

@@ -1,8 +1,8 @@
 """Train a network that paints in one pass: `scripts/train_network.py style=PAINTING`.
 
-After an interruption the same command continues the training. The network paints by the command
+After an interruption the same command continues the training. To paint with the network, run
 `python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
-Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
+`torchrun --nproc-per-node=2 scripts/train_network.py ...` shares the work between two processes.
 """
 
 import logging
@@ -47,8 +47,8 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
     """Train a network, or continue from the checkpoint in `folder`; return the network's file.
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a
-    signal such as Ctrl-C to any process of torchrun, the current step is completed, all files are
-    written, and Stopped is raised. Only the first process of torchrun uses `folder`.
+    signal such as Ctrl-C to any process of torchrun, the processes complete the current step, the
+    first writes all files, and Stopped is raised. Only the first process uses `folder`.
     """
     with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         task = prepare(config)
@@ -145,7 +145,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> str:
-    """Paint the preview, write it below `folder`, and return its name."""
+    """Paint the preview, write it below `folder`, and return its path relative to `folder`."""
     name = f"{PREVIEWS}/step_{run.step:05d}.png"
     images.write(folder / name, run.preview())
     return name

@@ -21,8 +21,8 @@ from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# Upper limit of a preview's longer side, in pixels. A preview is a picture painted now and then to
-# show the progress.
+# Largest longer side of a preview in pixels. A preview is painted at regular steps, to show the
+# progress.
 PREVIEW_SIZE = 512
 
 
@@ -91,7 +91,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of a style image (UserError: crops are smaller)."""
+    """Return the smallest side in pixels of style images and crops (UserError: crop is below)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(
