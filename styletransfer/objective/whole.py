@@ -69,12 +69,12 @@ class Objective:
         output = self.network(image)
         priors = self.priors(image)
         values = self.mode.differentiate(self.terms, total(priors), output)
-        terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
-        terms |= {name: value.detach() for name, value in priors.items()}
+        losses = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
+        losses |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
             del term.module.loss
-        return Losses(terms)
+        return Losses(losses)
 
 
 def _reader(extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs) -> WholeReader:

@@ -78,6 +78,7 @@ class Run:
         """Make the next step; after the last one of a scale, go to the next scale instead."""
         scale = self.scales[self._index]
         if self._descent is None:
+            self._side_left, self._tile = None, self._chosen_tile(scale)
             self._descent = self._begin(scale, self._next_start(scale))
         if self._objective is None:
             self._objective = self._make_objective(scale, self._descent.canvas.start)
@@ -91,14 +92,17 @@ class Run:
         counts = (self.steps, self.planned, self._index + 1, len(self.scales))
         return Iterate(*counts, losses, image.detach(), self.colored)
 
+    def _chosen_tile(self, scale: Scale) -> int | None:
+        """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
+        tile = plan_memory(self.job, scale, free_bytes(self.job.device)).tile
+        if self._largest_tile is None:
+            return tile
+        return min(tile or max(scale.size), self._largest_tile)
+
     def _next_start(self, scale: Scale) -> Tensor:
-        """Return the picture (1, 3, h, w) from which a scale starts; choose the scale's tile."""
-        job, self._side_left = self.job, None
-        self._tile = plan_memory(job, scale, free_bytes(job.device)).tile
-        if self._largest_tile is not None:
-            self._tile = min(self._tile or max(scale.size), self._largest_tile)
-        wraps = job.criterion.seamless
-        return job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
+        """Return the picture (1, 3, h, w) from which a scale starts."""
+        wraps = self.job.criterion.seamless
+        return self.job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
 
     def _begin(self, scale: Scale, start: Tensor) -> Descent:
         """Return the descent of a scale from `start`."""
