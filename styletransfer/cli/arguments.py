@@ -3,6 +3,7 @@
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
@@ -11,6 +12,7 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
+from styletransfer.settings.keys import MISSING
 from styletransfer.settings.schemas import (
     GROUPS,
     expanded,
@@ -83,7 +85,7 @@ def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
         return "--version stands alone: styletransfer --version"
     names = [name for name, _ in keys(schema)]
     near = get_close_matches(flag.strip("-").replace("-", "_"), [*names, *GROUPS], 1, 0.65)
-    advice = f"; keys take no dash: {near[0]}={value}" if near else ""
+    advice = f"; keys take no dash: {shlex.quote(f'{near[0]}={value}')}" if near else ""
     return f"unknown flag {flag}; see --help{advice}"
 
 
@@ -119,7 +121,7 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
     positional = keys_marked(schema, "positional")
     _check_spaces(arguments)
     if not positional or not bare:
-        _check_names(bare, schema)
+        _check_names(bare, arguments, schema)
         return list(arguments)
     (key,) = positional
     if any(word.startswith(f"{key}=") for word in arguments):
@@ -139,17 +141,35 @@ def _check_spaces(arguments: Sequence[str]) -> None:
             key, value = word[:-1], after
         else:
             continue
-        raise UserError(f"KEY=VALUE is one word, without spaces around =: {key}={value}")
+        one = shlex.quote(f"{key}={value}")
+        raise UserError(f"KEY=VALUE is one word, without spaces around =: {one}")
 
 
-def _check_names(bare: Sequence[str], schema: type[Any]) -> None:
+def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any]) -> None:
     """Raise UserError if files were typed without keys; the message suggests keys."""
     bare = [word for word in bare if word[0] not in "~-"]
     if not any(os.path.exists(word) or os.path.splitext(word)[1] for word in bare):
         return
-    named = zip(path_keys(schema), bare, strict=False)
-    advice = " ".join(f"{key}={word}" for key, word in named)
+    known = _keys_for_files(schema)
+    free = [key for key in known if not any(word.startswith(f"{key}=") for word in arguments)]
+    named = zip(free if {*free} & {*known[:2]} else known, bare, strict=False)
+    advice = " ".join(shlex.quote(f"{key}={word}") for key, word in named)
     raise UserError(f"cannot understand {bare[0]!r}; say what it is: {advice or 'KEY=VALUE'}")
+
+
+def _keys_for_files(schema: type[Any]) -> list[str]:
+    """Return the keys that take files: first those without a default, outputs at the end."""
+    fields = dict(keys(schema))
+
+    def rank(key: str) -> tuple[bool, bool, bool]:
+        marks = fields[key].metadata
+        return (
+            fields[key].default != MISSING,
+            bool(marks.get("choices")),
+            bool(marks.get("written")),
+        )
+
+    return sorted(path_keys(schema), key=rank)
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
@@ -163,6 +183,9 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:
             raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
+        inside = key.rpartition(".")[0]
+        if key not in known and inside in known and inside not in (*mapping_keys(schema), *GROUPS):
+            raise UserError(unknown_key(key, known))
         if word[0] == "~" and not key.startswith("hydra"):
             raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
         is_known = key in (*known, *GROUPS) or key.startswith("hydra")

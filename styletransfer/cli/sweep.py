@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.override_parser.types import Override, Sweep, ValueType
 from hydra.core.utils import JobReturn
 
 from styletransfer.cli.errors import tell
@@ -17,9 +17,15 @@ def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
     Hydra.
+    A function such as `range` that is one of several values, which Hydra cannot read, raises
+    UserError, too.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
+    for key, one in swept.items():
+        values = getattr(one.value(), "list", None) or ()
+        if any(isinstance(value, Sweep) for value in values):
+            raise UserError(f"{key}={typed[key]}: choice(...) or range(...) stands alone")
     output = typed.get("output", "null")
     if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
         raise UserError(

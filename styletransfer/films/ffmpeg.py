@@ -81,7 +81,8 @@ def decoder(stream: Any) -> Callable[[Any], list[Any]]:
 
     FFmpeg's own decoders of VP8 and VP9 ignore transparency; libvpx decodes transparent films.
     """
-    name = TRANSPARENT.get(stream.codec_context.name)
+    context = stream.codec_context  # None for a codec that FFmpeg does not know
+    name = TRANSPARENT.get(context.name) if context is not None else None
     if name is None or stream.metadata.get("alpha_mode") != "1":
         return lambda packet: packet.decode()
     context = pyav().CodecContext.create(name, "r")

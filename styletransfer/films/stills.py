@@ -93,25 +93,29 @@ class Animation:
             self.count = sum(1 for _ in _numbers(image))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames (UserError: the picture is damaged)."""
-        end = Fraction(0)
-        with _opened(self._path) as image:
-            for count, number in enumerate(_numbers(image)):
-                try:
-                    image.seek(number)
+        """Yield all frames (UserError: the picture is damaged, or a frame has another size)."""
+        end, count = Fraction(0), 0
+        try:
+            with _opened(self._path) as image:
+                size = image.size
+                for number in _numbers(image):
+                    _show(image, number)
+                    if image.size != size:  # a frame of a GIF may be larger than its screen
+                        raise ValueError(image.size)
                     rgb, alpha = decode_image(image, str(self._path))
-                except (UserError, EOFError, OSError, ValueError, SyntaxError) as error:
-                    if not count:
-                        raise UserError(f"{self._path} is damaged; get an intact copy") from error
-                    damage = f"is damaged after frame {count}"
-                    raise UserError(f"{self._path} {damage}; get an intact copy") from error
-                # The durations in an AVIF are rounded to milliseconds. Its time stamps are used
-                # too, so that rounding errors do not add up.
-                stated = Fraction(image.info.get("timestamp", 0), 1000)
-                time = max(end, stated) if image.format == "AVIF" else end
-                duration = _duration(image)
-                end = time + duration
-                yield Frame(on_white(rgb, alpha), time, duration)
+                    # The durations in an AVIF are rounded to milliseconds; its times do not add up
+                    # the errors.
+                    stated = Fraction(image.info.get("timestamp", 0), 1000)
+                    time = max(end, stated) if image.format == "AVIF" else end
+                    duration = _duration(image)
+                    end, count = time + duration, count + 1
+                    yield Frame(on_white(rgb, alpha), time, duration)
+        except MemoryError:
+            raise
+        except Exception as error:  # Pillow raises many kinds of errors for damaged files
+            where = f" after frame {count}" if count else ""
+            damage = f"is damaged{where}; get an intact copy"
+            raise UserError(f"{self._path} {damage}") from error
 
 
 def animation(path: Path) -> Animation | None:
@@ -132,6 +136,13 @@ def _opened(path: Path) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(path, formats=picture_formats())
+
+
+def _show(image: Image.Image, number: int) -> None:
+    """Make a frame the current one, without a warning of its size."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image.seek(number)
 
 
 def _numbers(image: Image.Image) -> range:

@@ -77,6 +77,8 @@ def _of_a_key(error: Exception, schema: type[Any]) -> str:
         reason = f"{reason} {rest[0]}"
     if "Key 'experiment' not in" in reason:
         reason += "; the first line of a preset is # @package _global_, with no byte order mark"
+    if group := re.match(r"Could not override '(\w+)'\. No match in the defaults", reason):
+        return f"this command takes no {group[1]}=; leave it out, and see --help"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
     return f"{key}: {reason}" if key else reason

@@ -46,6 +46,12 @@ LINES = [
     (["--config-name", "x"], r"unknown flag --config-name; see --help$"),
     (["--version"], r"--version stands alone: styletransfer --version$"),
     (["a.jpg", "b.jpg"], r"cannot understand 'a\.jpg'; .*: content=a\.jpg style=b\.jpg$"),
+    (["a b.jpg"], r"cannot understand 'a b\.jpg'; .*: 'content=a b\.jpg'$"),
+    (["--content", "a b.jpg"], r"unknown flag --content; .* take no dash: 'content=a b\.jpg'$"),
+    (["init", "=", "a b"], r"KEY=VALUE is one word, .*: 'init=a b'$"),
+    (["size.x=1"], r"unknown key size\.x; did you mean size\?"),
+    (["~size.x"], r"unknown key size\.x; did you mean size\?"),
+    (["-m", "size=choice(16,32),range(1,3)"], r"size=choice\(.*: choice\(\.\.\.\) or range"),
     (["init", "=", "noise"], r"KEY=VALUE is one word, without spaces around =: init=noise$"),
     (["init=", "noise"], r"KEY=VALUE is one word, .*: init=noise$"),
     (["init", "=noise"], r"KEY=VALUE is one word, .*: init=noise$"),
@@ -72,6 +78,21 @@ def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     assert re.match("error: .*" + message, line), line
     assert (status, printed) == (1, "")
     assert sorted(desk.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["init=a b.jpg"], r".*name one first: styletransfer train 'init=a b\.jpg'$"),
+        (["train", "content=a.jpg", "b.jpg"], r".*; say what it is: style=b\.jpg$"),
+        (["gradcheck", "experiment=tiny"], "this command takes no experiment=; leave it out"),
+        (["apply", "film.mp4"], r"cannot understand 'film\.mp4'; say what it is: input=film\.mp4$"),
+        (["export", "any.onnx"], r".*; say what it is: output=any\.onnx$"),
+        (["info", "picture.x=1"], r"unknown key picture\.x; did you mean picture\?"),
+    ],
+)
+def test_what_other_commands_advise(words, message, desk, capsys):
+    assert re.match("error: " + message, refusal(capsys, *words))
 
 
 def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys):
