@@ -42,7 +42,8 @@ class Subject:
         """Return the target if it is a Function, else the Functions in the graph of its result."""
         if is_function(self.target):
             return [self.target]
-        nodes = walk(*map(root, self.differentiable(*self.inputs)))
+        outputs = self.differentiable(*self.inputs)  # the nodes live as long as these
+        nodes = walk(*map(root, outputs))
         found = [vars(type(node))["_forward_cls"] for node in nodes if is_python_function(node)]
         return list(dict.fromkeys(found))
 
