@@ -1,4 +1,4 @@
-"""The console command `styletransfer`: the list of commands, and one of them by its name."""
+"""The console command `styletransfer`: prints the list of commands, or runs a command."""
 
 import difflib
 import sys

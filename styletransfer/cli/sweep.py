@@ -1,4 +1,4 @@
-"""Sweeps, several jobs of one command line: checked before they begin, counted at the end."""
+"""Checks a sweep (several jobs of one command line) before it begins; counts jobs at the end."""
 
 from collections.abc import Sequence
 
@@ -13,9 +13,10 @@ NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname
 
 
 def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
-    """Check that no two jobs write the same file or folder (UserError: they would).
+    """Raise UserError if two jobs would write the same file or folder.
 
-    `parsed` are the KEY=VALUE words of the command line as Hydra reads them.
+    `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
+    Hydra.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
@@ -41,7 +42,7 @@ def _repeats(override: Override) -> bool:
 
 
 def report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
+    """Print how many jobs succeeded; print a line for each failed one, then raise UserError."""
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]

@@ -6,12 +6,10 @@ Each message of a check names the required and the given shape.
 import torch
 from torch import Tensor
 
-LOW_PRECISION = (torch.bfloat16, torch.float16)
-
 
 def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
     """Return the dtype for sums over features of `dtype`: float32 or wider."""
-    return torch.float32 if dtype in LOW_PRECISION else dtype
+    return torch.float32 if dtype == torch.bfloat16 else dtype
 
 
 def to_float64(x: Tensor) -> Tensor:

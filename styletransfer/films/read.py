@@ -1,123 +1,114 @@
-"""Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
+"""Reads films in the containers and codecs of FFmpeg, by PyAV; converts frames to tensors."""
 
-import glob
-import math
+import errno
 import os
-import struct
 import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
 from pathlib import Path
-from types import ModuleType
-from typing import Any, NamedTuple, Self
+from typing import Any, Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import pad
 from tqdm.auto import tqdm
 
-from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures.formats import in_folder
+from styletransfer.errors import UserError
+from styletransfer.films.ffmpeg import (
+    decoder,
+    deinterlaced,
+    display_matrix,
+    has_alpha,
+    interpolation,
+    pyav,
+    reason,
+)
+from styletransfer.films.frame import MAX_PIXELS, Frame, check_size, on_white
+from styletransfer.films.stills import Animation, FrameFolder, animation
 from styletransfer.pictures.images import resize
+from styletransfer.pictures.profiles import unit
+from styletransfer.pictures.stated_colors import frame_colors
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
-"""Callback after each painted frame: (number of frames in the film, input frame, painted frame) ->
-whether to go on. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
+"""Callback after each painted frame: (`Film.count`, input frame, painted frame) -> whether to
+continue. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
-# Codecs whose side data is not read: it may hold the name of a colour profile. PyAV frees this name
-# twice, which crashes the process. Frames of other codecs have no such name.
-PNGS = ("png", "apng")
 # Largest width and height in pixels of a standard-definition frame. If a film does not state the
 # matrix of its YUV colours, larger frames are read with BT.709, others with BT.601, as in players.
 LARGEST_SD = (1279, 576)
 # FFmpeg's number (AVColorSpace) for a film that does not state the matrix of its YUV colours.
 UNSPECIFIED = 2
-
-
-def pyav() -> ModuleType:
-    """Import and return the module `av` (UserError: PyAV is not installed)."""
-    try:
-        import av
-    except ImportError as error:
-        raise UserError(f"films need PyAV; run: {pip_install('video')}") from error
-    return av
-
-
-def reason(error: Exception) -> str:
-    """Return the message of an error of FFmpeg or of the system, in a few words."""
-    return getattr(error, "strerror", None) or str(error)
-
-
-def _interpolation() -> Any:
-    """Return FFmpeg's flags for bicubic resampling with full chroma and accurate rounding."""
-    kinds = pyav().video.reformatter.Interpolation
-    return kinds.BICUBIC | kinds.ACCURATE_RND | kinds.FULL_CHR_H_INT | kinds.FULL_CHR_H_INP
-
-
-def from_tensor(image: Tensor, *, even: bool) -> Any:
-    """Return an image (1, 3, H, W) as a frame of PyAV: 8-bit YUV 4:2:0, BT.709, limited range.
-
-    Values are clamped to [0, 1]. With `even`, the last row or column is repeated if the number of
-    rows or columns is odd.
-    """
-    height, width = image.shape[2:]
-    pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
-    if even:
-        pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
-    samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
-    frame = pyav().VideoFrame.from_ndarray(samples, "rgb24")
-    stored = {"format": "yuv420p", "dst_colorspace": "ITU709", "dst_color_range": "MPEG"}
-    return frame.reformat(**stored, interpolation=_interpolation(), threads=1)
-
-
-class Frame(NamedTuple):
-    """A Frame is one frame of a film, rotated upright, and its time."""
-
-    image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
-    time: Fraction  # in seconds from the film's start
+# (More than 8 bits, alpha) -> pixel format into which FFmpeg converts frames.
+FORMATS = {
+    (False, False): "rgb24",
+    (False, True): "rgba",
+    (True, False): "rgb48le",
+    (True, True): "rgba64le",
+}
 
 
 class Film:
-    """A Film reads the first video stream of a file. `with` closes the file at the end.
+    """A Film reads the video stream with the most frames in a file.
 
-    A folder is a film of `fps` frames per second: its pictures in the order of their names. Only
-    pictures with the extension of the first one are read, and the first one gives the size.
+    Use it as a context manager, whose exit closes the file. A folder is a film of `fps` frames per
+    second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
 
-    Colours are read as sRGB, even if the film states another transfer curve or other primaries; its
-    YUV matrix and range are respected. 10 bits per sample become 8, and transparency is dropped.
+    Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve, HDR
+    with the tone mapping of `pictures.color_spaces`. If a file states neither primaries nor curve,
+    or some that cannot be converted, frames are read as sRGB with 8 bits per sample. Transparent
+    frames are laid on white; interlaced ones are deinterlaced, see `deinterlaced`.
 
     Attributes:
         size: (height, width) of a frame in pixels, after its rotation upright.
         rate: frames per second, on average.
         count: number of frames, an estimate; 0 if unknown.
-        start: time stamp in the file of its first frame or sound, in seconds.
+        start: time stamp in the file, in seconds, of the first frame or sound, whichever is first.
         time_base: unit of the time stamps of frames, in seconds.
         pixel_aspect: width of a pixel over its height, after the rotation.
         comment: the text of "comment" in the file's metadata, or "".
+        has_sound: whether the file has sound.
 
     Raises:
-        UserError: there is no such film, none of its frames can be decoded, or PyAV is missing.
+        UserError: there is no such film, none of its frames can be decoded, its frames have more
+            than MAX_PIXELS or several sizes, or PyAV is missing.
     """
 
     def __init__(self, path: str | os.PathLike[str], fps: float = float(USUAL_RATE)) -> None:
+        pyav()
         self.path = Path(path)
-        self._folder_rate = Fraction(fps).limit_denominator(1001)
         self._files = ExitStack()
+        self.start, self.pixel_aspect, self.comment = Fraction(0), Fraction(1), ""
+        self.has_sound = False
+        self._stills: FrameFolder | Animation | None
+        if self.path.is_dir():
+            self._stills = FrameFolder(self.path, Fraction(fps).limit_denominator(1001))
+        else:
+            self._stills = animation(self.path) if self.path.is_file() else None
+        if self._stills is None:
+            self._look()
+        else:
+            self.size, self.rate = self._stills.size, self._stills.rate
+            self.count, self.time_base = self._stills.count, self._stills.time_base
+            check_size(self.path, *self.size[::-1])
+
+    def _look(self) -> None:
+        """Set the attributes from the file's header and first frame, as FFmpeg reads them."""
         with self.opened() as container:
             stream = self._video(container)
             tags = {key.lower(): text for key, text in container.metadata.items()}
-            self.comment: str = tags.get("comment", "")
+            self.comment = tags.get("comment", "")
+            self.has_sound = bool(container.streams.audio)
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
             self.time_base = Fraction(stream.time_base)
-            self.start = _start(container, stream)
-            self.count = stream.frames or round((container.duration or 0) / 1e6 * self.rate)
             first = next(self._decoded(container, stream), None)
             if first is None:
-                raise UserError(f"{path} has no frame that FFmpeg can read; save it as MP4 or GIF")
-            a, b, c, d = _display_matrix(first, stream.codec_context.name)
+                problem = "has no frame that FFmpeg can read; save it as MP4 or GIF"
+                raise UserError(f"{self.path} {problem}")
+            self.start = self._start(stream, first)
+            self.count = stream.frames or round(self._seconds(container) * self.rate)
+            a, b, c, d = display_matrix(first, stream.codec_context.name)
             self._is_turned = abs(b) > abs(a)  # rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
@@ -133,23 +124,15 @@ class Film:
         self._files.close()
 
     def opened(self) -> Any:
-        """Open the file once more, and return PyAV's container; it is closed with the film."""
+        """Open the file once more and return PyAV's container, which the film's exit closes."""
         av = pyav()
-        # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
-        name, kind = f"file:{self.path}", None
-        options = {"protocol_whitelist": "file", "max_reload": "0"}
-        if self.path.is_dir():
-            pictures = in_folder(self.path)
-            if not pictures:
-                raise UserError(f"{self.path} is a folder without pictures; name a film or frames")
-            name, kind = f"{glob.escape(str(self.path))}/*{Path(pictures[0]).suffix}", "image2"
-            rate = str(self._folder_rate)
-            options = {"protocol_whitelist": "file", "pattern_type": "glob", "framerate": rate}
-        elif not self.path.is_file():
+        if not self.path.is_file():
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
+        # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
+        options = {"protocol_whitelist": "file", "max_reload": "0"}
         try:
-            container = av.open(name, format=kind, metadata_errors="replace", options=options)
+            container = av.open(f"file:{self.path}", metadata_errors="replace", options=options)
         except (av.FFmpegError, OSError) as error:
             raise UserError(
                 f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"
@@ -158,16 +141,41 @@ class Film:
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames; each call starts at the first one (UserError: the film is damaged)."""
-        last: Fraction | None = None
-        container = self.opened()
-        for frame in self._decoded(container, self._video(container)):
-            last = self._time(frame, last)
+        if self._stills is not None:
+            yield from self._stills.frames()
+            return
+        for frame, time, duration in self._timed():
             try:
                 image = self._upright(frame)
             except (pyav().FFmpegError, ValueError) as error:
-                damage = f"has a frame that is no picture ({reason(error)})"
-                raise UserError(f"{self.path} {damage}; get an intact copy") from error
-            yield Frame(image, last)
+                damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
+                if getattr(error, "errno", None) == errno.EOPNOTSUPP:
+                    matrix = f"matrix {frame.colorspace} of ITU-T H.273"
+                    damage = f"has colours that FFmpeg cannot convert ({matrix}); save it as BT.709"
+                raise UserError(f"{self.path} {damage}") from error
+            yield Frame(image, time, duration)
+
+    def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
+        """Yield PyAV's frames, each with its time and its duration in seconds.
+
+        The duration is the time until the next frame; for the last frame, the duration that the
+        file states, or else 1 / rate.
+        """
+        frame, time, damage = None, Fraction(0), None
+        container = self.opened()
+        try:
+            for following in deinterlaced(self._decoded(container, self._video(container))):
+                next_time = self._time(following, None if frame is None else time)
+                if frame is not None:
+                    yield frame, time, next_time - time
+                frame, time = following, next_time
+        except UserError as error:
+            damage = error
+        if frame is not None:
+            stated = (frame.duration or 0) * Fraction(frame.time_base or 0)
+            yield frame, time, stated or 1 / self.rate
+        if damage is not None:
+            raise damage
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
         """Yield all frames (1, 3, H, W) resized to (height, width) `size`."""
@@ -183,35 +191,52 @@ class Film:
         """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
+        space = frame_colors(frame.color_primaries, frame.color_trc, str(self.path))
         colors = frame.reformat(
-            *(*self._coded_size[::-1], "rgb24"),
+            *(*self._coded_size[::-1], FORMATS[space is not None, has_alpha(frame)]),
             src_colorspace="ITU709" if unsaid and is_hd else None,
-            interpolation=_interpolation(),
+            interpolation=interpolation(),
             threads=1,
         ).to_ndarray()
-        image = torch.from_numpy(colors).permute(2, 0, 1)[None].float() / 255
+        values = unit(colors)
+        if space is not None:
+            values[..., :3] = space.srgb_of(colors[..., :3])
+        image = torch.from_numpy(values).permute(2, 0, 1)[None]
         image = image.transpose(2, 3) if self._is_turned else image
-        return image.flip(self._mirrored).contiguous()
+        image = image.flip(self._mirrored).contiguous()
+        return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the first video stream of a file, except the cover picture of a song."""
+        """Return the video stream with the most frames, the first of equals, but no song's cover.
+
+        Other streams are still pictures, such as the cover of an AVIF. (UserError: there is no
+        such stream, or its frames are too large.)
+        """
         cover = pyav().stream.Disposition.attached_pic
-        for stream in container.streams.video:
-            if not stream.disposition & cover:
-                return stream
-        raise UserError(f"{self.path} holds no film, only other things such as sound; name another")
+        streams = [one for one in container.streams.video if not one.disposition & cover]
+        if not streams:
+            problem = "holds no film, only other things such as sound"
+            raise UserError(f"{self.path} {problem}; name another")
+        stream = max(streams, key=lambda one: one.frames)
+        context = stream.codec_context
+        if context is not None:
+            check_size(self.path, context.width, context.height)
+            context.options = {"max_pixels": str(MAX_PIXELS)}  # a later frame may be larger
+        return stream
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first, as in a film that lacks its start."""
+        """Yield PyAV's frames; skip errors before the first frame: the start may be missing."""
         av = pyav()
-        packets, count = container.demux(), 0
+        packets, count, decode = container.demux(), 0, decoder(stream)
         while True:
             try:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                is_video = packet.stream_index == stream.index and packet.stream.type == "video"
-                frames = packet.decode() if is_video else []
+                # An empty packet, which ends a stream, states its number only here.
+                source = packet.stream
+                is_video = source.index == stream.index and source.type == "video"
+                frames = decode(packet) if is_video else []
             except av.FFmpegError as error:
                 if not count:
                     continue
@@ -221,34 +246,41 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return the time of a frame in seconds, later than `last`, the previous frame's time."""
+        """Return the time of a frame in seconds, later than `last`, the previous frame's."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start
         return time if last is None or time > last else last + self.time_base
 
+    def _start(self, video: Any, first: Any) -> Fraction:
+        """Return the time stamp of the file's first frame or sound, in seconds, at least 0.
 
-def _display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
-    """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
-    try:
-        kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
-        if codec not in PNGS and (data := frame.side_data.get(kind)):
-            a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
-            return a, b, c, d
-    except ValueError:  # PyAV does not know all side data of FFmpeg 8, such as EXIF
-        angle = math.radians(frame.rotation)
-        return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
-    return 1, 0, 0, 1
+        It is rounded down to a multiple of the video's time base. Sound may begin a little before
+        0, because its decoder needs some samples before the first audible one.
+        """
+        starts = [video.start_time * video.time_base] if video.start_time is not None else []
+        if not starts and first.pts is not None:  # some Matroska files
+            starts = [first.pts * Fraction(first.time_base)]
+        starts += self._sound_starts()
+        begin = max(Fraction(0), min(starts, default=Fraction(0)))
+        return begin // self.time_base * self.time_base
 
+    def _sound_starts(self) -> list[Fraction]:
+        """Return the time stamp of the first packet of each sound stream, in seconds."""
+        starts = []
+        for number in range(len(self.opened().streams.audio)) if self.has_sound else ():
+            container = self.opened()
+            stream = container.streams.audio[number]
+            start = stream.start_time
+            if start is None:
+                start = next(container.demux(stream)).pts
+            if start is not None:
+                starts.append(start * Fraction(stream.time_base))
+        return starts
 
-def _start(container: Any, video: Any) -> Fraction:
-    """Return the time stamp of a file's first frame or sound, in seconds, at least 0.
-
-    It is rounded down to a multiple of the video's time base. Sound may begin a little before 0,
-    because its decoder needs some samples before the first audible one.
-    """
-    streams = [video, *container.streams.audio]
-    starts = [one.start_time * one.time_base for one in streams if one.start_time is not None]
-    first = max(Fraction(0), min(starts, default=Fraction(0)))
-    base = Fraction(video.time_base)
-    return first // base * base
+    def _seconds(self, container: Any) -> Fraction:
+        """Return the duration of the file in seconds, or 0 if it is unknown."""
+        end = Fraction(container.duration or 0) / 1_000_000
+        # Matroska counts from 0, even if the first frame comes later.
+        is_end = "matroska" in container.format.name and end > self.start
+        return end - self.start if is_end else end

@@ -5,20 +5,19 @@ Positions may have weights; for a region of the picture, they are zero outside o
 """
 
 import math
-from collections.abc import Iterator
 from typing import Any, NamedTuple
 
 import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.features.tensors import LOW_PRECISION, accumulate_dtype, check_features
+from styletransfer.features.tensors import accumulate_dtype, check_features
 
-# A sum over positions of bfloat16 or float16 features is computed in CHUNKS parts: a matrix product
-# sums each part and rounds once to low precision, and the parts are added in float32.
+# A sum over positions of bfloat16 features is computed in CHUNKS parts: a matrix product sums each
+# part and rounds it once to bfloat16, and the parts are added in float32.
 CHUNKS = 8
 # Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
-# have one, to gather rows, and to add rows back where they came from, costs more than it saves.
+# have one, gathering their rows and adding rows back to their places costs more than it saves.
 SPARSE = 0.5
 
 
@@ -35,14 +34,14 @@ class Moments(NamedTuple):
 
 
 def pixel_rows(features: Tensor) -> Tensor:
-    """Return (1, C, H, W) as (HW, C): a view, never a copy, both for NCHW and channels_last."""
+    """Return (1, C, H, W) as (HW, C): a view of a contiguous or channels_last map, else a copy."""
     return features[0].permute(1, 2, 0).flatten(0, 1)
 
 
 def is_channels_last(features: Tensor) -> bool:
     """Tell whether the C values of one pixel lie next to each other in memory.
 
-    It reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    The function reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
     """
     return features.dim() == 4 and features.stride(1) == 1
 
@@ -62,7 +61,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             see `positive_weights`.
 
     Returns:
-        The moments, in float32 for bfloat16 and float16 features, else in their dtype.
+        The moments, in float32 for bfloat16 features, else in their dtype.
 
     Raises:
         ValueError: features are not (1, C, H, W) with C, H, W at least 1.
@@ -74,20 +73,19 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
         index, factors = positive_weights(weights, accumulate_dtype(rows.dtype))
         rows, total = rows if index is None else rows[index], factors.sum()
     mean = _sum(rows, factors) / total if with_mean else rows.new_empty(0)
-    if rows.dtype not in LOW_PRECISION:
-        products = _times(rows, factors).mT @ rows
-    elif with_mean:
-        products = _sum_of_wide_products(rows, factors)
+    if rows.dtype == torch.bfloat16:
+        products = _sum_of_products(rows, factors, wide=with_mean)
     else:
-        products = _sum_of_products(rows, factors)
+        products = _times(rows, factors).mT @ rows
     return Moments(mean, products / total)
 
 
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor | None, Tensor]:
     """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    The indices select rows of `pixel_rows`. If more than SPARSE of all positions have a positive
-    weight, they are None, and the weights are those of all positions. Weights have no gradient.
+    The indices select rows of `pixel_rows`. If more than the fraction SPARSE of all positions have
+    a positive weight, the first result is None, and the second has the weights (HW, 1) of all
+    positions. Weights have no gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)
@@ -120,34 +118,18 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
     return total
 
 
-def _chunks(rows: Tensor, factors: Tensor | None) -> Iterator[tuple[Tensor, Tensor | None]]:
-    """Yield at most CHUNKS pairs: a part of the rows (n, C), and its factors (n, 1) or None."""
-    chunks = rows.chunk(CHUNKS)
-    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
-    yield from zip(chunks, given, strict=True)
+def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Tensor:
+    """Return rows^T (factors * rows), (C, C), in float32, of bfloat16 rows (n, C).
 
-
-def _sum_of_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T (factors * rows), (C, C), in float32; products of chunks are low-precision."""
-    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    unused = rows.new_zeros(1, 1)
-    for chunk, factor in _chunks(rows, factors):
-        pixels = chunk.shape[0]
-        # The product is divided by the number of pixels, because float16 overflows above 65504.
-        mean = torch.addmm(unused, _times(chunk, factor).mT, chunk, beta=0, alpha=1 / pixels)
-        total = total + mean.float() * pixels
-    return total
-
-
-def _sum_of_wide_products(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return rows^T (factors * rows), (C, C), in float32, one chunk of rows at a time.
-
-    A float32 copy of all rows at once would need twice the memory of the rows.
+    If `wide`, the products are computed in float32, one chunk of rows at a time: a float32 copy of
+    all rows at once would need twice the memory of the rows.
     """
     total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    for chunk, factor in _chunks(rows, factors):
-        wide = chunk.float()
-        total = total + _times(wide, factor).mT @ wide
+    chunks = rows.chunk(CHUNKS)
+    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
+    for chunk, factor in zip(chunks, given, strict=True):
+        part = chunk.float() if wide else chunk
+        total = total + (_times(part, factor).mT @ part).float()
     return total
 
 

@@ -23,8 +23,8 @@ def as_picture(source: Source, name: str) -> Picture:
 
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
-    (1, 3, H, W) in [0, 1]. Colours are sRGB, alpha is not premultiplied. (UserError: `source` is
-    none of these, or its values are outside the range.)
+    (1, 3, H, W) in [0, 1]. Arrays and tensors are sRGB, and their alpha is not premultiplied.
+    (UserError: `source` is none of these, or its values are outside the range.)
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
@@ -36,6 +36,38 @@ def as_picture(source: Source, name: str) -> Picture:
         return _from_tensor(source, name)
     kind = type(source).__name__
     raise UserError(f"{name} is a {kind}; give a path, a Pillow image, a NumPy array or a tensor")
+
+
+def is_floating(source: Source) -> bool:
+    """Return whether `source` is an array or tensor of floats; other sources hold integers."""
+    if isinstance(source, Tensor):
+        return source.is_floating_point()
+    return isinstance(source, np.ndarray) and np.issubdtype(source.dtype, np.floating)
+
+
+def one_layer(source: Source, name: str) -> Source:
+    """Return a mask or labels as `as_picture` takes them; other sources stay as they are.
+
+    Arrays and tensors (1, H, W) and (1, 1, H, W) become arrays (H, W). Integers from 0 to 255
+    become uint8, and bool becomes 0 and 255. (UserError: a tensor is nested, sparse or meta.)
+    """
+    if isinstance(source, Tensor):
+        check_plain(source, name)
+        if source.ndim >= 3 and source.shape[-3] != 1:
+            return source
+        source = source.detach().cpu()
+        return _one_layer((source.float() if source.is_floating_point() else source).numpy())
+    return _one_layer(source) if isinstance(source, np.ndarray) else source
+
+
+def _one_layer(array: NDArray[Any]) -> NDArray[Any]:
+    while array.ndim > 2 and array.shape[0] == 1 and array.shape[-1] not in (1, 3, 4):
+        array = array[0]
+    if array.dtype == np.bool_:
+        return array * np.uint8(255)
+    is_whole = np.issubdtype(array.dtype, np.integer) and array.size > 0
+    fits = is_whole and array.min() >= 0 and array.max() <= 255
+    return array.astype(np.uint8) if fits else array
 
 
 def to_array(rgb: Tensor, alpha: Tensor | None = None) -> NDArray[np.float32]:

@@ -1,7 +1,7 @@
 """Reads picture files and Pillow images as sRGB tensors.
 
-Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile and 16-bit PNG by
-deep_png, because Pillow would drop the lower byte of their samples.
+Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile, 16-bit PNG by
+deep_png, and AVIF and HEIF of 10 and 12 bits by deep_heif, because Pillow would drop lower bits.
 """
 
 import errno
@@ -17,13 +17,15 @@ from typing import Any, BinaryIO
 
 import numpy as np
 import torch
-from PIL import Image, UnidentifiedImageError
+from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_png
+from styletransfer.pictures import deep_heif, deep_png
+from styletransfer.pictures.color_spaces import ColorSpace
 from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
+from styletransfer.pictures.stated_colors import stated_colors
 
 logger = logging.getLogger(__name__)
 
@@ -36,6 +38,10 @@ _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromk
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
 ORIENTATION = 274  # number of the tag in TIFF and in EXIF
+_EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
+RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
+# First bytes of the RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma that are no TIFF.
+_RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
@@ -49,6 +55,7 @@ class Stored:
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
     profile: Any = None  # the ICC profile's bytes; in a broken file, possibly another object
+    space: ColorSpace | None = None  # what is stated without a profile; None for sRGB
     orientation: int = 1  # EXIF, 1 to 8
 
 
@@ -133,13 +140,18 @@ def _load(path: Path) -> Stored:
             return load_tiff(path, file)
         with _opened(path, file, head) as image:
             check_size(path, *image.size)
-            if image.format == "PNG" and head[24] == 16:  # the bit depth
-                return _load_image(image, str(path), deep_png.read(path))
-            stored = _load_image(image, str(path))
+            stored = _load_image(image, str(path), _deep_samples(image, path, head))
             with suppress(Exception):  # damage after the first frame does not matter
                 if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
                     logger.warning("%s is animated; only its first frame is read", path)
             return stored
+
+
+def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
+    """Return samples of more than 8 bits as uint16, or None if Pillow reads all bits."""
+    if image.format == "PNG" and head[24] == 16:  # the bit depth
+        return deep_png.read(path)
+    return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
@@ -154,6 +166,8 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
         problem = f"is damaged, or in none of the formats {', '.join(formats)}"
     if not head:
         problem = "is empty (0 bytes); get an intact copy"
+    elif any(mark in head for mark in _RAW_MARKS):
+        problem = RAW
     elif "HEIF" not in formats and head[4:11] in (b"ftyphei", b"ftyphev", b"ftypmif"):
         problem = f"is a HEIC picture; save it as JPEG, or run: {pip_install('studio')}"
     raise UserError(f"{path} {problem}")
@@ -174,7 +188,7 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
-    profile = image.info.get("icc_profile")
+    profile, space = stated_colors(image, name)
     if deep is not None:
         samples = np.atleast_3d(deep)
         has_alpha = samples.shape[2] in (2, 4)
@@ -185,19 +199,41 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         has_alpha = image.has_transparency_data
         mode = _MODES[image.mode] + ("A" if has_alpha else "")
         samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
-    try:
-        orientation = int(image.getexif().get(ORIENTATION, 1))
-    except Exception:  # a picture with damaged metadata is still read
-        orientation = 1
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
-    return Stored(colour, alpha, profile=profile, orientation=orientation)
+    turn = _orientation(image, name)
+    return Stored(colour, alpha, profile=profile, space=space, orientation=turn)
+
+
+def _orientation(image: Image.Image, name: str) -> int:
+    """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
+
+    Pillow's `rotate`, `transpose` and other methods that return a new image keep the tag. If EXIF
+    has the sides of such an image swapped, the image was turned already. If its sides do not tell,
+    the tag counts, and a warning says so.
+    """
+    try:
+        exif = image.getexif()
+        orientation = int(exif.get(ORIENTATION, 1))
+        width, height = (int(exif.get_ifd(0x8769).get(tag, 0)) for tag in _EXIF_SIDES)
+    except Exception:  # a picture with damaged metadata is still read
+        return 1
+    if isinstance(image, ImageFile.ImageFile) or orientation not in range(2, 9):
+        return orientation
+    if orientation >= 5 and width != height and image.width != image.height:
+        return orientation if (width > height) == (image.width > image.height) else 1
+    logger.warning(
+        "%s is turned by its EXIF orientation %d; if you turned it before, take the tag away: "
+        "del image.getexif()[%d]",
+        *(name, orientation, ORIENTATION),
+    )
+    return orientation
 
 
 def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
-    convert = converter(colour, stored.profile, name)
+    convert = converter(colour, stored.profile, stored.space, name)
     height, width, _ = colour.shape
     rgb = np.empty((3, height, width), np.float32)
     rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max

@@ -1,4 +1,4 @@
-"""Picture formats that can be read, and the pictures in a folder. Does not import torch."""
+"""Picture formats that can be read, and the pictures in a folder, without torch."""
 
 import logging
 import os
@@ -48,9 +48,11 @@ def picture_extensions() -> tuple[str, ...]:
 def in_folder(name: str | os.PathLike[str]) -> list[str]:
     """Return the paths of the pictures in a folder, in the order of their names.
 
-    Files with other extensions are skipped, and a warning names them.
+    Hidden files are skipped, such as ._a.jpg, which macOS writes beside a.jpg. Files with other
+    extensions are skipped, too, and a warning names them.
     """
     files = sorted(path for path in Path(name).iterdir() if not path.is_dir())
+    files = [path for path in files if not path.name.startswith(".")]
     pictures = [path for path in files if path.suffix.lower() in picture_extensions()]
     warn_of_others(str(name), tuple(path.name for path in files if path not in pictures))
     return list(map(str, pictures))
@@ -58,8 +60,7 @@ def in_folder(name: str | os.PathLike[str]) -> list[str]:
 
 @cache  # cached, so that a command that lists a folder several times warns once
 def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
-    """Log a warning that names up to five skipped files of a folder, except hidden ones."""
-    others = tuple(name for name in others if not name.startswith("."))
+    """Log a warning that names up to five skipped files of a folder."""
     rest = f" and {len(others) - 5} more" if others[5:] else ""
     if others:
         logger.warning("%s: passed over %s%s", folder, ", ".join(others[:5]), rest)

@@ -59,11 +59,13 @@ class Picture:
 def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
-    If a file has several frames or pages, the first is read. 8 and 16 bits per sample are kept;
-    grey, palette and CMYK become RGB; an EXIF orientation is applied. Colours are converted from an
-    embedded ICC profile to sRGB (an unusable profile is ignored with a warning); files without a
-    profile are taken to be sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no
-    picture, is damaged, or has more than 134 million pixels.)
+    If a file has several frames or pages, the first is read; of a TIFF page and its SubIFDs, the
+    largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
+    orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
+    CICP or nclx, EXIF, or chromaticities and gamma, HDR with the tone mapping of
+    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning; without any,
+    colours are sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no picture, is
+    damaged, or has more than 134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 
@@ -90,7 +92,8 @@ def write(
         xmp: metadata, an XMP packet of at most 65502 bytes; empty for none.
 
     Raises:
-        UserError: extension, size or values do not suit, or the file cannot be written.
+        UserError: the extension is unknown, the picture is too large for the format or holds NaN
+            or infinity, or the file cannot be written.
     """
     extension = _extension(path)
     depth = bit_depth or BIT_DEPTHS[extension]
@@ -183,8 +186,9 @@ def resize(
 ) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode "bilinear" averages over areas: if several images sum to 1 at each pixel, their resized
-    images do so too. With `wraps`, the picture continues at the opposite edge.
+    The filter of "bilinear" has no negative weights, so no value is clamped: masks that sum to 1 at
+    each pixel still do so after resizing. "bicubic" does not have this property. With `wraps`, the
+    picture continues at the opposite edge. An image of this size is returned unchanged.
     """
     if image.shape[2:] == size:
         return image

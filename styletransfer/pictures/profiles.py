@@ -1,4 +1,4 @@
-"""Converts samples to sRGB by the ICC profile that a picture carries."""
+"""Converts samples to sRGB by the ICC profile or the colour space that a picture states."""
 
 import io
 import struct
@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
+from styletransfer.pictures.color_spaces import ColorSpace
 from styletransfer.pictures.formats import imagecodecs
 
 Samples = NDArray[np.unsignedinteger[Any]]
@@ -22,13 +23,16 @@ Converter = Callable[[Samples], Floats]
 _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "CMYK")}
 
 
-def converter(colour: Samples, profile: Any, name: str) -> Converter:
+def converter(colour: Samples, profile: Any, space: ColorSpace | None, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
-    It converts by the ICC profile, unless that is missing, is sRGB, or is unusable, which a warning
-    tells. (UserError: samples of 16 bits need the extra [tiff] for this, and it is not installed.)
+    The function converts by the ICC profile, unless the profile is sRGB, or is unusable, which a
+    warning says. Without a profile it converts from the colour space; None is sRGB. (UserError:
+    samples of 16 bits need the extra [tiff] for a profile, and it is not installed.)
     """
-    if not profile or profile == srgb_profile():
+    if not profile:
+        return plain if space is None or colour.shape[2] == 4 else space.srgb_of
+    if profile == srgb_profile():
         return plain
     try:
         convert = _by_profile(colour, profile, name)
@@ -82,7 +86,7 @@ def _shallow(profile: bytes, mode: str) -> Converter:
     """Return the conversion of 8-bit samples; the results have 8 bits, too."""
     source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     target = ImageCms.createProfile("sRGB")
-    # Little CMS would replace the curves by coarse tables, which err by 9 levels in dark grey.
+    # Little CMS would replace the curves by coarse tables, wrong by 9 levels in dark grey.
     exact = ImageCms.Flags.NOOPTIMIZE
     transform = ImageCms.buildTransform(source, target, mode, "RGB", flags=exact)
 

@@ -1,34 +1,22 @@
-"""Regions of pictures, read from label pictures: each region is painted in one flat colour."""
+"""Regions of pictures: their colours, names, weights, pairs and styles."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cache
 
-import numpy as np
 import torch
 from PIL import ImageColor
 from torch import Tensor
-from torch.nn.functional import max_pool2d
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.convert import Source, as_picture, check_plain
 from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
-MAX_REGIONS = 12  # largest number of regions in a label picture
 # Largest difference of a channel, in levels of 255, between two colours that count as the same: a
 # region's colours in the content's and a style's label picture, a region's colour and the one that
 # a setting names, or two colours in one picture.
 SAME = 32
-_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a region's colour
-# In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
-# (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
-# most 0.4.
-_FLAT, _FLAT_SHARE = 8, 0.6
-# Largest difference between the channels of a pixel of a grey mask, in [0, 1]. JPEG compression
-# causes less.
-_GREY = 32 / 255
 
 
 @dataclass(frozen=True)
@@ -78,7 +66,7 @@ class Regions:
             pass
         else:
             region = _nearest((red, green, blue), self.colors)
-            if _distance((red, green, blue), self.colors[region]) <= SAME:
+            if distance((red, green, blue), self.colors[region]) <= SAME:
                 return region
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
@@ -93,114 +81,19 @@ class Regions:
         return f"{self.names[region]} ({share:{'.0f' if share >= 10.0 else '.2g'}} %)"
 
 
-def read_regions(source: Source, name: str) -> Regions:
-    """Return the regions of a label picture, which is a file or a picture in memory.
-
-    Each colour that `_flat_colors` returns is a region. Pixels of other colours, as on antialiased
-    edges, are in the region of the nearest colour. Pixels that are more than half transparent are
-    in no region. `name` is the picture's name in messages if it is no file. (UserError: the picture
-    cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
-    """
-    picture = as_picture(source, name)
-    rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
-    visible = torch.ones(picture.size, dtype=torch.bool)
-    if picture.alpha is not None:
-        visible = picture.alpha[0, 0] >= 0.5
-    if not visible.any():
-        raise UserError(f"{picture.name} is transparent everywhere; paint each region in a colour")
-    colors = _flat_colors(rgb, visible)
-    if not 0 < len(colors) <= MAX_REGIONS:
-        raise _not_labels(picture.name, f"shows {len(colors)} flat colours")
-    differences = (rgb - rgb.new_tensor(color)[:, None, None] for color in colors)
-    difference, labels = torch.stack([x.abs().amax(0) for x in differences]).min(0)
-    flat = (difference[visible] <= _FLAT).float().mean()
-    if flat < _FLAT_SHARE:
-        between = int((1.0 - flat) * visible.sum())
-        raise _not_labels(picture.name, f"has {between:,} pixels between its flat colours")
-    return Regions(labels.where(visible, -1), tuple(colors), picture.name)
-
-
-def _flat_colors(rgb: Tensor, visible: Tensor) -> list[Color]:
-    """Return the colours that fill a square of 3 x 3 pixels somewhere, the most frequent first.
-
-    Colours that are rare, or within SAME levels of a more frequent one, are left out. `rgb` is
-    (3, H, W) from 0 to 255, and `visible` is (H, W) bool.
-    """
-    codes = rgb[0] * 65536.0 + rgb[1] * 256.0 + rgb[2]  # whole numbers that float32 holds exactly
-    flat = max_pool2d(codes[None], 3, 1, 1)[0] == -max_pool2d(-codes[None], 3, 1, 1)[0]
-    values, counts = torch.unique(codes[visible], return_counts=True)
-    counts = counts.where(torch.isin(values, codes[visible & flat]), 0)
-    colors: list[Color] = []
-    for n in counts.argsort(stable=True).flip(0).tolist():
-        code = int(values[n])
-        color = (code >> 16, code >> 8 & 255, code & 255)
-        if counts[n] < max(1, _MIN_SHARE * int(visible.sum())):
-            break
-        if all(_distance(color, other) > SAME for other in colors):
-            colors.append(color)
-    return colors
-
-
-def _not_labels(name: str, problem: str) -> UserError:
-    return UserError(
-        f"{name} {problem}; is it a photograph? Paint each region in one of at most {MAX_REGIONS} "
-        "flat colours and save it as PNG"
-    )
-
-
-def read_mask(source: Source, name: str) -> Tensor:
-    """Return a mask (1, 1, H, W) in [0, 1]: the grey values of `source`, times its alpha if any.
-
-    `source` is a grey picture, or an array or tensor (H, W) of bool, uint8 or floats in [0, 1].
-    `name` is its name in messages if it is no file. (UserError: `source` has colours, is black
-    everywhere or cannot be read.)
-    """
-    if isinstance(source, Tensor) and source.ndim == 2:
-        check_plain(source, name)
-        source = source.detach().cpu()
-        source = (source.float() if source.is_floating_point() else source).numpy()
-    if isinstance(source, np.ndarray) and source.dtype == np.bool_:
-        source = source.astype(np.float32)
-    picture = as_picture(source, name)
-    if (picture.rgb.amax(1) - picture.rgb.amin(1)).max() > _GREY:
-        raise UserError(f"{picture.name} is a colour picture; a mask is grey")
-    mask = picture.rgb.mean(1, keepdim=True)
-    if picture.alpha is not None:
-        mask = mask * picture.alpha
-    if mask.max() < 0.5 / 255.0:
-        raise UserError(f"{picture.name} is an empty mask; paint white (255) what it is to cover")
-    return mask
-
-
-def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:
-    """Raise UserError if a mask or label picture differs from its picture in aspect ratio.
-
-    Both sizes are (H, W). After the larger picture is scaled to the longer side of the other, sides
-    may differ by 1 pixel or 0.5 %, whichever is more.
-    """
-    smaller, larger = sorted((size, picture), key=max)
-    scale = max(smaller) / max(larger)
-    for side, other in zip(smaller, larger, strict=True):
-        if abs(other * scale - side) > max(1.0, 0.005 * side):
-            raise UserError(
-                f"{name} has {size[1]} x {size[0]} pixels and its picture {picture[1]} x "
-                f"{picture[0]}: another aspect ratio; crop or extend it like the picture"
-            )
-
-
-def _distance(first: Color, second: Color) -> int:
+def distance(first: Color, second: Color) -> int:
     """Return the largest difference of two colours in a channel, in levels of 255."""
     return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
 def _nearest(color: Color, colors: Sequence[Color]) -> int:
     """Return the index in `colors` of the nearest colour."""
-    return min(range(len(colors)), key=lambda index: _distance(color, colors[index]))
+    return min(range(len(colors)), key=lambda index: distance(color, colors[index]))
 
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; of two names, the later in the alphabet: cyan, not aqua."""
+    """Return "#rrggbb" -> CSS name; of two names for a colour, the later by alphabet: cyan."""
     # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
@@ -226,7 +119,7 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
 def _partner(color: Color, style: Regions) -> int | None:
     """Return the number of the region of `style` with about this colour, or None."""
     partner = _nearest(color, style.colors)
-    return partner if _distance(color, style.colors[partner]) <= SAME else None
+    return partner if distance(color, style.colors[partner]) <= SAME else None
 
 
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:

@@ -5,10 +5,12 @@ import json
 import os
 import re
 import textwrap
-from collections.abc import Sequence
+import threading
+from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
 from itertools import zip_longest
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any
 
 from omegaconf import OmegaConf
@@ -20,6 +22,10 @@ from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
+# Results of `meanings`, and a lock: `meanings` parses source code with `ast`, and in Python 3.11
+# `ast` fails if several threads use it at once.
+_MEANINGS: dict[type[Any], Mapping[str, str]] = {}
+_ONE_AT_A_TIME = threading.Lock()
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
@@ -32,7 +38,7 @@ def help_text(
 ) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
-    The values are those with the KEY=VALUE words `overrides` (UserError: a word is wrong).
+    The KEY=VALUE words `overrides` change the values (UserError: a word is wrong).
     """
     texts = meanings(command.schema)
     config = compose(command, overrides, config_dir=config_dir, with_hydra=True)
@@ -56,8 +62,18 @@ def help_text(
     return "\n".join([" ".join(usage), command.summary, "", *lines, "", FOOT])
 
 
-def meanings(schema: type[Any]) -> dict[str, str]:
-    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
+def meanings(schema: type[Any]) -> Mapping[str, str]:
+    """Return key -> its meaning: the docstring below the key in the source of the dataclass.
+
+    The source is read once, and by one thread at a time.
+    """
+    with _ONE_AT_A_TIME:
+        if schema not in _MEANINGS:
+            _MEANINGS[schema] = MappingProxyType(_declared(schema))
+        return _MEANINGS[schema]
+
+
+def _declared(schema: type[Any]) -> dict[str, str]:
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
         source = inspect.getsource(base)
@@ -66,7 +82,7 @@ def meanings(schema: type[Any]) -> dict[str, str]:
         texts |= {key: " ".join(text.split()) for key, text in found}
     for group in fields(schema):
         if isinstance(group.type, type) and is_dataclass(group.type):
-            inner = meanings(group.type).items()
+            inner = _declared(group.type).items()
             texts |= {f"{group.name}.{key}": text for key, text in inner}
     return texts
 
@@ -82,7 +98,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as on the command line; a bundled picture without the path of assets/."""
+    """Return a value as it is typed; a bundled picture, without the path of assets/."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

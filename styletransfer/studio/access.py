@@ -8,6 +8,7 @@ import secrets
 from collections.abc import Sequence
 from http import HTTPStatus
 from ipaddress import ip_address
+from typing import Any
 
 from starlette.datastructures import MutableHeaders
 from starlette.requests import HTTPConnection
@@ -15,6 +16,7 @@ from starlette.responses import JSONResponse, PlainTextResponse, RedirectRespons
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from styletransfer.errors import UserError
+from styletransfer.system.files import to_json
 
 # Content-Security-Policy of all responses: the page loads only files of this server, and no other
 # site may embed it.
@@ -38,11 +40,22 @@ HEADERS = {
 
 
 class RefusedError(UserError):
-    """Raised to refuse a request; has a message, an HTTP status, and a setting's key or None."""
+    """Raised to refuse a request, with a message, an HTTP status, and a setting's key or None."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
         super().__init__(message, key)
         self.status = status
+
+
+class PlainJson(JSONResponse):
+    """PlainJson is a JSON response in ASCII; numbers that are not finite become null.
+
+    UTF-8 cannot encode a lone surrogate, but a request, a file name or a record may contain one.
+    """
+
+    def render(self, content: Any) -> bytes:
+        """Return plain values as JSON."""
+        return to_json(content).encode("ascii")
 
 
 def refused(error: UserError) -> Response:
@@ -51,14 +64,14 @@ def refused(error: UserError) -> Response:
 
 
 def _answer(status: int, message: str, key: str | None = None) -> Response:
-    return JSONResponse({"error": message, "key": key}, status)
+    return PlainJson({"error": message, "key": key}, status)
 
 
 class Access:
     """Access is middleware that refuses requests without the token or from pages of other origins.
 
-    It also refuses a request whose header "Host" is not 127.0.0.1, localhost or an address in
-    `near`, with `port`.
+    Access also refuses requests from outside of private networks, and requests whose header "Host"
+    is not 127.0.0.1, localhost or an address in `near`, with `port`.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str, near: Sequence[str] = ()) -> None:

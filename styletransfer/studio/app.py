@@ -2,7 +2,6 @@
 
 import asyncio
 import json
-import shutil
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from dataclasses import replace
@@ -12,16 +11,24 @@ from typing import Any
 from starlette.applications import Starlette
 from starlette.middleware import Middleware
 from starlette.requests import ClientDisconnect, Request
-from starlette.responses import FileResponse, JSONResponse, Response
+from starlette.responses import FileResponse, Response
 from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
-from styletransfer.runs.record import CHECKPOINT
+from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
+from styletransfer.settings import each
 from styletransfer.studio import pictures, reader, runner
-from styletransfer.studio.access import Access, RefusedError, refused
+from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.form import RunRequest, command_of, form, read_request, recalled
+from styletransfer.studio.form import (
+    MOST_STYLES,
+    RunRequest,
+    command_of,
+    form,
+    read_request,
+    recalled,
+)
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.runs import FILM, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
@@ -33,14 +40,12 @@ MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.
 KEPT = {"cache-control": "private, max-age=31536000, immutable"}
-# Largest number of styles of a preview; each costs time and memory.
-MOST_STYLES = 16
-# Seconds that the server waits at its end until the current run has stopped and is saved.
+# Largest time in seconds that the server waits at its end until the current run is saved.
 PATIENCE = 60.0
 
 
 class Studio:
-    """Studio holds the server's state and two processes: a reader opens files, a runner paints.
+    """Studio holds the server's state, and two processes: a reader of files and a runner of runs.
 
     Args:
         folder: folder in which runs and pictures are stored.
@@ -54,7 +59,7 @@ class Studio:
         self.queue = RunQueue(folder, self.pictures, paint)
 
     def named(self, error: Any) -> Any:
-        """Return `error` with the names of pictures in place of their paths and ids."""
+        """Return `error`; its message now has pictures' names in place of their paths and ids."""
         error.args = (self.pictures.named(str(error)),)
         return error
 
@@ -110,12 +115,12 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
 
 async def get_form(request: Request) -> Response:
     """Return the page's groups of controls and its presets; see `form.form`."""
-    return JSONResponse(await asyncio.to_thread(form, _studio(request).pictures))
+    return PlainJson(await asyncio.to_thread(form, _studio(request).pictures))
 
 
 async def list_pictures(request: Request) -> Response:
-    """Return the pictures that can be chosen."""
-    return JSONResponse([picture.shown for picture in _studio(request).pictures.all])
+    """Return the pictures and films that can be chosen on the page."""
+    return PlainJson([picture.shown for picture in _studio(request).pictures.all])
 
 
 async def take_picture(request: Request) -> Response:
@@ -129,11 +134,11 @@ async def take_picture(request: Request) -> Response:
     with suppress(UserError):  # the picture is stored, even if the reader fails
         if recipe := await studio.reader.ask(reader.recipe, taken.path):
             shown["recipe"] = await asyncio.to_thread(recalled, recipe, studio.pictures)
-    return JSONResponse(shown)
+    return PlainJson(shown)
 
 
 async def get_picture(request: Request) -> Response:
-    """Return a small JPEG of an upload, or the file of a bundled picture."""
+    """Return a small JPEG of an uploaded picture, or the file of a bundled one."""
     picture = _studio(request).pictures.find(request.path_params["id"])
     return await _small(request, picture.path, ready=picture.kind != "upload")
 
@@ -144,11 +149,11 @@ async def remove_picture(request: Request) -> Response:
     if studio.queue.needs(id):
         raise RefusedError("that picture is being painted from; wait for the end", 409)
     studio.pictures.remove(id)
-    return JSONResponse({"id": id})
+    return PlainJson({"id": id})
 
 
 async def get_look(request: Request) -> Response:
-    """Return a quick preview, a JPEG: the photograph painted by the style network for any style."""
+    """Return a quick preview by the style network for any style, as a JPEG; see `reader.look`."""
     studio, asked = _studio(request), request.query_params
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
@@ -163,19 +168,19 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, and if it paints a photograph, its size, memory and seconds."""
+    """Return a run's command line and, unless it paints a film, its size, memory and seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if asked.shown:
-        return JSONResponse({"command": command})
+        return PlainJson({"command": command})
     pace = _studio(request).queue.pace(asked.settings)
     seconds = None if pace is None else pace * asked.cost["work"]
-    return JSONResponse(asked.cost | {"command": command, "seconds": seconds})
+    return PlainJson(asked.cost | {"command": command, "seconds": seconds})
 
 
 async def submit(request: Request) -> Response:
-    """Append a new run to the queue."""
-    return JSONResponse({"id": _studio(request).queue.submit(await _checked(request))}, 202)
+    """Append a new run to the queue; return its id."""
+    return PlainJson({"id": _studio(request).queue.submit(await _checked(request))}, 202)
 
 
 async def act(request: Request) -> Response:
@@ -186,18 +191,18 @@ async def act(request: Request) -> Response:
             queue.act(id, action)
         case "steer":
             config = (await _run_request(request)).config
-            return JSONResponse({"number": queue.steer(id, config)}, 202)
+            return PlainJson({"number": queue.steer(id, config)}, 202)
         case "cancel":
             queue.cancel(id)
         case _:
             raise RefusedError("there is no such action", 404)
-    return JSONResponse({"id": id}, 202)
+    return PlainJson({"id": id}, 202)
 
 
 async def list_runs(request: Request) -> Response:
     """Return the runs on disk, the newest first."""
     runs = await asyncio.to_thread(_studio(request).runs.all)
-    return JSONResponse([run.shown for run in runs])
+    return PlainJson([run.shown for run in runs])
 
 
 async def get_run(request: Request) -> Response:
@@ -205,13 +210,13 @@ async def get_run(request: Request) -> Response:
     run = await _run(request)
     match request.path_params["part"]:
         case "picture":
-            return await _small(request, run.record.pastiche)
+            return await _small(request, run.part(PASTICHE))
         case "content":
-            return await _small(request, run.record.content)
+            return await _small(request, run.part(CONTENT))
         case "download":
             return await _download(request, run)
-        case "film" if (run.record.folder / FILM).is_file():
-            return FileResponse(run.record.folder / FILM)
+        case "film":
+            return FileResponse(run.part(FILM))
     raise RefusedError("a run has no such part", 404)
 
 
@@ -220,35 +225,34 @@ async def _download(request: Request, run: StoredRun) -> Response:
     kind = request.query_params.get("format", "png")
     if kind not in MEDIA_TYPES:
         raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
-    if not run.record.pastiche.is_file():
-        raise RefusedError("the run has no picture yet", 404)
-    file = await _studio(request).reader.ask(reader.converted, str(run.record.pastiche), f".{kind}")
+    picture = str(run.part(PASTICHE))
+    file = await _studio(request).reader.ask(reader.converted, picture, f".{kind}")
     # The header names no file, so the browser uses the name in the page's link.
     headers = {"content-disposition": "attachment"}
     return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
 async def change_run(request: Request) -> Response:
-    """Resume a stopped run, or delete a run."""
+    """Append a stopped run to the queue again, or delete a run."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
             if not (run.record.folder / CHECKPOINT).exists():
                 raise RefusedError("the run has no checkpoint to go on from", 409)
             studio.queue.go_on(run)
-            return JSONResponse({"id": run.id}, 202)
+            return PlainJson({"id": run.id}, 202)
         case "delete":
-            await _delete(studio, run)
-        case _:
-            raise RefusedError("there is no such action", 404)
-    return JSONResponse({"id": run.id})
+            return PlainJson({"id": run.id, "kept": await _delete(studio, run)})
+    raise RefusedError("there is no such action", 404)
 
 
-async def _delete(studio: Studio, run: StoredRun) -> None:
+async def _delete(studio: Studio, run: StoredRun) -> list[str]:
+    """Delete a run's files; return the names of other files in its folder, which are kept."""
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
-    await asyncio.to_thread(shutil.rmtree, run.record.folder)
+    kept = await asyncio.to_thread(run.delete)
     studio.queue.changed(runs=True)
+    return kept
 
 
 def _studio(request: Request) -> Studio:
@@ -269,7 +273,9 @@ async def _run_request(request: Request) -> RunRequest:
 async def _checked(request: Request) -> RunRequest:
     """Return the run that a request describes, after the reader has checked its settings."""
     studio, asked = _studio(request), await _run_request(request)
-    return replace(asked, cost=await studio.reader.ask(reader.check, asked.shown or asked.config))
+    config = asked.shown or asked.config
+    sizes = {path: studio.pictures.size_of(path) for path in (config.content, *each(config.style))}
+    return replace(asked, cost=await studio.reader.ask(reader.check, config, sizes))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -289,7 +295,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a JPEG of a picture file, as large as the URL's query says; if `ready`, the file."""
+    """Return a JPEG of a picture file with the longer side `_side`; if `ready`, the file itself."""
     side = _side(request)
     if ready:
         return FileResponse(file, headers=KEPT)
@@ -298,7 +304,7 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
 
 
 def _side(request: Request) -> int:
-    """Return the longer side of a picture, in pixels, that a request asks for."""
+    """Return the longer side in pixels that a request asks for, 1600 by default."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")

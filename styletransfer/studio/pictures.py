@@ -1,4 +1,4 @@
-"""The pictures of the studio, by id: those that come with the package, and uploaded ones."""
+"""Keeps the studio's pictures and films by their ids: the bundled ones and the uploaded ones."""
 
 import asyncio
 import json
@@ -34,8 +34,8 @@ class ShelfPicture:
 
     id: str  # made by the server
     name: str  # name on the page
-    width: int  # in pixels, as the height
-    height: int
+    width: int  # in pixels
+    height: int  # in pixels
     kind: str  # content, style (both come with the package) or upload
     path: str  # path of the file
     purpose: str = ""  # for an upload, the key of the control to which it was added
@@ -58,13 +58,14 @@ class PictureShelf:
                 with Image.open(path) as image:
                     size = image.size
                 self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
-        for stale in self._folder.glob(".*.upload*"):
+        for stale in self._folder.glob(f".{'[0-9a-f]' * 16}.upload*"):
             stale.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
             with suppress(OSError, ValueError, KeyError, TypeError):
                 said = json.loads(note.read_text(encoding="utf-8"))
-                if (path := self._folder / note.stem).is_file():
+                path = self._folder / note.stem
+                if path.is_file() and not path.is_symlink():
                     size = int(said["width"]), int(said["height"])
                     name, purpose = str(said["name"]), str(said.get("purpose", ""))
                     self._add(ShelfPicture(note.stem, name, *size, "upload", str(path), purpose))
@@ -89,6 +90,13 @@ class PictureShelf:
         """Return the id of the picture at a path, or None if the path is unknown."""
         return self._ids.get(os.path.realpath(path))
 
+    def size_of(self, path: str) -> tuple[int, int]:
+        """Return width and height of the picture at a path (RefusedError: unknown or missing)."""
+        picture = self.find(self.id_of(path) or "")
+        if not os.path.isfile(path):
+            raise RefusedError(f"{picture.name} is gone; choose another picture", 404)
+        return picture.width, picture.height
+
     def with_hash(self, digest: str) -> str | None:
         """Return the id of the picture whose file has this SHA-256, or None."""
         is_hash = re.fullmatch("[0-9a-f]{64}", digest)
@@ -106,7 +114,7 @@ class PictureShelf:
             body: the file's bytes.
 
         Raises:
-            UserError: the file cannot be read as a picture.
+            UserError: the file cannot be stored, or is no picture or film.
             RefusedError: the file is too large.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -139,11 +147,14 @@ class PictureShelf:
             is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
-            width, height = await self._reader.ask(measure, str(temporary))
-        except UserError as error:
-            error.args = (str(error).replace(str(temporary), name),)
+            # The file is read under its final name, because the reader caches results by name.
+            path = temporary.replace(self._folder / id)
+            width, height = await self._reader.ask(measure, str(path))
+        except BaseException as error:
+            (self._folder / id).unlink(missing_ok=True)
+            if isinstance(error, UserError):
+                error.args = (str(error).replace(str(self._folder / id), name),)
             raise
-        path = temporary.replace(self._folder / id)
         with atomic(path.with_name(f"{id}.json")) as note:
             said = {"name": name, "width": width, "height": height, "purpose": purpose}
             note.write_text(json.dumps(said), encoding="utf-8")

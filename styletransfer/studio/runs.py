@@ -9,15 +9,29 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RunFolder, read_run, recorded
-from styletransfer.runs.record import CHECKPOINT, HYDRA, RECORD
+from styletransfer.runs.record import (
+    CHECKPOINT,
+    CONTENT,
+    HYDRA,
+    METRICS,
+    OVERRIDES,
+    PASTICHE,
+    RECORD,
+)
 from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.files import is_locked
+from styletransfer.system.files import LOCK, is_locked
 
 # MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
 MOST, FILM = 300, "painted.mp4"
+# Names of the files that runs write into their folder, except RECORD.
+WRITTEN = (
+    *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", "pastiche.tiff", LOCK),
+    *(FILM, "painted.styletransfer-partial.mp4", f".{FILM}.lock"),
+    *(HYDRA, OVERRIDES, ".hydra/config.yaml"),
+)
 
 
 @dataclass(frozen=True)
@@ -29,6 +43,37 @@ class StoredRun:
     shown: dict[str, Any]  # the plain values that the page receives
     typed: tuple[str, ...] | None  # KEY=VALUE words of its command; None if they are unknown
 
+    def part(self, name: str) -> Path:
+        """Return the path of a file of the run (RefusedError: there is none, or it is a link)."""
+        path = self.record.folder / name
+        if path.is_symlink() or not path.is_file():
+            raise RefusedError("the run has no such part", 404)
+        return path
+
+    def delete(self) -> list[str]:
+        """Delete the files that runs write; return the names of other files, which are kept.
+
+        The folder is deleted if it is then empty. (UserError: it is a link, or a file cannot be
+        deleted.)
+        """
+        folder, output = self.record.folder, self.record.output
+        if folder.is_symlink():
+            raise RefusedError(
+                f"{folder} links to a folder elsewhere; remove the link by hand", 409
+            )
+        made = [folder / name for name in WRITTEN]
+        made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
+        made += [output] if output.parent == folder.absolute() else []
+        try:
+            for path in (*made, folder / RECORD):  # the record last, so that a run stays listed
+                path.unlink(missing_ok=True)
+            for place in (folder / Path(HYDRA).parent, folder):
+                with suppress(OSError):  # it holds other files
+                    place.rmdir()
+            return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
+        except OSError as error:
+            raise UserError(f"cannot delete {error.filename}: {error.strerror}") from error
+
 
 class StoredRuns:
     """StoredRuns finds runs in the folder `root` by their ids, so that no request names a path."""
@@ -38,7 +83,7 @@ class StoredRuns:
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of run.json in ns, run)
 
     def all(self) -> list[StoredRun]:
-        """Return the MOST newest runs, the latest first, without damaged runs."""
+        """Return the newest runs, at most MOST, the latest first; leave damaged runs out."""
         folders = []
         for folder in self._root.iterdir() if self._root.is_dir() else ():
             with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Runs the studio's server: finds a port, makes an address with a token, ends after a signal."""
+"""Runs the studio's server, at an address with a secret token, until a signal comes."""
 
 import asyncio
 import json
@@ -13,12 +13,14 @@ from contextlib import ExitStack, contextmanager, suppress
 from io import StringIO
 from ipaddress import ip_address
 from pathlib import Path
+from typing import Any
 
 import psutil
 import uvicorn
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
+from styletransfer.studio.connections import PatientConnection
 from styletransfer.studio.settings import StudioConfig
 from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
@@ -52,25 +54,31 @@ def serve(config: StudioConfig, folder: Path) -> None:
         opened.enter_context(locked(folder, advice, "studio"))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
-        options = uvicorn.Config(
-            make_app(Studio(folder), port, token, near),
-            ws="websockets-sansio",
-            ws_max_size=2**16,
-            log_config=None,
-            log_level="warning",
-            access_log=False,
-            server_header=False,
-            limit_concurrency=MOST,
-            timeout_graceful_shutdown=PATIENCE,
-        )
+        options = server_options(make_app(Studio(folder), port, token, near))
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
-        if config.open:  # in a thread, so that the server does not wait for the browser
+        if config.open:  # in a thread, because opening a browser may take long
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself
                 asyncio.run(_Server(options, stop).serve([first, *shared]))
             raise_waiting()
+
+
+def server_options(app: Any) -> uvicorn.Config:
+    """Return the options of a server for an ASGI application."""
+    return uvicorn.Config(
+        app,
+        http=PatientConnection,
+        ws="websockets-sansio",
+        ws_max_size=2**16,
+        log_config=None,
+        log_level="warning",
+        access_log=False,
+        server_header=False,
+        limit_concurrency=MOST,
+        timeout_graceful_shutdown=PATIENCE,
+    )
 
 
 def _private_addresses() -> list[str]:
@@ -86,7 +94,7 @@ def _private_addresses() -> list[str]:
 
 
 def _invitation(address: str) -> str:
-    """Return a text with an address, and its QR code if the console can print the characters."""
+    """Return a text with an address and, if the console can show it, a QR code of the address."""
     try:
         import segno
     except ImportError as error:
@@ -138,7 +146,8 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
 def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     """Return a socket that listens on a port of `host` (UserError: the port cannot be used).
 
-    If `port` is 0, the port is `kept`, the last server's port, or if that is taken, any free port.
+    If `port` is 0, the socket listens on `kept`, the last server's port, or, if that is in use or
+    0, on any free port.
     """
     if port == 0 and kept:
         with suppress(OSError):

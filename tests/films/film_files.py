@@ -4,6 +4,7 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
+from PIL import Image
 
 from styletransfer.films.read import Film
 
@@ -91,3 +92,19 @@ def sounds(path):
             name = stream.codec_context.codec.canonical_name
             tracks.append((name, [bytes(packet) for packet in packets], times))
     return tracks
+
+
+def still(path, lengths, size=(34, 26)):
+    """Write an animated picture whose frames take `lengths` in seconds; return its path."""
+    first, *others = (Image.new("RGB", size, (50 * n + 9, 80, 120)) for n in range(len(lengths)))
+    milliseconds = [round(1000 * length) for length in lengths]
+    first.save(path, save_all=True, append_images=others, duration=milliseconds)
+    return path
+
+
+def seconds(path):
+    """Return the duration that a film's file states, and that of its last frame, in seconds."""
+    with av.open(str(path)) as container:
+        stated = container.duration / 1e6
+        shown = [frame.duration * frame.time_base for frame in container.decode(video=0)]
+    return stated, float(shown[-1])

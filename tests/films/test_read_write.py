@@ -37,7 +37,7 @@ def noise(count):
 def rewritten(source, target):
     with Film(source) as film, FilmWriter(target, like=film) as writer:
         for frame in film.frames():
-            writer.write(frame.image, frame.time)
+            writer.write(*frame)
     return target
 
 
@@ -54,7 +54,7 @@ def test_a_film_is_what_was_written_at_its_times(extension, tmp_path):
         assert (film.size, film.count, film.pixel_aspect) == ((26, 34), 10, 1)
         with FilmWriter(tmp_path / "new" / f"out{extension}", film, "how") as writer:
             for image, time in zip(colors, UNEVEN, strict=True):
-                writer.write(image.double(), time)
+                writer.write(image.double(), time, Fraction(1))
     with Film(tmp_path / "new" / f"out{extension}") as film:
         assert film.comment == "how"
         written = list(film.frames())
@@ -94,7 +94,7 @@ def test_odd_sides_are_kept_where_the_codec_can(tmp_path):
     made = make(tmp_path / "in.mp4", greys(1))
     for name, size in (("out.mp4", (26, 34)), ("out.webm", (25, 33))):
         with Film(made) as film, FilmWriter(tmp_path / name, like=film) as writer:
-            writer.write(image, Fraction(0))
+            writer.write(image, Fraction(0), Fraction(1))
         (frame,) = frames(tmp_path / name)
         assert frame.image.shape[2:] == size
         assert difference(frame.image[..., :25, :26], image[..., :26]) <= 4
@@ -264,7 +264,7 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     with Film(tmp_path / "in.mp4") as film:
         writer = FilmWriter(tmp_path / "out.mp4", like=film)
         with writer, pytest.raises(UserError, match="a frame holds NaN or infinity"):
-            writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0))
+            writer.write(torch.full((1, 3, 26, 34), torch.nan), Fraction(0), Fraction(1))
     assert not [*tmp_path.glob("out*")]
     monkeypatch.setattr(av.codec, "Codec", Mock(side_effect=ValueError))
     with pytest.raises(UserError, match=r"this PyAV has no libvpx-vp9; install PyAV from"):
@@ -272,3 +272,19 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
         check_error(re.escape(pip_install("video")), what, tmp_path / "in.mp4")
+
+
+@pytest.mark.parametrize("extension", CODECS)
+def test_a_film_has_one_writer_at_a_time(extension, tmp_path):
+    """The second one is refused, also by another name of the film, and the first one goes on."""
+    made, target = make(tmp_path / "in.mkv", greys(3)), tmp_path / f"out{extension}"
+    target.write_bytes(b"an earlier film")
+    (tmp_path / f"link{extension}").symlink_to(target)
+    with Film(made) as film, FilmWriter(target, like=film) as writer:
+        for frame in film.frames():
+            writer.write(*frame)
+            for name in (target, tmp_path / f"link{extension}"):
+                other = FilmWriter(name, like=film)
+                check_error("another command is writing .*; wait for it", other.__enter__)
+    assert len(frames(target)) == 3
+    assert not list(tmp_path.glob(".*"))

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from films.film_files import frames, make, sounds
+from films.film_files import frames, make, seconds, sounds, still
 from helpers import check_error, check_kept, files_in, picture, press
 from networks.nets import style_network
 
@@ -79,6 +79,14 @@ def test_each_frame_is_what_the_network_makes_of_it(written, capsys):
     apply(output="small.webm", size=25)
     assert close(written, expected((19, 25)))
     assert frames(Path("small.webm"))[0].image.shape == (1, 3, 19, 25)
+
+
+@pytest.mark.parametrize("extension", [".mp4", ".mkv", ".webm"])
+@pytest.mark.parametrize("source", ["in.gif", "in.png", "in.webp"])
+def test_the_last_frame_is_shown_as_long_as_in_the_input(source, extension):
+    still(Path(source), [0.5, 0.5, 0.5, 5.0])
+    apply(input=source, output=f"out{extension}")
+    assert seconds(f"out{extension}") == (6.5, 5.0)
 
 
 def test_steady_frames_are_mixed_with_the_ones_before(written):

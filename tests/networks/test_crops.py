@@ -27,6 +27,15 @@ def test_broken_pictures_are_skipped_and_counted(tmp_path, caplog):
     check_error(r"pictures=.*a\.png is not a folder", Photos, tmp_path / "a.png")
 
 
+def test_hidden_files_are_no_photos(tmp_path, caplog):
+    images.write(tmp_path / "a.png", torch.full((1, 3, 8, 8), 0.25))
+    (tmp_path / "._a.png").write_bytes(b"\0\5\x16\7")
+    photos = Photos(tmp_path)
+    assert float(photos[0].mean()) == pytest.approx(0.25, abs=0.01)
+    assert len(photos) == 1
+    assert not caplog.records
+
+
 def test_a_folder_may_be_larger_than_memory(tmp_path):
     """A file is read when its photo is requested; the last KEPT photos stay in memory."""
     for index in range(KEPT + 2):

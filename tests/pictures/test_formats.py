@@ -23,6 +23,14 @@ def test_heic_of_a_folder_is_read_if_the_plugin_is_installed(tmp_path):
     assert images.read(name).size == (16, 16)
 
 
+def test_hidden_files_of_a_folder_are_passed_over(tmp_path, caplog):
+    Image.new("RGB", (16, 16), "teal").save(tmp_path / "a.png")
+    for name in ("._a.png", ".hidden.jpg", "._", ".DS_Store"):
+        (tmp_path / name).write_bytes(b"\0\5\x16\7\0\2\0\0Mac OS X")
+    assert [Path(name).name for name in in_folder(tmp_path)] == ["a.png"]
+    assert not caplog.records
+
+
 def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):
     for name in ("b.PNG", "a.avif", ".hidden", "notes.txt", "c.heic", *"23456"):
         (tmp_path / name).touch()

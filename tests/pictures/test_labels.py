@@ -10,7 +10,8 @@ from PIL import Image, ImageDraw
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
-from styletransfer.pictures.regions import read_mask, read_regions
+from styletransfer.pictures.labels import read_regions
+from styletransfer.pictures.masks import read_mask
 
 RED, BLUE, GREEN, WHITE = (255, 0, 0), (0, 0, 255), (0, 128, 0), (255, 255, 255)
 COLORS = [WHITE, RED, BLUE, GREEN]

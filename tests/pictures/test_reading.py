@@ -288,7 +288,6 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
         (tiff(deep.astype(np.float32)), "has 3 32-bit float32 samples per pixel"),
         (tiff(deep, photometric="cielab"), "CIELAB with compression NONE"),
         (tiff(deep, compression="zstd"), "RGB with compression ZSTD, which is not read; save it"),
-        (tiff(deep, subfiletype=1), "RGB with compression NONE, a thumbnail, which is not read"),
     ):
         (tmp_path / "broken").write_bytes(content)
         refused(tmp_path / "broken", re.escape(message))

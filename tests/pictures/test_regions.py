@@ -10,13 +10,9 @@ from hydra.core.override_parser.overrides_parser import OverridesParser
 
 from styletransfer.errors import UserError
 from styletransfer.pictures.images import Picture
-from styletransfer.pictures.regions import (
-    Regions,
-    assign,
-    check_aspect,
-    pair_regions,
-    read_regions,
-)
+from styletransfer.pictures.labels import read_regions
+from styletransfer.pictures.masks import check_aspect
+from styletransfer.pictures.regions import Regions, assign, pair_regions
 from styletransfer.pictures.rotate import inner_size, rotated
 
 RED, BLUE, GREEN = (255, 0, 0), (0, 0, 255), (0, 128, 0)

@@ -16,7 +16,7 @@ from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.compose import compose
 from styletransfer.settings.registry import commands
-from styletransfer.settings.schemas import check, keys
+from styletransfer.settings.schemas import check, choices, keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
@@ -113,3 +113,11 @@ def test_numbers_and_words_are_checked_as_declared():
     check_error(message, with_values, TrainConfig(), {"features.pooling": "min"})
     largest = {"seed": 2**63 - 1, "optimizer.learning_rate": 1e6, "objective.match_painted": 1}
     assert with_values(TrainConfig(), largest).seed == 2**63 - 1
+
+
+def test_hidden_files_are_no_presets(tmp_path):
+    folder = tmp_path / "experiment"
+    folder.mkdir()
+    for name in ("mine.yaml", "._mine.yaml"):
+        (folder / name).touch()
+    assert set(choices("experiment", tmp_path)) - set(choices("experiment")) == {"mine"}

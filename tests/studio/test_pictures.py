@@ -65,6 +65,15 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     assert "immutable" in small.headers["cache-control"]  # lets the browser cache the picture
 
 
+def test_an_upload_is_decoded_once(client, monkeypatch):
+    read, seen = images.read, []
+    monkeypatch.setattr(images, "read", lambda path: seen.append(path) or read(path))
+    id = upload(client, photo(33, 30, 40)).json()["id"]
+    for side in (160, 320):
+        assert client.get(f"/api/pictures/{id}?side={side}").status_code == 200
+    assert len(seen) == 1
+
+
 def test_the_servers_own_names(client, folder):
     names = {"../../etc/passwd": "passwd", "C:\\photos\\a.png": "a.png", "": "picture"}
     names |= {"a\0b\n<script>.png": "ab<script>.png", "x" * 5000: "x" * 120}

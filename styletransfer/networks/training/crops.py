@@ -21,18 +21,18 @@ PHOTO_SIZE, KEPT = 1536, 16
 
 
 class Photos:
-    """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, reduced to PHOTO_SIZE pixels.
+    """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE pixels a side.
 
-    Each picture is read when it is indexed, and the last KEPT stay in memory, so that a folder may
-    be larger than memory. A file that cannot be read is logged, and the next readable file replaces
-    it. A UserError reports that `folder` does not exist or holds no readable picture.
+    Each picture is read when it is indexed, and the last KEPT stay in memory, so the pictures need
+    not fit in memory. If a file cannot be read, a warning says so, and the next readable file
+    replaces it. (UserError: `folder` does not exist, or holds no readable picture.)
     """
 
     def __init__(self, folder: Path) -> None:
         if not os.path.isdir(folder):
             raise UserError(f"pictures={folder} is not a folder; name a folder of pictures")
         self.folder = folder
-        self.files = sorted(path for path in folder.iterdir() if path.is_file())
+        self.files = sorted(path for path in folder.iterdir() if _is_shown(path))
         self.broken: set[Path] = set()
         self._recent = lru_cache(KEPT)(self._read)
         self[0]  # raises UserError if no picture can be read
@@ -59,8 +59,13 @@ class Photos:
         return images.fill_transparent(picture)[0]
 
 
+def _is_shown(path: Path) -> bool:
+    """Return whether a path is a file and not hidden, such as ._a.jpg, which macOS writes."""
+    return path.is_file() and not path.name.startswith(".")
+
+
 class Crops:
-    """`Crops` makes pictures (3, size, size): parts of photographs, enlarged or reduced."""
+    """`Crops` makes pictures (3, size, size): square parts of photographs, enlarged or reduced."""
 
     def __init__(self, photos: Sequence[Tensor] | Photos, size: int) -> None:
         self.photos, self.size = photos, size

@@ -62,9 +62,12 @@ function downloads(run) {
 }
 
 async function remove(run) {
-  if (!(await attempt(`/api/runs/${run.id}/delete`))) return;
+  const answer = await attempt(`/api/runs/${run.id}/delete`);
+  if (!answer) return;
   show(null);
   await refreshRuns();
+  const kept = answer.kept.join(", ");
+  if (kept) fail({ message: `The run is deleted; its folder keeps what is not the studio's: ${kept}.` });
   find("results-title").focus();
 }
 

@@ -1,0 +1,137 @@
+"""Uses FFmpeg through PyAV: decoders, and the pixels and the orientation of frames."""
+
+import math
+import struct
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.nn.functional import pad
+
+from styletransfer.errors import UserError, pip_install
+from styletransfer.films.frame import MAX_PIXELS
+
+# Codecs whose frames' side data is not read. This data may hold the name of a colour profile, which
+# PyAV frees twice, and the process crashes. Frames of other codecs have no such name.
+PNGS = ("png", "apng")
+# Codec -> FFmpeg's name of a decoder that reads transparency.
+TRANSPARENT = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
+
+
+def pyav() -> ModuleType:
+    """Import and return the module `av` (UserError: PyAV is not installed)."""
+    try:
+        import av
+    except ImportError as error:
+        raise UserError(f"films need PyAV; run: {pip_install('video')}") from error
+    return av
+
+
+def reason(error: Exception) -> str:
+    """Return the message of an error of FFmpeg or of the system, in a few words."""
+    return getattr(error, "strerror", None) or str(error)
+
+
+def interpolation() -> Any:
+    """Return FFmpeg's flags for bicubic resampling with full chroma and accurate rounding."""
+    kinds = pyav().video.reformatter.Interpolation
+    return kinds.BICUBIC | kinds.ACCURATE_RND | kinds.FULL_CHR_H_INT | kinds.FULL_CHR_H_INP
+
+
+def from_tensor(image: Tensor, *, even: bool) -> Any:
+    """Return an image (1, 3, H, W) as a frame of PyAV: 8-bit YUV 4:2:0, BT.709, limited range.
+
+    Values are clamped to [0, 1]. With `even`, the last row or column is repeated if the number of
+    rows or columns is odd.
+    """
+    height, width = image.shape[2:]
+    pixels = image.detach().to("cpu", torch.float32).clamp(0.0, 1.0)
+    if even:
+        pixels = pad(pixels, (0, width % 2, 0, height % 2), mode="replicate")
+    samples = (pixels[0] * 255).round().byte().permute(1, 2, 0).contiguous().numpy()
+    frame = pyav().VideoFrame.from_ndarray(samples, "rgb24")
+    stored = {"format": "yuv420p", "dst_colorspace": "ITU709", "dst_color_range": "MPEG"}
+    return frame.reformat(**stored, interpolation=interpolation(), threads=1)
+
+
+def display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
+    """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
+    try:
+        kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
+        if codec not in PNGS and (data := frame.side_data.get(kind)):
+            a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
+            return a, b, c, d
+    except ValueError:  # PyAV does not know all side data of FFmpeg 8, such as EXIF
+        angle = math.radians(frame.rotation)
+        return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
+    return 1, 0, 0, 1
+
+
+def has_alpha(frame: Any) -> bool:
+    """Return whether PyAV's frame may be transparent."""
+    kind = frame.format
+    return kind.has_palette or any(component.is_alpha for component in kind.components)
+
+
+def decoder(stream: Any) -> Callable[[Any], list[Any]]:
+    """Return the function that decodes a packet of a stream to PyAV's frames.
+
+    FFmpeg's own decoders of VP8 and VP9 ignore transparency; libvpx decodes transparent films.
+    """
+    name = TRANSPARENT.get(stream.codec_context.name)
+    if name is None or stream.metadata.get("alpha_mode") != "1":
+        return lambda packet: packet.decode()
+    context = pyav().CodecContext.create(name, "r")
+    context.options = {"max_pixels": str(MAX_PIXELS)}
+    return lambda packet: context.decode(packet if packet.size else None)
+
+
+def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
+    """Yield PyAV's frames; an interlaced one is replaced by a frame that shows one moment.
+
+    Every second line of an interlaced frame shows another moment, so edges of moving objects look
+    like combs. FFmpeg's filter bwdif replaces these lines, from the frame and its neighbours. If
+    `frames` raises UserError, it is raised after the last frame.
+    """
+    graph, kind, damage = None, None, None
+    try:
+        for frame in frames:
+            now = frame.width, frame.height, frame.format.name
+            if graph is not None and kind != now:
+                yield from _filtered(graph, None)
+                graph = None
+            if graph is None and not frame.interlaced_frame:
+                yield frame
+                continue
+            if graph is None:
+                graph, kind = _bwdif(frame), now
+            yield from _filtered(graph, frame)
+    except UserError as error:
+        damage = error
+    if graph is not None:
+        yield from _filtered(graph, None)
+    if damage is not None:
+        raise damage
+
+
+def _bwdif(frame: Any) -> Any:
+    """Return FFmpeg's graph that makes one deinterlaced frame of each frame as large as `frame`."""
+    graph = pyav().filter.Graph()
+    size = {"width": frame.width, "height": frame.height, "format": frame.format}
+    source = graph.add_buffer(**size, time_base=frame.time_base)
+    bwdif, sink = graph.add("bwdif", "mode=send_frame:deint=interlaced"), graph.add("buffersink")
+    source.link_to(bwdif)
+    bwdif.link_to(sink)
+    graph.configure()
+    return graph
+
+
+def _filtered(graph: Any, frame: Any) -> Iterator[Any]:
+    """Push a frame into a graph, or None for the end; yield the frames that are then ready."""
+    graph.push(frame)
+    with suppress(BlockingIOError, EOFError):
+        while True:
+            yield graph.pull()

@@ -1,0 +1,34 @@
+"""One frame of a film: its pixels and its time; the largest frame that is read."""
+
+import os
+from fractions import Fraction
+from typing import NamedTuple
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+
+# Largest number of pixels of a frame: 8192 x 8192, the size of films for planetarium domes.
+MAX_PIXELS = 2**26
+
+
+class Frame(NamedTuple):
+    """A Frame is one frame of a film, rotated upright, with its time and duration in seconds."""
+
+    image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
+    time: Fraction  # from the film's start
+    duration: Fraction  # time until the next frame; for the last frame, what the file states
+
+
+def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
+    """Return rgb (1, 3, H, W) on white; `alpha` is (1, 1, H, W) in [0, 1], or None if opaque."""
+    return rgb if alpha is None else (1.0 + alpha * (rgb - 1.0)).clamp(0.0, 1.0)
+
+
+def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
+    """Raise UserError if the frames of a film have more than MAX_PIXELS."""
+    if width * height > MAX_PIXELS:
+        raise UserError(
+            f"{path} has frames of {width} x {height} = {width * height:,} pixels, "
+            f"more than the limit of {MAX_PIXELS:,}; shrink it first"
+        )

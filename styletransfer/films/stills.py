@@ -1,0 +1,156 @@
+"""Reads films that are pictures: a folder of frames, and an animated GIF, PNG, WebP or AVIF.
+
+Pillow reads them, as all pictures. FFmpeg would not read an animated WebP, would end a GIF without
+times after its first frame, and would take the cover of an AVIF for the film.
+"""
+
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterator
+from contextlib import suppress
+from fractions import Fraction
+from pathlib import Path
+
+from PIL import Image
+
+from styletransfer.errors import UserError
+from styletransfer.films.frame import Frame, check_size, on_white
+from styletransfer.pictures import images
+from styletransfer.pictures.decode import decode_image
+from styletransfer.pictures.formats import in_folder, picture_formats, warn_of_others
+
+# Pillow's names of the formats that may be animated.
+ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")
+# A frame that is shown for at most BRIEF milliseconds is shown for USUAL, as in all browsers.
+BRIEF, USUAL = 10, 100
+# Unit of the times of an animated picture, in seconds. Milliseconds and the frame durations of
+# usual films are multiples of this unit.
+TICK = Fraction(1, 90000)
+# Largest denominator of a duration in an animated PNG.
+FINEST = 2**16 - 1
+
+
+class FrameFolder:
+    """A FrameFolder is a film whose frames are the pictures in a folder.
+
+    Their order is that of their names, where numbers count as numbers: 9.png is before 10.png. If
+    there are several formats, the frames are the pictures of the most frequent format; a warning
+    names the others. `rate` is in frames per second.
+
+    Raises:
+        UserError: the folder has no pictures, or two of them have different sizes.
+    """
+
+    def __init__(self, folder: Path, rate: Fraction) -> None:
+        found = sorted(map(Path, in_folder(folder)), key=_natural)
+        if not found:
+            raise UserError(f"{folder} is a folder without pictures; name a film or frames")
+        most = Counter(map(_format, found)).most_common(1)[0][0]
+        self._paths = [path for path in found if _format(path) == most]
+        warn_of_others(str(folder), tuple(one.name for one in found if one not in self._paths))
+        self.rate, self.time_base, self.count = rate, 1 / rate, len(self._paths)
+        self.size = images.read(self._paths[0]).size
+        for path in self._paths:
+            with suppress(Exception), _opened(path) as image:
+                size = image.size
+                if sorted(size) != sorted(self.size):  # a photograph may be turned by 90 degrees
+                    break
+        else:
+            return
+        raise self._of_another_size(path, (size[1], size[0]))
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield all frames (UserError: a picture cannot be read, or has another size)."""
+        for number, path in enumerate(self._paths):
+            picture = images.read(path)
+            if picture.size != self.size:
+                raise self._of_another_size(path, picture.size)
+            image = on_white(picture.rgb, picture.alpha)
+            yield Frame(image, number * self.time_base, self.time_base)
+
+    def _of_another_size(self, path: Path, size: tuple[int, int]) -> UserError:
+        (height, width), (first_height, first_width) = size, self.size
+        first = f"{self._paths[0].name} has {first_width} x {first_height}"
+        problem = f"{path} has {width} x {height} pixels, and {first}"
+        return UserError(f"{problem}; remove it, or give all frames one size")
+
+
+class Animation:
+    """An Animation is a film whose frames are those of a picture file.
+
+    `rate` is 1 / duration of the first frame, per second. (UserError: the file is damaged.)
+    """
+
+    time_base = TICK
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        first = next(self.frames())
+        self.size = first.image.shape[2], first.image.shape[3]
+        self.rate = 1 / first.duration
+        with _opened(path) as image:
+            self.count = sum(1 for _ in _numbers(image))
+
+    def frames(self) -> Iterator[Frame]:
+        """Yield all frames (UserError: the picture is damaged)."""
+        end = Fraction(0)
+        with _opened(self._path) as image:
+            for count, number in enumerate(_numbers(image)):
+                try:
+                    image.seek(number)
+                    rgb, alpha = decode_image(image, str(self._path))
+                except (UserError, EOFError, OSError, ValueError, SyntaxError) as error:
+                    if not count:
+                        raise UserError(f"{self._path} is damaged; get an intact copy") from error
+                    damage = f"is damaged after frame {count}"
+                    raise UserError(f"{self._path} {damage}; get an intact copy") from error
+                # The durations in an AVIF are rounded to milliseconds. Its time stamps are used
+                # too, so that rounding errors do not add up.
+                stated = Fraction(image.info.get("timestamp", 0), 1000)
+                time = max(end, stated) if image.format == "AVIF" else end
+                duration = _duration(image)
+                end = time + duration
+                yield Frame(on_white(rgb, alpha), time, duration)
+
+
+def animation(path: Path) -> Animation | None:
+    """Return the film of a picture file whose format may be animated; None for any other file."""
+    try:
+        with _opened(path) as image:
+            kind, size = image.format, image.size
+    except Exception:  # Pillow raises many kinds of errors for what is no picture
+        return None
+    if kind not in ANIMATED:
+        return None
+    check_size(path, *size)
+    return Animation(path)
+
+
+def _opened(path: Path) -> Image.Image:
+    """Return the Pillow image of a file; do not warn about its size, which is checked later."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return Image.open(path, formats=picture_formats())
+
+
+def _numbers(image: Image.Image) -> range:
+    """Return the numbers of the frames; a PNG may begin with a picture that is not shown."""
+    return range(int(bool(image.info.get("default_image"))), getattr(image, "n_frames", 1))
+
+
+def _duration(image: Image.Image) -> Fraction:
+    """Return how long the current frame of a Pillow image is shown, in seconds."""
+    stated = image.info.get("duration") or 0
+    return Fraction(stated if stated > BRIEF else USUAL).limit_denominator(FINEST) / 1000
+
+
+def _natural(path: Path) -> list[tuple[str, int, str]]:
+    """Return a key that sorts names by the numbers in them, then by their characters."""
+    parts = re.findall("([^0-9]*)([0-9]*)", path.name)
+    return [(text.casefold(), int(number or 0), text + number) for text, number in parts]
+
+
+def _format(path: Path) -> str | None:
+    """Return Pillow's name of the format of a file with this extension, or None."""
+    return Image.registered_extensions().get(path.suffix.lower())

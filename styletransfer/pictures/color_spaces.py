@@ -1,0 +1,208 @@
+"""Colour spaces that pictures and films state without an ICC profile, and conversion to sRGB.
+
+A colour space is a curve and primaries. The curve turns samples into linear light. A matrix turns
+light of these primaries into light of sRGB's. HDR (PQ and HLG) has light brighter than the
+white of a page, and a tone mapping brings this light into [0, 1].
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache, cached_property, partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+Floats = NDArray[np.floating[Any]]
+Curve = Callable[[Floats], Floats]
+Primaries = tuple[float, ...]
+"""The chromaticities x, y of red, green, blue and white, in this order: eight numbers."""
+
+_D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0.351)
+SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
+ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
+_P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
+# Largest difference of a chromaticity from sRGB's that counts as rounding of a file's writer.
+_ROUNDING = 0.002
+# Light of the white of a page: for PQ in cd/m2; for HLG, whose largest scene light is 1, the light
+# of the signal 0.75 (ITU-R BT.2408, "HDR reference white").
+_WHITE_PQ, _WHITE_HLG = 203.0, 0.26496
+_KNEE = 0.8  # HDR light up to this value does not change; white is 1
+# Bradford's matrix, from XYZ to the responses of cones (Lindbloom, "Chromatic Adaptation").
+_CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
+
+
+def _power(exponent: float, values: Floats) -> Floats:
+    light: Floats = np.power(values, exponent)
+    return light
+
+
+def gamma(exponent: float) -> Curve:
+    """Return the curve light = sample ** exponent."""
+    return partial(_power, exponent)
+
+
+def srgb(values: Floats) -> Floats:
+    """Return the light of sRGB samples (IEC 61966-2-1)."""
+    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+
+
+def srgb_samples(light: Floats) -> Floats:
+    """Return the sRGB samples of light in [0, 1] (IEC 61966-2-1)."""
+    return np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+
+
+def _smpte240(values: Floats) -> Floats:
+    return np.where(values <= 0.0912, values / 4.0, ((values + 0.1115) / 1.1115) ** (1 / 0.45))
+
+
+def _pq(values: Floats) -> Floats:
+    """Return the light of PQ (SMPTE ST 2084, equation 4), where the white of a page is 1."""
+    root = values ** (1.0 / 78.84375)
+    light = np.maximum(root - 0.8359375, 0.0) / (18.8515625 - 18.6875 * root)
+    nits: Floats = 10000.0 * light ** (1.0 / 0.1593017578125)
+    return nits / _WHITE_PQ
+
+
+def _hlg(values: Floats) -> Floats:
+    """Return the light of HLG (ITU-R BT.2100, table 5), where the white of a page is 1.
+
+    HLG adapts to a screen by its system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here it is 1,
+    as for a screen of 334 cd/m2, about that of usual screens; so light is shown as recorded.
+    """
+    a, b, c = 0.17883277, 0.28466892, 0.55991073
+    bright = (np.exp((values - c) / a) + b) / 12.0
+    return np.where(values <= 0.5, values**2 / 3.0, bright) / _WHITE_HLG
+
+
+# Numbers of primaries in ITU-T H.273, table 2 (CICP, nclx, FFmpeg). 2 is "unspecified".
+_CICP_PRIMARIES: dict[int, Primaries] = {
+    1: SRGB,
+    2: SRGB,
+    4: (0.67, 0.33, 0.21, 0.71, 0.14, 0.08, *_C),
+    5: (0.64, 0.33, 0.29, 0.60, 0.15, 0.06, *_D65),
+    6: (0.630, 0.340, 0.310, 0.595, 0.155, 0.070, *_D65),
+    7: (0.630, 0.340, 0.310, 0.595, 0.155, 0.070, *_D65),
+    8: (0.681, 0.319, 0.243, 0.692, 0.145, 0.049, *_C),
+    9: (0.708, 0.292, 0.170, 0.797, 0.131, 0.046, *_D65),
+    10: (1.0, 0.0, 0.0, 1.0, 0.0, 0.0, *_E),
+    11: (*_P3, *_DCI),
+    12: (*_P3, *_D65),
+    22: (0.630, 0.340, 0.295, 0.605, 0.155, 0.077, *_D65),
+}
+# Numbers of transfer curves in ITU-T H.273, table 3. The curve of BT.709, which BT.601, BT.2020 and
+# xvYCC share, is a camera's. Screens, players and browsers show such samples as they show sRGB.
+_CICP_CURVES: dict[int, Curve] = {
+    **dict.fromkeys((1, 2, 6, 11, 12, 13, 14, 15), srgb),
+    4: gamma(2.2),
+    5: gamma(2.8),
+    7: _smpte240,
+    8: gamma(1.0),
+    16: _pq,
+    17: gamma(2.6),
+    18: _hlg,
+}
+
+
+class UnknownColorsError(Exception):
+    """`UnknownColorsError` says which statement about colours cannot be converted."""
+
+
+@dataclass(frozen=True)
+class ColorSpace:
+    """A `ColorSpace` is what a picture or a film states about its RGB or grey samples."""
+
+    primaries: Primaries = SRGB
+    curve: Curve = srgb
+
+    @property
+    def is_srgb(self) -> bool:
+        """Whether samples are sRGB as they are; small differences of primaries are rounding."""
+        near = np.abs(np.subtract(self.primaries, SRGB)).max() <= _ROUNDING
+        return bool(near and self.curve is srgb)
+
+    def srgb_of(self, samples: NDArray[np.unsignedinteger[Any]]) -> NDArray[np.float32]:
+        """Return sRGB (H, W, 3) in [0, 1] of samples (H, W, 1 or 3), uint8 or uint16.
+
+        Colours outside of sRGB are clipped, as an ICC conversion with relative colorimetry does.
+        """
+        light = self._light_of_samples[samples.dtype.itemsize][samples]
+        if self.curve in (_pq, _hlg):
+            light = _tone_mapped(light)
+        light = light @ self._matrix if light.shape[2] == 3 else light
+        values = srgb_samples(light.clip(0.0, 1.0)).astype(np.float32)
+        return values if values.shape[2] == 3 else values.repeat(3, axis=2)
+
+    @cached_property
+    def _light_of_samples(self) -> dict[int, Floats]:
+        """Bytes per sample -> table of the light of every possible sample, to save powers."""
+        largest = {1: 255, 2: 65535}
+        return {
+            size: self.curve(np.linspace(0.0, 1.0, count + 1)).astype(np.float32)
+            for size, count in largest.items()
+        }
+
+    @cached_property
+    def _matrix(self) -> Floats:
+        """The matrix (3, 3) by which rows of light are multiplied."""
+        forward = np.linalg.inv(_xyz(SRGB)) @ _adaptation(self.primaries[6:]) @ _xyz(self.primaries)
+        return forward.T.astype(np.float32)
+
+
+def _tone_mapped(light: Floats) -> Floats:
+    """Return HDR light (H, W, 1 or 3), where white is 1, mapped to [0, 1].
+
+    The largest channel m of a pixel stays as it is up to the knee k. Above, with
+    x = (m - k) / (1 - k), it becomes k + (1 - k) x / (1 + x), the curve of Reinhard et al. 2002,
+    "Photographic Tone Reproduction for Digital Images", equation 3, for the part above the knee.
+    The curve is smooth at the knee, and does not depend on a picture's or frame's brightest light.
+    The other channels are multiplied by the same factor, which keeps hue and saturation.
+    """
+    most = light.max(axis=2, keepdims=True)
+    above = np.maximum(most - _KNEE, 0.0) / (1.0 - _KNEE)
+    mapped = _KNEE + (1.0 - _KNEE) * above / (1.0 + above)
+    return np.where(most > _KNEE, light * (mapped / np.maximum(most, _KNEE)), light)
+
+
+@cache
+def by_cicp(primaries: int, transfer: int) -> ColorSpace:
+    """Return the colour space of two numbers of ITU-T H.273 (UnknownColorsError: no conversion).
+
+    PNG has them in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
+    """
+    try:
+        return ColorSpace(_CICP_PRIMARIES[primaries], _CICP_CURVES[transfer])
+    except KeyError:
+        raise UnknownColorsError(
+            f"primaries {primaries} and transfer {transfer} of H.273"
+        ) from None
+
+
+def by_chromaticities(primaries: Primaries, curve: Curve) -> ColorSpace:
+    """Return the space of stated chromaticities (UnknownColorsError: they span no colours)."""
+    try:
+        if not np.isfinite(np.linalg.inv(_xyz(primaries))).all():
+            raise ValueError
+    except (ValueError, ZeroDivisionError, np.linalg.LinAlgError):
+        raise UnknownColorsError(f"chromaticities {primaries}") from None
+    return ColorSpace(primaries, curve)
+
+
+def _white(x: float, y: float) -> Floats:
+    """Return XYZ of a white of luminance 1."""
+    return np.array([x / y, 1.0, (1.0 - x - y) / y])
+
+
+def _xyz(primaries: Primaries) -> Floats:
+    """Return the matrix (3, 3) from RGB to XYZ (Lindbloom, "RGB/XYZ Matrices")."""
+    xy = np.reshape(primaries[:6], (3, 2))
+    columns = np.vstack([xy.T, 1.0 - xy.sum(axis=1)])
+    scale: Floats = np.linalg.solve(columns, _white(*primaries[6:8]))
+    return columns * scale
+
+
+def _adaptation(white: Primaries) -> Floats:
+    """Return the matrix (3, 3) that turns XYZ under a white into XYZ under D65 (Bradford)."""
+    before, after = _CONES @ _white(*white), _CONES @ _white(*_D65)
+    adapted: Floats = np.linalg.inv(_CONES) @ np.diag(after / before) @ _CONES
+    return adapted

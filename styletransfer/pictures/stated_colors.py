@@ -1,0 +1,217 @@
+"""What a picture file states about its colours: an ICC profile, or a colour space without one."""
+
+import logging
+import os
+import struct
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, suppress
+from functools import cache
+from typing import Any, BinaryIO, TypeVar, cast
+
+import numpy as np
+from PIL import Image
+
+from styletransfer.pictures.color_spaces import (
+    ADOBE_RGB,
+    SRGB,
+    ColorSpace,
+    Curve,
+    Primaries,
+    UnknownColorsError,
+    by_chromaticities,
+    by_cicp,
+    gamma,
+    srgb,
+)
+from styletransfer.pictures.heif_boxes import nclx_of
+
+T = TypeVar("T")
+
+logger = logging.getLogger(__name__)
+
+Stated = tuple[Any, ColorSpace | None]
+"""(ICC profile or None, colour space or None). A profile takes precedence. Both None: sRGB."""
+
+# Numbers of tags in EXIF, which are those of TIFF, too.
+_TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
+_COLOR_SPACE, _GAMMA = 0xA001, 0xA500
+_IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
+# PNG's gAMA is the inverse of the exponent. Writers of sRGB state this number beside its primaries.
+_GAMMA_OF_SRGB = 0.45455
+_BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
+
+
+def stated_colors(image: Image.Image, name: str) -> Stated:
+    """Return what the file of a Pillow image states; call it before its samples are read.
+
+    If a statement cannot be converted, a warning says so and calls the picture `name`. A copy
+    of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
+    the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
+    """
+    profile = image.info.get("icc_profile")
+
+    def read() -> Stated:
+        for stated in (_in_file(image), _in_info(image.info)):
+            if stated != (None, None):
+                return stated
+        return None, by_exif(image.getexif())
+
+    return told(read, profile, name)
+
+
+def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
+    """Return read(), with None for sRGB; warn of a statement that has no conversion."""
+    try:
+        found, space = read()
+    except UnknownColorsError as unknown:
+        logger.warning("%s states %s, which is not converted; read as sRGB", name, unknown)
+        return profile, None
+    except Exception:  # a picture with damaged metadata is still read
+        return profile, None
+    return found, None if space is None or space.is_srgb else space
+
+
+@cache  # cached, so that a film has one warning
+def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
+    """Return the colour space of a film's frames by two numbers of ITU-T H.273; None is sRGB.
+
+    If the numbers have no conversion, a warning says so and calls the film `name`.
+    """
+    return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
+
+
+def by_exif(exif: Any) -> ColorSpace | None:
+    """Return the colour space of EXIF or TIFF tags, or None (UnknownColorsError: no conversion).
+
+    Cameras state Adobe RGB as "uncalibrated" with the interoperability index R03 (DCF 2.0).
+    """
+    tags = exif.get_ifd(_EXIF)
+    kind = tags.get(_COLOR_SPACE)
+    interop = exif.get_ifd(_INTEROP).get(1, "")
+    if kind == _IS_SRGB:
+        return None
+    if kind == _IS_ADOBE_RGB or str(interop).startswith("R03"):
+        return ColorSpace(ADOBE_RGB, gamma(563 / 256))
+    curve = gamma(float(tags[_GAMMA])) if tags.get(_GAMMA) else _table(exif.get(_TRANSFER))
+    if _PRIMARIES in exif:
+        white = exif.get(_WHITE, SRGB[6:])
+        return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), curve)
+    # Writers such as libvips state "uncalibrated" in sRGB files, too: alone it says nothing.
+    if kind not in (None, _IS_UNCALIBRATED) and curve is srgb:
+        raise UnknownColorsError(f"the colour space {kind} (EXIF)")
+    return ColorSpace(SRGB, curve)
+
+
+def _table(transfer: tuple[int, ...] | None) -> Curve:
+    """Return the curve of TIFF's TransferFunction: one table, or three of which the first counts.
+
+    A table has a light from 0 to 65535 for each sample.
+    """
+    if not transfer:
+        return srgb
+    length = len(transfer) if len(transfer) in (2**8, 2**16) else len(transfer) // 3
+    light = np.divide(transfer[:length], 65535.0)
+    places = np.linspace(0.0, 1.0, length)
+    if np.abs(light - srgb(places)).max() < 0.01:
+        return srgb
+    return lambda values: np.interp(values, places, light)
+
+
+def _in_file(image: Image.Image) -> Stated:
+    """Return what Pillow leaves in the file: PNG's cICP, AVIF's nclx, and what BMP states."""
+    if image.format == "PNG" and (cicp := _from_file(image, b"\x89PNG", _cicp)):
+        return None, by_cicp(*cicp[:2])
+    is_avif = image.format == "AVIF" and "icc_profile" not in image.info
+    if is_avif and (numbers := _from_file(image, b"ftyp", nclx_of)):
+        return _by_nclx(*numbers)
+    if image.format == "BMP":
+        return _from_file(image, b"BM", _bmp_header) or (None, None)
+    return None, None
+
+
+def _in_info(info: Mapping[Any, Any]) -> Stated:
+    """Return what Pillow read: an ICC profile, HEIF's nclx, PNG's sRGB, or gAMA and cHRM."""
+    if profile := info.get("icc_profile"):
+        return profile, None
+    if box := info.get("nclx_profile"):
+        return _by_nclx(box["color_primaries"], box["transfer_characteristics"])
+    if "srgb" in info:
+        return None, ColorSpace()
+    if "chromaticity" not in info and "gamma" not in info:
+        return None, None
+    stated, exponent = info.get("chromaticity"), info.get("gamma", _GAMMA_OF_SRGB)
+    primaries = (*stated[2:8], *stated[:2]) if stated else SRGB
+    is_near = abs(exponent - _GAMMA_OF_SRGB) < 0.001
+    if is_near and ("gamma" not in info or ColorSpace(primaries).is_srgb):
+        return None, by_chromaticities(primaries, srgb)
+    if not 0.1 <= exponent <= 10.0:
+        raise UnknownColorsError(f"the gamma {exponent:g} (gAMA)")
+    return None, by_chromaticities(primaries, gamma(1.0 / exponent))
+
+
+def _by_nclx(primaries: int, transfer: int) -> Stated:
+    """Return the space of a box nclx, which may state only a YUV matrix: both numbers are 2."""
+    return None, None if primaries == transfer == 2 else by_cicp(primaries, transfer)
+
+
+def _cicp(file: BinaryIO) -> bytes:
+    """Return the content of a PNG's chunk cICP, which stands before the samples, or b""."""
+    file.seek(8)
+    while len(head := file.read(8)) == 8 and head[4:] != b"IDAT":
+        length = int.from_bytes(head[:4])
+        if head[4:] == b"cICP":
+            return file.read(length)
+        file.seek(length + 4, 1)
+    return b""
+
+
+def _bmp_header(file: BinaryIO) -> Stated:
+    """Return the profile, or the chromaticities and gamma, of a BMP's header, version 4 or 5."""
+    header = file.read(14 + 124)[14:]
+    size = int.from_bytes(header[:4], "little")
+    kind = header[56:60] if size >= 108 else b""
+    if kind == _BMP_PROFILE and size >= 124:
+        offset, length = struct.unpack("<II", header[112:120])
+        file.seek(14 + offset)
+        return file.read(length), None
+    if kind == _BMP_LINKED:
+        raise UnknownColorsError("a profile in another file")
+    if kind == _BMP_CALIBRATED and any(header[60:96]):
+        return None, _calibrated(header)
+    return None, None
+
+
+def _calibrated(header: bytes) -> ColorSpace:
+    """Return the space of a BMP's header: XYZ of red, green and blue, whose sum is white."""
+    xyz = np.reshape(struct.unpack("<9i", header[60:96]), (3, 3)) / 2**30
+    points = np.vstack([xyz, xyz.sum(axis=0)])
+    chromaticities = (points[:, :2] / points.sum(axis=1, keepdims=True)).ravel().tolist()
+    exponent = int.from_bytes(header[96:100], "little") / 2**16
+    near = not exponent or abs(exponent - 2.2) < 0.01 or abs(exponent - _GAMMA_OF_SRGB) < 0.01
+    primaries: Primaries = tuple(chromaticities)
+    return by_chromaticities(primaries, srgb if near else gamma(exponent))
+
+
+def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:
+    """Return read(file) of the file of a Pillow image, or None if it is no longer there."""
+    with suppress(OSError, ValueError), _opened(image) as file:
+        if signature in file.read(8):
+            file.seek(0)
+            return read(file)
+    return None
+
+
+@contextmanager
+def _opened(image: Image.Image) -> Iterator[BinaryIO]:
+    """Yield the file that Pillow reads, and restore its position; if closed, open its path."""
+    fp = cast("BinaryIO | None", getattr(image, "fp", None))
+    if fp is None or fp.closed:
+        with open(os.fsdecode(getattr(image, "filename", "")), "rb") as file:
+            yield file
+        return
+    place = fp.tell()
+    fp.seek(0)
+    try:
+        yield fp
+    finally:
+        fp.seek(place)
