@@ -29,9 +29,7 @@ PROBES: dict[str, Probe] = {
 }
 
 
-def examine(
-    subject: Subject, probes: Mapping[str, Probe] = PROBES
-) -> Iterator[tuple[str, Verdict]]:
+def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
     """Yield each probe's name and verdict; only the first one if nothing can be differentiated."""
     try:
         study = Study(subject)
@@ -67,7 +65,7 @@ def main(config: GradcheckConfig) -> int:
     subject = load(str(config.target), config.inputs)
     faults = 0
     print(f"{subject.name}, with inputs {', '.join(config.inputs)}")
-    for name, verdict in examine(subject):
+    for name, verdict in examine(subject, PROBES):
         faults += verdict.word == "FAULT"
         print(f"{name:<19} {verdict.word:<5} {verdict.text}".rstrip(), flush=True)
         if verdict.change:
