@@ -209,3 +209,7 @@ class FakeLayer(nn.Module):
 
     def backward(self, grad_output):
         return grad_output
+
+
+def sized(size):
+    return torch.ones(size)

@@ -147,6 +147,8 @@ def test_a_wrong_target_is_refused_in_one_line(capsys):
         (f"target={FILE}", "give FILE.py:NAME"),
     ]:
         assert said in refusal(capsys, "gradcheck", words)
+    words = "gradcheck", f"target={FILE}:Square", "inputs=[sized]"
+    assert "inputs=sized cannot be called without arguments" in refusal(capsys, *words)
 
 
 @pytest.mark.slow

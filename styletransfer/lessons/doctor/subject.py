@@ -112,7 +112,7 @@ def load(target: str, inputs: Sequence[str]) -> Subject:
         ) from error
     found = _named(module, name, path)
     if inspect.isclass(found) and issubclass(found, nn.Module):
-        found = found()
+        found = _made(found, f"target={target}")
     return subject(found, _inputs(module, inputs, path), name)
 
 
@@ -133,6 +133,15 @@ def _inputs(module: Any, words: Sequence[str], path: str) -> list[Any]:
             shape = [int(side) for side in word.split("x")]
             found.append(torch.randn(shape, generator=generator, dtype=torch.float64))
         else:
-            made = _named(module, word, path)()
+            made = _made(_named(module, word, path), f"inputs={word}")
             found += made if isinstance(made, tuple | list) else [made]
     return found
+
+
+def _made(make: Callable[[], Any], what: str) -> Any:
+    """Return what a call without arguments makes (UserError: it fails)."""
+    try:
+        return make()
+    except Exception as error:
+        words = f"{type(error).__name__}: {error}"
+        raise UserError(f"{what} cannot be called without arguments: {words}") from error
