@@ -17,7 +17,13 @@ from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import RunFolders
 from styletransfer.errors import UserError
 from styletransfer.runs.record import ERROR
-from styletransfer.settings.compose import compose, initialized, search_path, settings_of
+from styletransfer.settings.compose import (
+    compose,
+    initialized,
+    search_path,
+    settings_of,
+    with_preset,
+)
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
@@ -67,7 +73,7 @@ def check_process(command: Command) -> None:
 
 def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
-    words = [*search_path(command, arguments.config_dir), *arguments.overrides]
+    words = [*search_path(command, arguments.config_dir), *with_preset(arguments.overrides)]
     job = partial(run_job, command, arguments.multirun)
     values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
     folders = RunFolders(Path(value.strip("'")) for value in values)

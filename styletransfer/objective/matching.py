@@ -185,7 +185,12 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.
+    Pictures with a correspondence keep it: there is no search, and no place is calm.
     """
+    if (found := pictures.correspondence) is not None:
+        features = [reader.features(style, criterion.matches) for style in pictures.styles]
+        nowhere = torch.zeros(found.rows.shape, dtype=torch.bool)
+        return Matching(nowhere, found.styles, found.rows, found.columns, found.cells, features)
     sought = pictures.content
     if pictures.start is not None:
         sought = torch.lerp(sought, pictures.start, criterion.painted_share)
