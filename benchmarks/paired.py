@@ -81,7 +81,8 @@ def flat(picture: Array) -> Array:
     """Four flat colours by lightness, as a poster."""
     light = _light(picture, 1.5)
     palette = np.array([[0.12, 0.1, 0.3], [0.75, 0.2, 0.25], [0.95, 0.6, 0.25], [0.98, 0.93, 0.75]])
-    return palette[np.digitize(light, [0.22, 0.45, 0.68])]
+    page: Array = palette[np.digitize(light, [0.22, 0.45, 0.68])]
+    return page
 
 
 def tints(picture: Array) -> Array:
@@ -104,7 +105,8 @@ def strokes(picture: Array) -> Array:
         total += noise[at_y, at_x]
     grain = (total - total.mean()) / total.std()
     bold = np.clip((blurred(picture, 1.5) - 0.5) * 1.35 + 0.5, 0, 1) ** [0.85, 1.0, 1.25]
-    return np.clip(bold + 0.09 * grain[..., None], 0, 1)
+    page: Array = np.clip(bold + 0.09 * grain[..., None], 0, 1)
+    return page
 
 
 def paper(picture: Array) -> Array:
@@ -124,13 +126,14 @@ def paper(picture: Array) -> Array:
             nearer = distance < best
             best[nearer], owner[nearer] = distance[nearer], row * jitter.shape[1] + column
     means = np.stack([np.bincount(owner.ravel(), colour[..., c].ravel()) for c in range(3)], -1)
-    means /= np.maximum(np.bincount(owner.ravel()), 1)[:, None]
+    counts = np.bincount(owner.ravel()).astype(float)
+    means = means / np.maximum(counts, 1)[:, None]
     hue = np.argmax(means - means.mean(-1, keepdims=True) + [0.0, 0.02, 0.02], -1)
     level = np.digitize(means.mean(-1), [0.25, 0.55])
     papers = np.array([[[0.35, 0.1, 0.15], [0.8, 0.3, 0.2], [0.98, 0.75, 0.5]],
                        [[0.1, 0.25, 0.2], [0.35, 0.55, 0.3], [0.85, 0.9, 0.6]],
                        [[0.1, 0.12, 0.3], [0.3, 0.4, 0.7], [0.85, 0.88, 0.95]]])  # fmt: skip
-    page = papers[hue, level][owner]
+    page: Array = papers[hue, level][owner]
     edge = owner != np.roll(owner, 1, 0)
     page[edge] *= 0.7
     return page
@@ -142,8 +145,8 @@ ARTISTS = {one.__name__: one for one in (contours, hatching, flat, tints, stroke
 def photograph(name: str, box: tuple[float, float, float, float]) -> Array:
     """Return a part of a bundled photograph, (H, W, 3) in [0, 1]; `box` is in shares of it."""
     picture = Image.open(resource("assets") / "content" / f"{name}.jpg").convert("RGB")
-    size = picture.size * 2
-    cut = picture.crop([round(share * side) for share, side in zip(box, size, strict=True)])
+    (width, height), (left, top, right, bottom) = picture.size, box
+    cut = picture.crop((left * width, top * height, right * width, bottom * height))
     return np.asarray(cut.resize(SIZE, Image.Resampling.LANCZOS), float) / 255
 
 
@@ -168,12 +171,14 @@ def moved(
     x, y = (x - left)[..., None], (y - top)[..., None]
     upper = picture[top, left] * (1 - x) + picture[top, left + 1] * x
     lower = picture[top + 1, left] * (1 - x) + picture[top + 1, left + 1] * x
-    return upper * (1 - y) + lower * y
+    made: Array = upper * (1 - y) + lower * y
+    return made
 
 
 def _mirrored(places: Array, side: int) -> Array:
     """Return places moved into a picture as its mirror images repeat, from 0 to side - 1."""
-    return side - 1 - np.abs(side - 1 - np.mod(np.abs(places), 2 * side - 2))
+    repeated: Array = np.mod(np.abs(places), 2 * side - 2)
+    return side - 1 - np.abs(side - 1 - repeated)
 
 
 def _pairs() -> dict[str, tuple[Array, Array]]:

@@ -57,11 +57,16 @@ class Region:
 
 @dataclass(frozen=True)
 class Anchor:
-    """An anchor is the expected frame of a film, predicted from the frame before."""
+    """An anchor is a picture near which the pastiche is kept.
 
-    target: Tensor  #: (1, 3, H, W), sRGB in [0, 1], the expected frame
+    It is the expected frame of a film, predicted from the frame before, or in paired painting the
+    picture of copied pixels.
+    """
+
+    target: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
-    weight: float  #: linear weight of the temporal loss in the objective
+    weight: float  #: linear weight of its loss in the objective
+    name: str = "temporal"  #: name of its loss
 
 
 @dataclass(frozen=True)

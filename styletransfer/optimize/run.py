@@ -11,7 +11,7 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
-from styletransfer.objective.paired import correspondence
+from styletransfer.objective.paired import correspondence, held
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.pictures.images import resize
@@ -111,6 +111,8 @@ class Run:
         pictures = self._recolored.resized(scale.size, scale.style_sizes)
         if self._index or pictures.start is not None:
             pictures = replace(pictures, start=start)
+        if pictures.sources and pictures.anchor is None and self.job.start.name == "content":
+            pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
