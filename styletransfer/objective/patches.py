@@ -160,20 +160,20 @@ class PatchSearch:
 
     def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
         """Return the mean (1, 3, h, w) of the painted patches that lie over each pixel."""
-        values, reach = _joined(painted), PATCH // 2
-        total = values.new_zeros(3, *self.size)
-        around = [
+        values, reach, (height, width) = _joined(painted), PATCH // 2, self.size
+        y, x = (torch.arange(side, device=self.index.device) for side in self.size)
+        styles, rows, columns = self.places()
+        around = [  # source, and how far down and right of the pixel its match lies
             pad(one[None, None].float(), (reach,) * 4, mode="replicate")[0, 0].long()
-            for one in self.places()
+            for one in (styles, rows - y[:, None], columns - x)
         ]
-        height, width = self.size
+        total = values.new_zeros(3, *self.size)
         for down in range(PATCH):
             for right in range(PATCH):
                 styles, rows, columns = (
                     one[down : down + height, right : right + width] for one in around
                 )
-                at = self.indices(styles, rows - down + reach, columns - right + reach)
-                total += values[:, at]
+                total += values[:, self.indices(styles, rows + y[:, None], columns + x)]
         return total[None] / PATCH**2
 
     def result(self) -> Correspondence:
