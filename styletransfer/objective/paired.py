@@ -8,6 +8,7 @@ of the picture so far beside those of the paintings, as in StyLit (Fiser et al. 
 """
 
 from collections.abc import Sequence
+from dataclasses import replace
 
 import torch
 from torch import Tensor
@@ -83,6 +84,20 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
     matched = Matching(nowhere, found.styles, found.rows, found.columns, found.cells, kept)
     picture = matched.values("pixels", size) + resize(_blurred(tone, TONE), size).to(styles[0])
     return picture.clamp(0, 1)
+
+
+def matched(extractor: FeatureExtractor, pictures: Inputs) -> Inputs:
+    """Return pictures with their correspondence.
+
+    A film's frame then starts from the frame before where the motion is reliable, elsewhere from
+    the copied picture, and stays near this start.
+    """
+    pictures = replace(pictures, correspondence=(found := correspondence(extractor, pictures)))
+    if (anchor := pictures.anchor) is None:
+        return pictures
+    fresh = copied(found, pictures.styles, size_of(pictures.content))
+    start = torch.lerp(fresh, anchor.target.to(fresh), anchor.weights.to(fresh))
+    return replace(pictures, start=start, anchor=held(start))
 
 
 def held(picture: Tensor) -> Anchor:
