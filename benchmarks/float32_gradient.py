@@ -16,13 +16,13 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import build_features, optimize_for_inference
+from styletransfer.lessons.measure import table
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import fill_transparent, read, resize_picture
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
-from styletransfer.system.measure import table
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"
 SIZE, MOVE = 192, 1e-7  # longer side in pixels; largest noise in the last column

@@ -23,8 +23,8 @@ from benchmarks.plain import PlainLoop, loop_on, read_picture
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.features import weights
+from styletransfer.lessons.measure import table
 from styletransfer.pictures import images
-from styletransfer.system.measure import table
 from styletransfer.system.signals import interruptible
 
 ROOT = Path(__file__).parents[1]

@@ -18,10 +18,10 @@ from benchmarks.measured import Spread
 from styletransfer.features.winograd import WinogradConv2d
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
+from styletransfer.lessons.measure import seconds_by_round, table
 from styletransfer.objective import gradient_at
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.system.allocator import keep_freed_memory
-from styletransfer.system.measure import seconds_by_round, table
 from styletransfer.train import train
 
 CONVOLUTIONS = "convolutions alone"

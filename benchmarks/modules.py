@@ -18,9 +18,9 @@ from torch.nn import functional
 from torch.utils.benchmark import Timer
 
 from benchmarks.measured import Spread
+from styletransfer.lessons.measure import table
 from styletransfer.losses import GRAM
 from styletransfer.losses.moments import gram_matrix, moments_tap
-from styletransfer.system.measure import table
 
 MODULE = "module / function"
 OURS = "ours / autograd's"

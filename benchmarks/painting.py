@@ -16,11 +16,11 @@ from torch import Tensor, nn
 
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.features.vgg import randomize
+from styletransfer.lessons.measure import Work, seconds_by_round, table
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.devices import choose_device, has_native_bfloat16
-from styletransfer.system.measure import Work, seconds_by_round, table
 
 REFERENCE = "pytorch/examples fast_neural_style"
 

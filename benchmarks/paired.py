@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 from PIL import Image
 
 from styletransfer import stylize
+from styletransfer.lessons.measure import table
 from styletransfer.resources import resource
-from styletransfer.system.measure import table
 
 Array = NDArray[np.float64]
 SIZE = (192, 144)  # (width, height) of every picture

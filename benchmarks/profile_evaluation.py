@@ -16,6 +16,7 @@ from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
 from styletransfer.features import build_features, optimize_for_inference
+from styletransfer.lessons.measure import table
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
@@ -23,7 +24,6 @@ from styletransfer.objective.whole import Objective
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.devices import cpu_bfloat16_units
-from styletransfer.system.measure import table
 
 # Kind of operator -> parts of the names that the profiler gives such operators.
 KINDS = {

@@ -1,4 +1,4 @@
-"""Check every hand-written backward: `python scripts/gradcheck.py`."""
+"""Check a backward: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
 
 from styletransfer.cli.hydrated import script
 from styletransfer.lessons.commands import gradcheck

@@ -17,7 +17,7 @@ __all__ = ["Iterate", "Result", "UserError", "__version__", "iterate", "stylize"
 
 
 def __getattr__(name: str) -> object:
-    """Import the rest, and torch with it, when it is asked for."""
+    """Import `styletransfer.api`, and torch with it, when one of its names is used."""
     if name in ("Iterate", "Result", "iterate", "stylize"):
         return getattr(import_module("styletransfer.api"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -3,16 +3,18 @@
     from styletransfer import stylize
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
-Keys are those of `configs/train.yaml`. The API prints nothing and writes no file; its notices go to
-the log. torch's settings (threads, float32 precision, default dtype and device, autocast) stay as
-the caller has set them.
+Keys are those of `configs/train.yaml`. Only `progress=True` prints, and only `Result.save` writes
+a file; notices go to the log. torch's settings (threads, float32 precision, default dtype and
+device, autocast) stay as the caller has set them.
 """
 
 import os
+import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from typing import Any
+from functools import wraps
+from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 import torch
@@ -37,8 +39,27 @@ from styletransfer.settings.values import override
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
-# Value of a setting whose picture is in memory; recipes say so.
+P = ParamSpec("P")
+T = TypeVar("T")
+# Value that a recipe has for a setting whose picture was given in memory.
 IN_MEMORY = "in memory"
+
+
+def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
+    """Return a function that calls `function` uncompiled and in torch's usual state."""
+
+    @wraps(function)
+    def work(*given: P.args, **named: P.kwargs) -> T:
+        with _own_state():
+            return function(*given, **named)
+
+    @wraps(function)
+    def called(*given: P.args, **named: P.kwargs) -> T:
+        # To import torch._dynamo takes a second; only a caller who compiles has imported it.
+        dynamo: Any = sys.modules.get("torch._dynamo")
+        return (work if dynamo is None else dynamo.disable(work))(*given, **named)
+
+    return called
 
 
 @contextmanager
@@ -63,7 +84,7 @@ def _own_state() -> Iterator[None]:
             torch.set_default_dtype(dtype)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Result:
     """A result is a pastiche, its losses, and the number of steps."""
 
@@ -78,8 +99,8 @@ class Result:
     def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
         """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
 
-        With `recipe`, the file's metadata say how it was made, as `styletransfer train` does;
-        pictures that were not files are called "in memory" there.
+        With `recipe`, metadata in the file say how the picture was made, as in the pictures of
+        `styletransfer train`; an input that was no file is called "in memory" there.
         """
         xmp = self.xmp if recipe else b""
         images.write(expanded(path, written=True), self.image, self.alpha, xmp=xmp)
@@ -93,8 +114,13 @@ class Result:
         return to_array(self.image, self.alpha)
 
 
+@_in_own_state
+def _next(steps: Iterator[Iterate]) -> Iterate | None:
+    return next(steps, None)
+
+
 class Stylization:
-    """A stylization is a run to iterate over; leaving the loop pauses it, a new one resumes it."""
+    """A stylization is a run to iterate over; leaving the loop pauses it, another resumes it."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given
@@ -108,13 +134,12 @@ class Stylization:
         """Make the remaining steps; yield the evaluated picture of each step."""
         steps = iter(self._run)
         while True:
-            with _own_state():
-                iterate = next(steps, None)
+            iterate = _next(steps)
             if iterate is None:
                 return
             yield iterate
 
-    @_own_state()
+    @_in_own_state
     def steer(self, **settings: Any) -> None:
         """Continue with other settings, from the best picture so far, in the loop or after it.
 
@@ -125,9 +150,9 @@ class Stylization:
         The current scale (picture size) begins again with all of its steps. L-BFGS's history
         belongs to the old objective and is dropped; Adam's moments are kept.
 
-        Settings are as for `stylize`; `style` may be a picture or several. Paths of pictures, also
-        those that do not change, are read again. (UserError: the settings cannot work, or a file is
-        gone; the run is unchanged.)
+        Settings are as for `stylize`; `style` may be a picture or several. All picture files are
+        read again, even if their paths stay the same. (UserError: the settings cannot work, or a
+        file is gone; the run is unchanged.)
         """
         values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures
@@ -137,9 +162,9 @@ class Stylization:
         self._config, self._given, self._job = config, given, job
         self._steered = {"steered": True}
 
-    @_own_state()
+    @_in_own_state
     def result(self) -> Result:
-        """Return the best picture so far (UserError: no memory, or no finite loss)."""
+        """Return the best picture so far (UserError: memory ran out, or the loss is not finite)."""
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
@@ -165,7 +190,7 @@ def stylize(
         style: such a picture, a list of pictures, or the path of a folder of pictures. With
             `style_source=PHOTO`, the picture of which it is a painting, the content is painted as
             the photograph was.
-        callback: called with every evaluated picture.
+        callback: called with an `Iterate` after each step.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
@@ -175,10 +200,12 @@ def stylize(
             paths, images or arrays; `region_styles` is a dict.
 
     Raises:
-        UserError: bad input, in one line, or a run that gave up.
+        UserError: the input is bad, or the run gave up; the message is one line.
     """
     from tqdm.auto import tqdm
 
+    if callback is not None and not callable(callback):
+        raise UserError(f"callback={callback!r} is no function; give one that takes an Iterate")
     run = iterate(content, style, **settings)
     with tqdm(unit="step", disable=not progress) as bar:
         for step in run:
@@ -189,7 +216,7 @@ def stylize(
     return run.result()
 
 
-@_own_state()
+@_in_own_state
 def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) -> Stylization:
     """Return a prepared style transfer; a loop over it makes its steps.
 
@@ -205,10 +232,13 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings, where pictures in memory are called so, and these pictures by key."""
+    """Return the settings, with IN_MEMORY for pictures in memory, and those pictures by key."""
     values, given = dict(settings), dict[str, Any]()
     for key in (key for key in PICTURE_KEYS if key in settings):
         value = settings[key]
+        for image in each(value):
+            if isinstance(image, Image.Image) and _is_closed(image):
+                raise UserError(f"{key} is a Pillow image whose file is closed; open it again", key)
         names = [one if isinstance(one, str | os.PathLike) else IN_MEMORY for one in each(value)]
         if IN_MEMORY not in names:
             continue
@@ -221,6 +251,17 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         else:
             given[key] = as_picture(value, key)
     return values, given
+
+
+def _is_closed(image: Image.Image) -> bool:
+    """Tell whether a Pillow image can give no pixels any more, since it or its file was closed."""
+    if getattr(image, "tile", None):  # the pixels are not read yet
+        file = getattr(image, "fp", None)
+        return file is None or bool(file.closed)
+    try:
+        return image.im is None
+    except ValueError:
+        return True
 
 
 def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:

@@ -1,4 +1,4 @@
-"""The command of the file train.py; the other commands are in the rooms' own `commands.py`."""
+"""The command `train`; each other command is in the file `commands.py` of its own folder."""
 
 from styletransfer.train import train
 

@@ -16,8 +16,8 @@ class UserError(Exception):
     """Bad input: the message is one line that says what is wrong and what to do about it.
 
     Scripts print the message without a traceback and exit with status 1. If torchrun has started
-    several processes on one machine, only the first process prints it. `key` is the wrong setting,
-    or None if no single setting is wrong.
+    several processes, each process prints its own error. `key` is the wrong setting, or None if no
+    single setting is wrong.
     """
 
     def __init__(self, message: str, key: str | None = None) -> None:

@@ -1,15 +1,15 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`.
 
-This file tells a run from start to end; each name leads to the next file:
+This file shows a run from start to end. Each name leads to the next file to read:
 
 1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig`.
-2. `prepare` reads the pictures, and builds the network and the loss mode: a `Job`.
-3. Each step of a `Run` evaluates the objective, which runs the network forward with the loss layers
-   of the mode in it, and lets the mode run it backward. Then the optimiser moves the picture.
+2. `prepare` reads the pictures and builds the network. It returns a `Job`, which is ready to run.
+3. Each step of a `Run` evaluates the objective: the network, with loss layers in it, runs forward,
+   and the loss mode differentiates. Then the optimiser moves the picture.
 4. `recorded` watches the loop: it writes metrics and checkpoints after a step, and the pastiche at
    the end.
 
-What the functions need is imported in them, since torch takes two seconds, and `--help` none.
+The functions import what they need: torch takes two seconds to import, and `--help` needs no torch.
 """
 
 import sys
@@ -27,8 +27,8 @@ if TYPE_CHECKING:
 @command(repeatable=True)
 def train(config: TrainConfig, folder: Path) -> None:
     """Paint one picture in the style of another."""
+    from styletransfer.job.memory import plan
     from styletransfer.job.prepare import prepare
-    from styletransfer.runs.plan import plan
     from styletransfer.runs.resume import continued, finished_picture
 
     config, folder = continued(config, folder)  # with resume=FOLDER, those of the run in FOLDER
@@ -44,7 +44,7 @@ def train(config: TrainConfig, folder: Path) -> None:
 def paint(config: TrainConfig, folder: Path) -> "Recording":
     """Stylise one picture and write it, with all that is kept of the run, into `folder`.
 
-    Errors are those of `prepare`, before anything is written, and of `recorded`.
+    Raises the errors of `prepare`, before anything is written, and those of `recorded`.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
@@ -59,7 +59,7 @@ def paint(config: TrainConfig, folder: Path) -> "Recording":
 
 
 def tell(record: "Recording") -> None:
-    """Print how a run has ended, and the path of its picture; exit if it was stopped early.
+    """Print how a run has ended, and the path of its picture; exit if a signal stopped the run.
 
     UserError: the run gave up, or the picture could not be written where it was wanted.
     """

@@ -19,7 +19,7 @@ import styletransfer
 from styletransfer.api import iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
-from styletransfer.runs.metadata import carried
+from styletransfer.runs.recipe import carried
 from styletransfer.system.files import sha256
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -105,6 +105,46 @@ def test_bad_pictures():
     assert torch.equal(tiny(protect=mask.bfloat16()).image, tiny(protect=mask).image)
 
 
+def test_a_pillow_image_that_is_closed_is_told(here):
+    images.write("a.png", STYLE)
+    with Image.open("a.png") as unread:
+        pass
+    (loaded := Image.open("a.png")).load()
+    loaded.close()
+    for closed in (unread, loaded):
+        for given in ({"style": closed}, {"content": closed}, {"protect": closed}):
+            check_error("is a Pillow image whose file is closed; open it", tiny, **given)
+
+
+def test_results_are_compared_and_hashed_as_objects():
+    one, other = tiny(steps=1), tiny(steps=1)
+    assert (one == one, one == other, len({one, other, one})) == (True, False, 2)
+
+
+@pytest.mark.slow
+def test_a_callers_compiler_leaves_a_run_alone():
+    code = """
+import torch
+from styletransfer import iterate, stylize
+
+def painted(image):
+    return stylize(image, image, experiment="tiny", steps=2, features="bundled").image
+
+def steered(image):
+    run = iterate(image, image, experiment="tiny", steps=2, features="bundled")
+    list(run)
+    run.steer(steps=1)
+    list(run)
+    return run.result().image
+
+image = torch.rand(1, 3, 24, 32, generator=torch.Generator().manual_seed(0))
+for work in (painted, steered):
+    assert torch.equal(torch.compile(work)(image), work(image))
+"""
+    done = process(sys.executable, "-c", code, timeout=600)
+    assert done.returncode == 0, done.stderr
+
+
 def test_bad_keys():
     """Check errors that only Python calls can have; test_bad_input.py has the others."""
     for settings, message in (
@@ -139,6 +179,10 @@ def test_a_result_is_saved_and_shown(here, capfd):
     assert "the same bytes" in call(capfd, "info", "again.png", "verify=true")[1].out
     result.save("bare.png", recipe=False)
     check_error("carries no recipe", carried, here / "bare.png")
+
+
+def test_a_callback_that_is_no_function_is_told():
+    check_error("callback=3 is no function; give one that takes an Iterate", tiny, callback=3)
 
 
 def test_a_callback_sees_every_step_and_a_bar_shows_them(capsys):

@@ -8,7 +8,7 @@ from helpers import ROOT, process
 
 SATELLITES = {
     "films": {"film"},
-    "lessons": {"compare", "explain", "gradcheck"},
+    "lessons": {"compare", "explain", "gradcheck", "matrix"},
     "networks": {"apply", "export", "train_network"},
     "studio": {"studio"},
 }

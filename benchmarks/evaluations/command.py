@@ -36,8 +36,10 @@ from benchmarks.evaluations.rows import Candidate
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
+from styletransfer.lessons import measure
+from styletransfer.lessons.measure import Work
 from styletransfer.objective import check_size
-from styletransfer.system import measure
+from styletransfer.runs.claim import claimed
 from styletransfer.system.devices import (
     PRECISIONS,
     choose_device,
@@ -45,12 +47,12 @@ from styletransfer.system.devices import (
     free_bytes,
     has_native_bfloat16,
 )
-from styletransfer.system.files import atomic, check_folder
-from styletransfer.system.measure import Work
+from styletransfer.system.files import atomic, check_outputs
 
 logger = logging.getLogger(__name__)
 
 PLAIN = "plain"
+FILES = ("benchmark.md", "benchmark.json")  # names in the run folder
 # Smallest side in pixels at which looks are measured.
 LEAST = 64
 # Calls of each row that are not timed: one to warm up, and two to measure memory.
@@ -89,14 +91,14 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
     ways.squares(config, sizes[0], device)
     network = ways.build_network(config, device)
     check_size(network, (sizes[0], sizes[0]), f"a picture of sizes={config.sizes}")
-    check_folder(folder / "benchmark.json")
+    check_outputs([folder / name for name in FILES], [])
     auto, free = choose_precision("auto", device), free_bytes(device)
     plans: dict[int, list[Candidate]] = {}
     for size in sizes:
         plans[size], left_out = ways.candidates(config, network, size, auto, free)
         skipped += left_out
     rows: list[Row] = []
-    with progress(config, plans) as bar:
+    with claimed(folder, FILES), progress(config, plans) as bar:
         for size, chosen in plans.items():
             bar.set_description(f"{size} x {size} pixels")
             rows += measure_size(config, network, chosen, size, bar)
@@ -159,7 +161,7 @@ def summary(
 
 def write(results: Benchmark, folder: Path) -> None:
     """Write benchmark.json and benchmark.md."""
-    for file, text in (("benchmark.md", markdown(results)), ("benchmark.json", as_json(results))):
+    for file, text in zip(FILES, (markdown(results), as_json(results)), strict=True):
         with atomic(folder / file) as temporary:
             temporary.write_text(text, encoding="utf-8")
 

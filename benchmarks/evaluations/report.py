@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from benchmarks.evaluations.results import Benchmark, cost_of_regions
-from styletransfer.system.measure import table
+from styletransfer.lessons.measure import table
 
 
 def as_json(benchmark: Benchmark) -> str:

@@ -19,9 +19,10 @@ from benchmarks.judge.verdict import Judgement, Verdict, as_json, errors_under, 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYER_FACTORS, STYLE_LAYERS
 from styletransfer.system.devices import choose_device, choose_precision
-from styletransfer.system.files import atomic, check_folder, to_json
+from styletransfer.system.files import atomic, check_outputs, to_json
 
 
 def main(config: JudgeConfig, folder: Path) -> None:
@@ -50,24 +51,27 @@ def judge(config: JudgeConfig, folder: Path, report: Callable[[str], None]) -> J
     check_pairs(pairs, vgg19, judged)
     vgg19 = optimize_for_inference(vgg19.ended_at(judged), device, torch.float32)
     painters = rivals(config, known, device, dtype)
-    check_folder(folder / "judge.json")
+    names = ["judge.json", "contact_sheet.png"]
+    names += [pair.file(name) for pair in pairs for name in ("content", *painters)]
+    check_outputs([folder / name for name in names], [])
     judgement = Judgement({}, "bundled", {})
     if known:
         judgement = Judgement({}, "network", STYLE_LAYER_FACTORS)
     rows: list[list[Tensor]] = []
-    for pair in pairs:
-        row = {"content": Pastiche(pair.content, 0.0)}
-        row |= {name: paint(pair) for name, paint in painters.items()}
-        judgement.verdicts[pair.name] = judge_pair(vgg19, pair, row, judgement.factors)
-        pictures = {name: pastiche.image for name, pastiche in row.items()}
-        for name, image in pictures.items():
-            images.write(folder / pair.file(name), image)
-        rows.append(list(pictures.values()))
-        gap = gap_closed(judgement.verdicts[pair.name], judgement.tested)
-        report(f"{pair.name}: gap closed {gap:.3f}")
-    images.write(folder / "contact_sheet.png", contact_sheet(rows, config.size // 2))
-    with atomic(folder / "judge.json") as temporary:
-        temporary.write_text(to_json(as_json(judgement), indent=2) + "\n", encoding="utf-8")
+    with claimed(folder, names):
+        for pair in pairs:
+            row = {"content": Pastiche(pair.content, 0.0)}
+            row |= {name: paint(pair) for name, paint in painters.items()}
+            judgement.verdicts[pair.name] = judge_pair(vgg19, pair, row, judgement.factors)
+            pictures = {name: pastiche.image for name, pastiche in row.items()}
+            for name, image in pictures.items():
+                images.write(folder / pair.file(name), image)
+            rows.append(list(pictures.values()))
+            gap = gap_closed(judgement.verdicts[pair.name], judgement.tested)
+            report(f"{pair.name}: gap closed {gap:.3f}")
+        images.write(folder / "contact_sheet.png", contact_sheet(rows, config.size // 2))
+        with atomic(folder / "judge.json") as temporary:
+            temporary.write_text(to_json(as_json(judgement), indent=2) + "\n", encoding="utf-8")
     return judgement
 
 

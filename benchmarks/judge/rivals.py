@@ -12,7 +12,8 @@ from benchmarks.judge.config import JudgeConfig, PairConfig
 from benchmarks.judge.pairs import Pair
 from styletransfer.errors import UserError
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.job.sources import files_of, style_image
+from styletransfer.job.sources import files_of
+from styletransfer.lessons.measure import median_seconds, now
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
@@ -24,10 +25,10 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import StyleNetwork
+from styletransfer.networks.paintings import style_image
 from styletransfer.objective import Criterion
 from styletransfer.optimize.run import Run
 from styletransfer.settings import FeaturesConfig, each
-from styletransfer.system.measure import median_seconds, now
 
 # Timed passes of a style network, after one to warm up.
 PASSES = 3

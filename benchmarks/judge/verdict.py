@@ -8,9 +8,9 @@ import torch
 from torch import Tensor
 
 from styletransfer.features import FeatureExtractor
+from styletransfer.lessons.measure import table
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.settings import CONTENT_LAYER, STYLE_LAYERS
-from styletransfer.system.measure import table
 
 
 @dataclass(frozen=True)

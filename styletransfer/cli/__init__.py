@@ -1,4 +1,4 @@
-"""The command line: `styletransfer COMMAND KEY=VALUE ...`, and the scripts, its aliases."""
+"""The command line `styletransfer COMMAND KEY=VALUE ...`; scripts/COMMAND.py does the same."""
 
 from styletransfer.cli.console import main
 

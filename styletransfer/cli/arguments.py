@@ -1,21 +1,25 @@
-"""Parses a command's arguments: KEY=VALUE words, and those flags of Hydra that are supported."""
+"""Parses a command's arguments: KEY=VALUE words, and the flags in FLAGS."""
 
 import argparse
 import os
 import re
+import shlex
 from collections.abc import Collection, Sequence
+from difflib import get_close_matches
 from typing import Any, NoReturn
 
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
+from styletransfer.settings.keys import MISSING
 from styletransfer.settings.schemas import (
     GROUPS,
     expanded,
     keys,
     keys_marked,
     mapping_keys,
+    path_keys,
     refusal,
     unknown_key,
 )
@@ -28,14 +32,14 @@ FLAGS = (
 
 
 class Arguments(argparse.Namespace):
-    """Arguments is a command line after parsing, with one attribute per flag."""
+    """Arguments is a parsed command line: its KEY=VALUE words, and one attribute per flag."""
 
     overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
     config_dir: str | None  # folder of further presets
-    multirun: bool  # whether to run a job for each combination of values
+    multirun: bool  # run one job for each combination of values
 
 
 class _Parser(argparse.ArgumentParser):
@@ -46,8 +50,9 @@ class _Parser(argparse.ArgumentParser):
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Parse a command line, without the program's name; `schema` is the settings' dataclass.
 
-    Raise UserError for an unknown flag, a flag without its value, a sweep (several jobs) whose jobs
-    would write the same file or folder, or a folder without pictures.
+    Raise UserError for an unknown flag, a flag without its value, a word that cannot be used, a
+    sweep (several jobs) whose jobs would write the same file or folder, or a folder without
+    pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
@@ -58,10 +63,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     for word, following in zip(argv, [*argv[1:], "VALUE"], strict=False):
         flag, _, value = word.partition("=")
         if flag[:1] == "-" and flag not in FLAGS:
-            key = flag.strip("-").replace("-", "_")
-            raise UserError(
-                f"unknown flag {flag}; see --help; keys take no dash: {key}={value or following}"
-            )
+            raise UserError(_unknown_flag(flag, value or following, schema))
     arguments = parser.parse_intermixed_args(list(argv), Arguments())
     typed = _with_positional_key(arguments.overrides, schema)
     sweep = arguments.multirun or "hydra.mode=MULTIRUN" in typed
@@ -77,11 +79,21 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     return arguments
 
 
+def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
+    """Return a message about an unknown flag; the flag may be a key that was typed with dashes."""
+    if flag == "--version":
+        return "--version stands alone: styletransfer --version"
+    names = [name for name, _ in keys(schema)]
+    near = get_close_matches(flag.strip("-").replace("-", "_"), [*names, *GROUPS], 1, 0.65)
+    advice = f"; keys take no dash: {shlex.quote(f'{near[0]}={value}')}" if near else ""
+    return f"unknown flag {flag}; see --help{advice}"
+
+
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     """Return the word KEY=VALUE; if KEY is in `keys`, each folder becomes a list of its pictures.
 
-    Hydra runs one job for each picture. Without `sweep`, a comma is a part of the file name.
-    (UserError: the folder holds no picture.)
+    Hydra runs one job for each picture. With `sweep`, commas separate several values; without, a
+    comma is a part of the file name. (UserError: a folder holds no picture.)
     """
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
@@ -100,14 +112,16 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 
 
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
-    """Return the words with KEY= before each that has none; KEY is the positional key, if any.
+    """Return the words, with KEY= before each word without a key; KEY is the positional key.
 
-    A word with "=" that names an existing file or folder counts as a word without KEY=. Several
-    words become a list in brackets if the key accepts a list.
+    A word with "=" that names an existing file or folder counts as a word without a key. Several
+    such words become one list in brackets. (UserError: a word without a key cannot be used.)
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
+    _check_spaces(arguments)
     if not positional or not bare:
+        _check_names(bare, arguments, schema)
         return list(arguments)
     (key,) = positional
     if any(word.startswith(f"{key}=") for word in arguments):
@@ -118,8 +132,48 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
     return [named, *(word for word in arguments if word not in bare)]
 
 
+def _check_spaces(arguments: Sequence[str]) -> None:
+    """Raise UserError if KEY=VALUE was typed with spaces, as several words."""
+    for before, word, after in zip(["", *arguments], arguments, [*arguments[1:], ""], strict=False):
+        if word[0:1] == "=" and before:
+            key, value = before, word[1:] or after
+        elif word[-1:] == "=" and after and "=" not in after and after[0] != "-":
+            key, value = word[:-1], after
+        else:
+            continue
+        one = shlex.quote(f"{key}={value}")
+        raise UserError(f"KEY=VALUE is one word, without spaces around =: {one}")
+
+
+def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any]) -> None:
+    """Raise UserError if files were typed without keys; the message suggests keys."""
+    bare = [word for word in bare if word[0] not in "~-"]
+    if not any(os.path.exists(word) or os.path.splitext(word)[1] for word in bare):
+        return
+    known = _keys_for_files(schema)
+    free = [key for key in known if not any(word.startswith(f"{key}=") for word in arguments)]
+    named = zip(free if {*free} & {*known[:2]} else known, bare, strict=False)
+    advice = " ".join(shlex.quote(f"{key}={word}") for key, word in named)
+    raise UserError(f"cannot understand {bare[0]!r}; say what it is: {advice or 'KEY=VALUE'}")
+
+
+def _keys_for_files(schema: type[Any]) -> list[str]:
+    """Return the keys that take files: first those without a default, outputs at the end."""
+    fields = dict(keys(schema))
+
+    def rank(key: str) -> tuple[bool, bool, bool]:
+        marks = fields[key].metadata
+        return (
+            fields[key].default != MISSING,
+            bool(marks.get("choices")),
+            bool(marks.get("written")),
+        )
+
+    return sorted(path_keys(schema), key=rank)
+
+
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
-    """Raise UserError for a word that Hydra would ignore, or for jobs that write the same file."""
+    """Raise UserError for a word that cannot be used, or for jobs that write the same file."""
     known = [key for key, _ in keys(schema)]
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
@@ -129,6 +183,11 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:
             raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
+        inside = key.rpartition(".")[0]
+        if key not in known and inside in known and inside not in (*mapping_keys(schema), *GROUPS):
+            raise UserError(unknown_key(key, known))
+        if word[0] == "~" and not key.startswith("hydra"):
+            raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
         is_known = key in (*known, *GROUPS) or key.startswith("hydra")
         if word[0] == "+" and not is_known:
             raise UserError(unknown_key(key, known))

@@ -1,6 +1,7 @@
-"""The console command `styletransfer`: the list of commands, and one of them by its name."""
+"""The console command `styletransfer`: prints the list of commands, or runs a command."""
 
 import difflib
+import shlex
 import sys
 from collections.abc import Collection, Sequence
 
@@ -41,7 +42,7 @@ def main(argv: Sequence[str] | None = None) -> None:
 
 def _unknown(name: str, known: Collection[str]) -> str:
     if "=" in name:
-        return f"{name!r} is no command; name one first: styletransfer train {name}"
+        return f"{name!r} is no command; name one first: styletransfer train {shlex.quote(name)}"
     near = difflib.get_close_matches(name, known, n=1)
     hint = f"did you mean {near[0]}?" if near else f"there are {', '.join(known)}"
     return f"unknown command {name!r}; {hint}"

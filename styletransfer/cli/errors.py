@@ -1,6 +1,6 @@
-"""Errors and signals of a command become one line and an exit status.
+"""Turns errors and signals of a command into one line and an exit status.
 
-This also holds if standard output is full or closed.
+This also works if standard output is full or closed.
 """
 
 import atexit
@@ -31,6 +31,15 @@ class Ended(SystemExit):
         self.message = message
 
 
+class LogFile(logging.FileHandler):
+    """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
+
+    def emit(self, record: logging.LogRecord) -> None:
+        """Write a record as one line; the first record opens the file."""
+        with suppress(OSError):
+            super().emit(record)
+
+
 @contextmanager
 def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on standard error and an exit status.
@@ -52,7 +61,7 @@ def one_line_errors() -> Iterator[None]:
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # a late signal, or its exception was dropped
+            if stop.asked is not None:  # the signal came late, or Python dropped its exception
                 raise stop.asked
         except UserError as error:
             fail(str(error))
@@ -82,7 +91,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _missing_room(error: BaseException) -> str | None:
-    """Return the name of a satellite that was taken away, if its absence caused the error."""
+    """Return the name of the missing folder of the package that caused the error, or None."""
     if not isinstance(error, ModuleNotFoundError):
         return None
     package, _, rest = (error.name or "").partition(".")

@@ -1,72 +1,85 @@
-"""The folders that a command line makes, and what is removed or restored if the command fails."""
+"""Makes the folders of a command line; if the command fails, removes those without a result."""
 
 import os
 import shutil
-from collections.abc import Iterable
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
-from styletransfer.runs.record import ERROR, RECORD
+from hydra.types import RunMode
+from omegaconf import OmegaConf
+
+from styletransfer.errors import UserError
+from styletransfer.runs.folder import recorded
+from styletransfer.runs.record import ERROR, FREE_KEYS
+from styletransfer.settings.registry import Command
 from styletransfer.system.files import new_folder
+
+# File in a sweep's folder, in which Hydra writes the sweep's command line.
+SWEEP = "multirun.yaml"
 
 
 class RunFolders:
-    """RunFolders makes the folders of runs, and undoes that for those that hold no result.
+    """RunFolders makes the folders of runs, and removes those that hold no result."""
 
-    `named` are the folders that the user names. Hydra makes these, and overwrites its own files of
-    an earlier run there.
-    """
+    def __init__(self) -> None:
+        self.made: list[Path] = []  # folders of runs and sweeps
+        self.parents: list[Path] = []  # folders made for those in `made`; inner ones first
 
-    def __init__(self, named: Iterable[Path]) -> None:
-        named = list(named)
-        self.made = [folder for path in named for folder in absent(path)]  # inner ones first
-        # run.json of an earlier run -> its content, and Hydra's files.
-        self._earlier = {
-            one / RECORD: ((one / RECORD).read_bytes(), _files_in(one / ".hydra"))
-            for one in named
-            if (one / RECORD).is_file()
-        }
+    def look_at(self, hydra: Any, command: Command, words: list[str], is_sweep: bool) -> None:
+        """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
+
+        (UserError: the folder holds a sweep of other settings.)
+        """
+        if not any(word.lstrip("+~").startswith(("hydra.run", "hydra.sweep")) for word in words):
+            return
+        mode = RunMode.MULTIRUN if is_sweep else RunMode.RUN
+        config = hydra.compose_config(command.name, words, mode)
+        key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
+        folder = Path(self.kept(OmegaConf.select(config, key)))
+        if is_sweep and (folder / SWEEP).exists():
+            then = recorded(folder, SWEEP, "hydra", "overrides", "task")
+            if _of_a_picture(then or ()) != _of_a_picture(config.hydra.overrides.task):
+                advice = "choose another folder with hydra.sweep.dir=FOLDER"
+                raise UserError(f"{folder} holds a sweep of other settings; {advice}")
 
     def new(self, path: str, instead: str = "") -> str:
-        """Make a new folder and return its path, see `new_folder`; or return `instead`."""
+        """Return `instead`; if that is "", make a folder by `new_folder` and return its path."""
         if instead:
             return instead
-        parents = absent(Path(path).parent)
+        self.parents += absent(Path(path).parent)
         made = new_folder(path)
-        self.made += [Path(made).absolute(), *parents]
+        self.made.append(Path(made).absolute())
         return made
 
     def kept(self, path: str) -> str:
-        """Return `path`, a folder that Hydra makes unless it exists."""
-        self.made += absent(Path(path))
+        """Return `path`, a folder that Hydra will make; note its parts that do not exist yet."""
+        missing = absent(Path(path))
+        self.made += missing[:1]
+        self.parents += missing[1:]
         return path
 
     def clear(self) -> None:
-        """After an error, remove the folders without a result, and restore an earlier run's files.
+        """After an error, remove the folders that this command line made, if they hold no result.
 
-        Folders that were made are removed if they hold only Hydra's files and error.txt; a folder
-        without Hydra's files only if it is empty: other runs may use it. If run.json of an earlier
-        run is unchanged, its files that Hydra has overwritten are restored.
+        A run's folder holds no result if it has only logs, error.txt and Hydra's files. Its parent
+        folders are removed only if they are empty, because other runs may use them.
         """
         for folder in self.made:
             files = [name for _, _, names in os.walk(folder) for name in names]
-            is_recorded = (folder / ".hydra").exists() or (folder / "multirun.yaml").exists()
-            if is_recorded and all(name.endswith((".yaml", ".log", ERROR)) for name in files):
+            if all(name.endswith((".yaml", ".log", ERROR)) for name in files):
                 shutil.rmtree(folder, ignore_errors=True)
+        for folder in self.parents:
             with suppress(OSError):
                 folder.rmdir()
-        for record, (content, overwritten) in self._earlier.items():
-            if record.is_file() and record.read_bytes() == content:
-                for path, old in overwritten.items():
-                    path.write_bytes(old)
 
 
 def absent(path: Path) -> list[Path]:
-    """Return those of `path` and its parent folders that do not exist, absolute, `path` first."""
+    """Return the absolute paths of `path` and its parents that do not exist, `path` first."""
     full = path.absolute()  # a job may change the working directory
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 
-def _files_in(folder: Path) -> dict[Path, bytes]:
-    """Return path -> content of the files in a folder; empty if there is no folder."""
-    return {path: path.read_bytes() for path in folder.glob("*") if path.is_file()}
+def _of_a_picture(words: Any) -> set[str]:
+    """Return the words of a command line whose keys are not in FREE_KEYS."""
+    return {word for word in map(str, words) if word.partition("=")[0] not in FREE_KEYS}

@@ -1,4 +1,4 @@
-"""Runs commands by Hydra: composes settings from configs/ and the command line; runs sweeps."""
+"""Runs commands with Hydra, which composes settings from files and words, and runs sweeps."""
 
 import logging
 import os
@@ -8,15 +8,17 @@ from collections.abc import Callable, Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
-from omegaconf import DictConfig
+from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import RunFolders
 from styletransfer.errors import UserError
-from styletransfer.runs.record import ERROR
+from styletransfer.runs.claim import keep_command_line, made_by
+from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
 from styletransfer.settings.compose import (
     compose,
     initialized,
@@ -27,7 +29,6 @@ from styletransfer.settings.compose import (
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
-from styletransfer.settings.values import HYDRA_FOLDERS
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import interruptible
@@ -39,8 +40,8 @@ FAILED = (1, 2)
 def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     """Return a function that takes `argv`, without the program's name, and runs a command.
 
-    Hydra composes the settings and calls the command with them and the run folder. Its errors
-    become one line, unless the environment has HYDRA_FULL_ERROR=1.
+    Hydra composes the settings and calls the command with them and the run folder. Errors become
+    one line; those of Hydra keep their traceback if HYDRA_FULL_ERROR=1 is in the environment.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -73,14 +74,16 @@ def check_process(command: Command) -> None:
 
 def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
-    words = [*search_path(command, arguments.config_dir), *with_preset(arguments.overrides)]
-    job = partial(run_job, command, arguments.multirun)
-    values = [word.partition("=")[2] for word in words if word.startswith(HYDRA_FOLDERS)]
-    folders = RunFolders(Path(value.strip("'")) for value in values)
+    # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
+    own = "hydra.output_subdir=null"
+    words = [*search_path(command, arguments.config_dir), own]
+    words += with_preset(arguments.overrides)
+    job, folders = partial(run_job, command, arguments.multirun), RunFolders()
     try:
-        if not arguments.cfg:
-            register_resolvers(folders.new, folders.kept)
         with initialized(command) as hydra:
+            if not arguments.cfg:
+                folders.look_at(hydra, command, words, arguments.multirun)
+                register_resolvers(folders.new, folders.kept)
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
             elif arguments.multirun:
@@ -114,7 +117,7 @@ def _in_one_line(error: BaseException, command: Command) -> BaseException:
 
 
 def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
-    """Run in a process of torchrun that is not the first, without a folder, a log or output."""
+    """Run the command in a process of torchrun that is not the first: without folder and log."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -128,18 +131,21 @@ def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
 def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     """Run a job with the config that Hydra composed; return "" on success.
 
-    A sweep may call it in a process of its own. `sweep`: the job is one of several. A failed job
-    of a sweep writes the reason to error.txt in its folder, and returns the reason's last line.
-    A failed single job raises SystemExit, after a traceback if the cause is a bug.
+    `sweep` says whether the job is one of several, which may run in other processes. A failed job
+    of a sweep returns the last line of the reason, and writes the reason to error.txt in its folder
+    unless that holds a run. A failed single job raises SystemExit, after a traceback for a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    if sweep:
+    is_used = (folder / RECORD).exists()  # then a failed job leaves it unchanged
+    if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:
-        with one_line_errors():
+        with one_line_errors(), made_by(_files_of_hydra(config)):
             if HydraConfig.get().job.chdir:
                 raise UserError("hydra.job.chdir=true would change what file names mean")
             _call(command, config, folder)
+        if sweep:
+            (folder / ERROR).unlink(missing_ok=True)
         return ""
     except SystemExit as end:
         if not sweep or end.code not in FAILED:
@@ -150,13 +156,23 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
         if not sweep:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
-    with suppress(OSError):  # nothing is lost: `report` prints the reason as well
-        (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
+    if not is_used:
+        with suppress(OSError):  # nothing is lost: `report` prints the reason as well
+            (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
+        with made_by(_files_of_hydra(config)):
+            keep_command_line(folder)
     return reason.splitlines()[-1]
 
 
+def _files_of_hydra(config: DictConfig) -> dict[str, str]:
+    """Return name -> text of the files that Hydra would write into a job's folder .hydra."""
+    hydra: Any = HydraConfig.instance().cfg
+    files = {"config.yaml": config, HYDRA: hydra, OVERRIDES: HydraConfig.get().overrides.task}
+    return {Path(name).name: OmegaConf.to_yaml(part) for name, part in files.items()}
+
+
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
-    """Call the command with the settings in `config`; exit if it returns a status."""
+    """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
     keep_freed_memory()
     if command.torch:

@@ -1,8 +1,8 @@
-"""Sweeps, several jobs of one command line: checked before they begin, counted at the end."""
+"""Checks a sweep (several jobs of one command line) before it begins; counts jobs at the end."""
 
 from collections.abc import Sequence
 
-from hydra.core.override_parser.types import Override, ValueType
+from hydra.core.override_parser.types import Override, Sweep, ValueType
 from hydra.core.utils import JobReturn
 
 from styletransfer.cli.errors import tell
@@ -13,12 +13,19 @@ NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname
 
 
 def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
-    """Check that no two jobs write the same file or folder (UserError: they would).
+    """Raise UserError if two jobs would write the same file or folder.
 
-    `parsed` are the KEY=VALUE words of the command line as Hydra reads them.
+    `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
+    Hydra.
+    A function such as `range` that is one of several values, which Hydra cannot read, raises
+    UserError, too.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
+    for key, one in swept.items():
+        values = getattr(one.value(), "list", None) or ()
+        if any(isinstance(value, Sweep) for value in values):
+            raise UserError(f"{key}={typed[key]}: choice(...) or range(...) stands alone")
     output = typed.get("output", "null")
     if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
         raise UserError(
@@ -41,7 +48,7 @@ def _repeats(override: Override) -> bool:
 
 
 def report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; if any failed, print a line for each and raise UserError."""
+    """Print how many jobs succeeded; print a line for each failed one, then raise UserError."""
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]

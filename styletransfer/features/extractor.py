@@ -51,11 +51,11 @@ class Normalize(nn.Module):
 class MaxPoolFunction(Function):
     """This Function takes the maximum of each 2 x 2 window.
 
-    The first position that holds the maximum gets the gradient, if several do.
+    If several positions hold the maximum, the first of them gets the gradient.
 
-    torch saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that VGG-19
-    saves for backward. The ReLU before the pool saves x in any case, so backward computes the
-    indices again from x.
+    torch's pool saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that
+    VGG-19 saves for backward. The ReLU before the pool saves x in any case, so backward computes
+    the indices again from x.
     """
 
     generate_vmap_rule = True

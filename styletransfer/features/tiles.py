@@ -118,7 +118,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield the span (first, end) needed of the input, then of each layer's output in turn."""
+    """Yield the span [first, end) needed of the input, then of each layer's output in turn."""
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
@@ -140,7 +140,7 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     yield from reversed(spans)
 
 
-# Called by each tile after each layer: (layer, tile, output) -> input of the next layer.
+# Called for each tile after each layer: (layer, tile, output) -> input of the next layer.
 Visit = Callable[[str, Tile, Tensor], Tensor]
 
 
@@ -162,7 +162,7 @@ class Stage:
 
         The picture must have at least the stride of the stage's output along each axis. `tile` is
         the side of a tile in pixels at the first stage. Layers of later stages hold fewer values
-        per pixel, so their tiles have a side of `tile` / 2 positions, 2 `tile` pixels at stride 4.
+        per pixel, so their tiles have a side of `tile` / 2 positions: 2 `tile` pixels at stride 4.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)

@@ -48,8 +48,8 @@ def build(
     """Return a frozen VGG-shaped network with uninitialised weights; see `FeaturesConfig`.
 
     `widths` are the output channels of each convolution, by block; a 2 x 2 pool stands between
-    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate" avoids
-    the dark frame that zero padding causes along the border of the picture.
+    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate", which
+    only the first convolution has, avoids the dark frame that zero padding causes along the border.
     """
     layers: dict[str, nn.Module] = {}
     in_channels = 3
@@ -93,8 +93,8 @@ def load(
     If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
-    reports a tensor that is missing, unexpected, misshapen or not finite, a kernel of zeros, and a
-    gain that is not positive.
+    reports a tensor that is missing, unexpected, misshapen, not of floats or not finite, a kernel
+    of zeros, and a gain that is not positive.
     """
     gains = {key: gain for key, gain in state.items() if key.startswith(CONTENT_GAIN)}
     for key, gain in gains.items():
@@ -142,8 +142,8 @@ def load(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the output channels, by block, of the VGG-19-shaped network in `state`.
 
-    The network may end early; with conv5_1 it has five blocks. A UserError reports a `state`
-    without VGG-19's names.
+    The network may end after any convolution. A UserError reports a `state` without the first
+    kernels of VGG-19, or with kernels that are not 4-d.
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():
@@ -170,7 +170,7 @@ def randomize(network: nn.Module, seed: int) -> None:
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, downloaded and hash-checked (UserError: it failed)."""
+    """Return torchvision's ImageNet weights, downloaded and hash-checked (UserError: failure)."""
     import torchvision  # imported here because it is slow to import, and only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]

@@ -24,8 +24,9 @@ SCALE = "_scale"
 def read(path: Path) -> Mapping[str, Tensor]:
     """Return the tensors of a `.safetensors`, `.pth` or `.pt` file by name, on the CPU.
 
-    A UserError says that the file is missing, damaged, of another kind, would execute code, or does
-    not match the hash that `write` stored in it.
+    Raises UserError if the file is missing or damaged, is of another kind, holds more than plain
+    tensors, or does not match the hash that `write` stored. In .safetensors files, int8 kernels are
+    multiplied by their scales.
     """
     if not os.path.isfile(path):
         raise UserError(f"no weights file at {path}; check features.weights")

@@ -1,1 +1,1 @@
-"""Reads and writes films, finds their motion, paints them without flicker; the command `film`."""
+"""Reads and writes films, finds their motion, and paints them with little flicker: `film`."""

@@ -1,7 +1,8 @@
 """Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
 
 Each frame starts from the previous pastiche, warped by the motion, so that strokes follow objects
-(Ruder et al. 2016). After an interruption the same command continues. Needs the extra [video].
+(Ruder et al. 2016). After an interruption, run the same command again to continue. The command
+needs the extra [video].
 """
 
 import json
@@ -22,9 +23,10 @@ from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_outputs, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -43,9 +45,9 @@ def main(config: FilmConfig, folder: Path) -> None:
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
         run = FilmRun(config, film, folder)
-        folder.mkdir(parents=True, exist_ok=True)
+        claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
-        with signals_held(), locked(folder):
+        with signals_held(), claim:
             run.check_record()
             remove_stale(run.path(0).parent)
             run.write(*run.paint(stop), stop)
@@ -61,19 +63,20 @@ class FilmRun:
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
+        self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
+        frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
+        check_outputs([*outputs, self.path(0)], files_read(config), [frames])
         check_writable(self.output)
-        kept = (self.path(0), folder / RECORD)
-        check_outputs([*film_files(self.output), *kept], files_read(config))
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:
-        """Return the path of painted frame `number`, from 0; `config.color` is not yet applied."""
+        """Return the path of painted frame `number`, from 0; `_painted` recolours it later."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if existing frames have another recipe; write this run's to RECORD."""
+        """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
         path = self.folder / RECORD
         device, precision = str(self.job.device), self.job.precision
         now = self.recipe = recipe(self.config, FREE_FILM_KEYS, device=device, precision=precision)
@@ -83,15 +86,13 @@ class FilmRun:
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_FILM_KEYS)
-        elif self.path(0).exists():
-            raise UserError(f"{self.folder} holds frames and no {RECORD}; choose another folder")
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
     def paint(self, stop: Stop) -> tuple[int, UserError | None]:
-        """Paint the missing frames; return how many frames now exist, and an error after them.
+        """Paint the missing frames; return the number of painted frames, and an error or None.
 
-        A signal ends the painting.
+        A signal ends the painting. The error is that of the next frame, such as a damaged one.
         """
         config = self.config
         optimizer, count = FrameOptimizer(self.job, config.frame_steps, config.temporal_weight), 0
@@ -122,8 +123,8 @@ class FilmRun:
     def write(self, count: int, problem: UserError | None, stop: Stop) -> None:
         """Write a film of the first `count` frames.
 
-        After a signal or a `problem`, its name is NAME.styletransfer-partial.EXTENSION, and Stopped
-        or the problem is raised.
+        After a signal or a `problem`, the film's name is NAME.styletransfer-partial.EXTENSION, and
+        Stopped or the problem is raised.
         """
         text = text_of("film", self.recipe) if self.config.recipe else ""
         with FilmWriter(self.output, self.film, text) as writer:

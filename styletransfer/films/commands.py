@@ -1,4 +1,4 @@
-"""The command of films, and what `info` reads of them."""
+"""The command `film`, and the functions by which `info` reads films."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -22,7 +22,7 @@ def film(config: FilmConfig, folder: Path) -> None:
 
 
 def film_recipe(path: Path) -> str:
-    """Return the text of the recipe in a film, its comment."""
+    """Return the text of the recipe in a film: the film's comment, or ""."""
     from styletransfer.films.read import Film
 
     with Film(path) as film:

@@ -1,4 +1,4 @@
-"""What is asked of FFmpeg, by PyAV: its decoders, the pixels and the orientation of its frames."""
+"""Uses FFmpeg through PyAV: decoders, and the pixels and the orientation of frames."""
 
 import math
 import struct
@@ -14,10 +14,10 @@ from torch.nn.functional import pad
 from styletransfer.errors import UserError, pip_install
 from styletransfer.films.frame import MAX_PIXELS
 
-# Codecs whose side data is not read: it may hold the name of a colour profile. PyAV frees this name
-# twice, which crashes the process. Frames of other codecs have no such name.
+# Codecs whose frames' side data is not read. This data may hold the name of a colour profile, which
+# PyAV frees twice, and the process crashes. Frames of other codecs have no such name.
 PNGS = ("png", "apng")
-# Codec -> FFmpeg's decoder that reads its transparency.
+# Codec -> FFmpeg's name of a decoder that reads transparency.
 TRANSPARENT = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 
 
@@ -79,9 +79,10 @@ def has_alpha(frame: Any) -> bool:
 def decoder(stream: Any) -> Callable[[Any], list[Any]]:
     """Return the function that decodes a packet of a stream to PyAV's frames.
 
-    FFmpeg's own decoders of VP8 and VP9 leave transparency out, those of libvpx do not.
+    FFmpeg's own decoders of VP8 and VP9 ignore transparency; libvpx decodes transparent films.
     """
-    name = TRANSPARENT.get(stream.codec_context.name)
+    context = stream.codec_context  # None for a codec that FFmpeg does not know
+    name = TRANSPARENT.get(context.name) if context is not None else None
     if name is None or stream.metadata.get("alpha_mode") != "1":
         return lambda packet: packet.decode()
     context = pyav().CodecContext.create(name, "r")
@@ -92,9 +93,9 @@ def decoder(stream: Any) -> Callable[[Any], list[Any]]:
 def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
     """Yield PyAV's frames; an interlaced one is replaced by a frame that shows one moment.
 
-    Every second line of an interlaced frame shows a later moment, as combs where something moves.
-    FFmpeg's filter bwdif replaces these lines, and uses the frames beside it for that. A UserError
-    of `frames` is raised after the last frame.
+    Every second line of an interlaced frame shows another moment, so edges of moving objects look
+    like combs. FFmpeg's filter bwdif replaces these lines, from the frame and its neighbours. If
+    `frames` raises UserError, it is raised after the last frame.
     """
     graph, kind, damage = None, None, None
     try:
@@ -118,7 +119,7 @@ def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
 
 
 def _bwdif(frame: Any) -> Any:
-    """Return FFmpeg's graph that deinterlaces frames as large as `frame`, one for each."""
+    """Return FFmpeg's graph that makes one deinterlaced frame of each frame as large as `frame`."""
     graph = pyav().filter.Graph()
     size = {"width": frame.width, "height": frame.height, "format": frame.format}
     source = graph.add_buffer(**size, time_base=frame.time_base)
@@ -130,7 +131,7 @@ def _bwdif(frame: Any) -> Any:
 
 
 def _filtered(graph: Any, frame: Any) -> Iterator[Any]:
-    """Yield the frames that are ready after `frame`, or all others after None, the end."""
+    """Push a frame into a graph, or None for the end; yield the frames that are then ready."""
     graph.push(frame)
     with suppress(BlockingIOError, EOFError):
         while True:

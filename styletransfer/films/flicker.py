@@ -1,4 +1,4 @@
-"""Paints films without flicker: each uses the previous painted frame, warped by the motion."""
+"""Two ways to reduce the flicker of films; both use the previous result, warped by the motion."""
 
 from dataclasses import replace
 
@@ -22,14 +22,14 @@ NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 class FrameOptimizer:
     """A FrameOptimizer paints frames in their order by optimisation (Ruder et al. 2016).
 
-    `job` paints the first frame, and the first after a cut, as a single picture. Each other frame
-    starts from the previous painted frame, warped by the motion, and takes `frame_steps` steps at
-    full size. Where the motion is reliable, a temporal loss keeps the frame near its start.
+    The first frame, and the first after a cut, are painted by `job` as single pictures. Each other
+    frame starts from the previous painted frame, warped by the motion, and takes `frame_steps`
+    steps at full size. A temporal loss keeps the frame near its start where motion is reliable.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
-        # The only scale of each frame that starts from the previous one.
+        # The only scale of a frame that starts from the previous painted frame.
         self.following = replace(job.scales[-1], steps=frame_steps)
         # (Previous input frame, previous painted frame), (1, 3, H, W), or None; the caller sets it.
         self.before: tuple[Tensor, Tensor] | None = None
@@ -54,11 +54,11 @@ class FrameOptimizer:
 
 
 class Steady:
-    """Steady reduces flicker: it mixes each painted frame with its result for the previous frame.
+    """Steady reduces flicker: it mixes each painted frame with the previous result.
 
-    That result is first warped by the motion. Frames are mixed only where the motion is reliable,
-    and not across a cut. `strength` in [0, 1) is the weight of the previous result. Mixing blurs
-    strokes, so the result gets the local contrast of the painted frame.
+    The previous result is first warped by the motion. Frames are mixed only where the motion is
+    reliable, and not across a cut. `strength` in [0, 1) is the weight of the previous result.
+    Mixing blurs strokes, so the mixture gets the local contrast of the painted frame.
     """
 
     def __init__(self, strength: float) -> None:

@@ -1,10 +1,10 @@
-"""File formats of films: those that are read from a folder, and those that are written."""
+"""File formats of films: the extensions by which a film is known, and the formats to write."""
 
 import os
 from pathlib import Path
 from typing import NamedTuple
 
-# File name extensions of films in a folder. A film named by the user may have any extension.
+# File name extensions by which a file counts as a film. The command `film` reads any.
 FILM_EXTENSIONS = (
     *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
     *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),

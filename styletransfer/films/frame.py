@@ -1,4 +1,4 @@
-"""One frame of a film: its pixels, its time, and the largest size that is read."""
+"""One frame of a film: its pixels and its time; the largest frame that is read."""
 
 import os
 from fractions import Fraction
@@ -8,7 +8,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 
-# Largest frame in pixels that is read, 8192 x 8192 as of a dome; reading one needs up to 2 GB.
+# Largest number of pixels of a frame: 8192 x 8192, the size of films for planetarium domes.
 MAX_PIXELS = 2**26
 
 
@@ -17,11 +17,11 @@ class Frame(NamedTuple):
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
     time: Fraction  # from the film's start
-    duration: Fraction  # up to the next frame; of the last frame, what the file states
+    duration: Fraction  # time until the next frame; for the last frame, what the file states
 
 
 def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
-    """Return rgb (1, 3, H, W), laid on white where alpha (1, 1, H, W) in [0, 1] is below 1."""
+    """Return rgb (1, 3, H, W) on white; `alpha` is (1, 1, H, W) in [0, 1], or None if opaque."""
     return rgb if alpha is None else (1.0 + alpha * (rgb - 1.0)).clamp(0.0, 1.0)
 
 

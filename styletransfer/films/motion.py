@@ -27,8 +27,8 @@ class Motion:
     """A Motion is the optical flow from one frame to another, and its reliability."""
 
     flow: Tensor  # (1, 2, H, W), in pixels, right and down, from the first frame to the other
-    # (1, 1, H, W) in [0, 1]: 1 where the flow is reliable, 0 where the object is hidden in the
-    # other frame, or where the edge of a moving object is.
+    # (1, 1, H, W) in [0, 1]: 1 where the flow is reliable, 0 where it is not, such as where an
+    # object is hidden in the other frame; see `reliability`.
     reliability: Tensor
 
     @property
@@ -68,10 +68,10 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
 def reliability(flow: Tensor, back: Tensor) -> Tensor:
     """Return a mask (1, 1, H, W): 1 where a flow (1, 2, H, W) is reliable, 0 elsewhere.
 
-    It is unreliable where `flow` and the flow `back` from the other frame do not cancel (the object
-    is hidden there), where `flow` changes fast (the edge of a moving object), and where it leads
-    out of the frame. The first two conditions are equations 5 and 6 of Sundaram et al. 2010 with
-    the constants of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
+    The flow is unreliable where `flow` and the flow `back` from the other frame do not cancel (the
+    object is hidden there), where `flow` changes fast (the edge of a moving object), and where it
+    leads out of the frame. The first two conditions are equations 5 and 6 of Sundaram et al. 2010
+    with the constants of Ruder et al. 2016 (arXiv:1604.08610), section 4.2.
     """
     returned = warp(back, flow)
     length = _squared(flow)
@@ -100,7 +100,7 @@ def blurred(image: Tensor, deviation: float) -> Tensor:
 
 
 def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the x and the y, (N, H, W) each, in pixels, to which a flow (N, 2, H, W) leads."""
+    """Return x and y, each (N, H, W) in pixels, of the positions where a flow (N, 2, H, W) ends."""
     height, width = flow.shape[2:]
     rows = torch.arange(height, dtype=flow.dtype, device=flow.device)
     columns = torch.arange(width, dtype=flow.dtype, device=flow.device)

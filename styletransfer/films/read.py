@@ -1,4 +1,4 @@
-"""Reads films in every container and codec of FFmpeg, by PyAV; converts frames to tensors."""
+"""Reads films in the containers and codecs of FFmpeg, by PyAV; converts frames to tensors."""
 
 import errno
 import os
@@ -30,8 +30,8 @@ from styletransfer.pictures.profiles import unit
 from styletransfer.pictures.stated_colors import frame_colors
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
-"""Callback after each painted frame: (number of frames in the film, input frame, painted frame) ->
-whether to go on. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
+"""Callback after each painted frame: (`Film.count`, input frame, painted frame) -> whether to
+continue. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 
 # Frame rate, in frames per second, of a film that states no frame rate.
 USUAL_RATE = Fraction(25)
@@ -50,21 +50,21 @@ FORMATS = {
 
 
 class Film:
-    """A Film reads the video stream with most frames in a file. `with` closes the file at the end.
+    """A Film reads the video stream with the most frames in a file.
 
-    A folder is a film of `fps` frames per second; see `FrameFolder`. An animated GIF, PNG, WebP or
-    AVIF is a film, too.
+    Use it as a context manager, whose exit closes the file. A folder is a film of `fps` frames per
+    second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
 
-    Its YUV matrix and range are respected, and colours become sRGB by its primaries and transfer
-    curve, HDR with the tone mapping of `pictures.color_spaces`. A film that states neither, or what
-    cannot be converted, is read as sRGB, with 8 bits per sample. Transparent frames are laid on
-    white; interlaced ones are deinterlaced, see `deinterlaced`.
+    Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve, HDR
+    with the tone mapping of `pictures.color_spaces`. If a file states neither primaries nor curve,
+    or some that cannot be converted, frames are read as sRGB with 8 bits per sample. Transparent
+    frames are laid on white; interlaced ones are deinterlaced, see `deinterlaced`.
 
     Attributes:
         size: (height, width) of a frame in pixels, after its rotation upright.
         rate: frames per second, on average.
         count: number of frames, an estimate; 0 if unknown.
-        start: time stamp in the file of its first frame or sound, in seconds.
+        start: time stamp in the file, in seconds, of the first frame or sound, whichever is first.
         time_base: unit of the time stamps of frames, in seconds.
         pixel_aspect: width of a pixel over its height, after the rotation.
         comment: the text of "comment" in the file's metadata, or "".
@@ -94,7 +94,7 @@ class Film:
             check_size(self.path, *self.size[::-1])
 
     def _look(self) -> None:
-        """Set the attributes from the file's header and its first frame, which FFmpeg reads."""
+        """Set the attributes from the file's header and first frame, as FFmpeg reads them."""
         with self.opened() as container:
             stream = self._video(container)
             tags = {key.lower(): text for key, text in container.metadata.items()}
@@ -124,7 +124,7 @@ class Film:
         self._files.close()
 
     def opened(self) -> Any:
-        """Open the file once more, and return PyAV's container; it is closed with the film."""
+        """Open the file once more and return PyAV's container, which the film's exit closes."""
         av = pyav()
         if not self.path.is_file():
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
@@ -158,8 +158,8 @@ class Film:
     def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
         """Yield PyAV's frames, each with its time and its duration in seconds.
 
-        The duration is the time up to the next frame; that of the last frame is what the file
-        states, which nothing else tells.
+        The duration is the time until the next frame; for the last frame, the duration that the
+        file states, or else 1 / rate.
         """
         frame, time, damage = None, Fraction(0), None
         container = self.opened()
@@ -207,10 +207,10 @@ class Film:
         return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the video stream with most frames, the first of equals, except a song's cover.
+        """Return the video stream with the most frames, the first of equals, but no song's cover.
 
-        Others are still covers, as in AVIF. (UserError: there is none, or its frames are too
-        large.)
+        Other streams are still pictures, such as the cover of an AVIF. (UserError: there is no
+        such stream, or its frames are too large.)
         """
         cover = pyav().stream.Disposition.attached_pic
         streams = [one for one in container.streams.video if not one.disposition & cover]
@@ -225,7 +225,7 @@ class Film:
         return stream
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first, as in a film that lacks its start."""
+        """Yield PyAV's frames; skip errors before the first frame: the start may be missing."""
         av = pyav()
         packets, count, decode = container.demux(), 0, decoder(stream)
         while True:
@@ -246,7 +246,7 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return the time of a frame in seconds, later than `last`, the previous frame's time."""
+        """Return the time of a frame in seconds, later than `last`, the previous frame's."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start

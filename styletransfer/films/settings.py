@@ -10,19 +10,18 @@ class FilmConfig(StyleTransferConfig):
     """These are the settings of `scripts/film.py`, which paints a film by optimisation."""
 
     content: str = path(MISSING)
-    """Path of the film, in any container that FFmpeg reads; of an animated picture; or of a folder
-    of frames."""
+    """Path of a film in any container that FFmpeg reads, of an animated picture, or of a folder of
+    frames."""
     fps: float = number(25.0, "(0, 1000]")
-    """Frames per second of a folder of frames."""
+    """Frames per second, for a folder of frames."""
     output: str | None = path(None, written=True)
     """Path of the painted film; the extension chooses the format. Default: in the run folder."""
     recipe: bool = True
-    """Write into the film how it was made, as `train` does."""
+    """Write into the film how it was made, as `train` does for pictures."""
     frame_steps: int = number(30, "[1, inf)")
-    """Optimiser steps of each frame, except the first frame and the first after a cut, which take
-    `steps`."""
+    """Optimiser steps of each frame; the first frame, and the first after a cut, take `steps`."""
     temporal_weight: float = number(10.0, "[0, 1e6]")
     """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a frame near the
     previous frame, warped by the motion; 0 for none."""
     independent: bool = False
-    """Paint every frame as a separate picture, for comparison."""
+    """Paint every frame as a separate picture, for comparison; the film then flickers."""

@@ -1,7 +1,7 @@
-"""Films that are made of pictures: a folder of frames, and an animated GIF, PNG, WebP or AVIF.
+"""Reads films that are pictures: a folder of frames, and an animated GIF, PNG, WebP or AVIF.
 
-They are read as all pictures are, by Pillow, not by FFmpeg, which reads no animated WebP, ends a
-GIF that states no times after its first frame, and mistakes the cover of an AVIF for the film.
+Pillow reads them, as all pictures. FFmpeg would not read an animated WebP, would end a GIF without
+times after its first frame, and would take the cover of an AVIF for the film.
 """
 
 import re
@@ -24,8 +24,8 @@ from styletransfer.pictures.formats import in_folder, picture_formats, warn_of_o
 ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")
 # A frame that is shown for at most BRIEF milliseconds is shown for USUAL, as in all browsers.
 BRIEF, USUAL = 10, 100
-# Unit of the times of an animated picture in seconds, a multiple of milliseconds and of the frames
-# of usual films.
+# Unit of the times of an animated picture, in seconds. Milliseconds and the frame durations of
+# usual films are multiples of this unit.
 TICK = Fraction(1, 90000)
 # Largest denominator of a duration in an animated PNG.
 FINEST = 2**16 - 1
@@ -35,8 +35,8 @@ class FrameFolder:
     """A FrameFolder is a film whose frames are the pictures in a folder.
 
     Their order is that of their names, where numbers count as numbers: 9.png is before 10.png. If
-    there are several formats, the frames are in the one of most pictures; a warning names the
-    others. `rate` is in frames per second.
+    there are several formats, the frames are the pictures of the most frequent format; a warning
+    names the others. `rate` is in frames per second.
 
     Raises:
         UserError: the folder has no pictures, or two of them have different sizes.
@@ -54,7 +54,7 @@ class FrameFolder:
         for path in self._paths:
             with suppress(Exception), _opened(path) as image:
                 size = image.size
-                if sorted(size) != sorted(self.size):  # a camera's picture may have to be turned
+                if sorted(size) != sorted(self.size):  # a photograph may be turned by 90 degrees
                     break
         else:
             return
@@ -79,7 +79,7 @@ class FrameFolder:
 class Animation:
     """An Animation is a film whose frames are those of a picture file.
 
-    `rate` is that of its first frame. (UserError: the file is damaged.)
+    `rate` is 1 / duration of the first frame, per second. (UserError: the file is damaged.)
     """
 
     time_base = TICK
@@ -93,29 +93,33 @@ class Animation:
             self.count = sum(1 for _ in _numbers(image))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames (UserError: the picture is damaged)."""
-        end = Fraction(0)
-        with _opened(self._path) as image:
-            for count, number in enumerate(_numbers(image)):
-                try:
-                    image.seek(number)
+        """Yield all frames (UserError: the picture is damaged, or a frame has another size)."""
+        end, count = Fraction(0), 0
+        try:
+            with _opened(self._path) as image:
+                size = image.size
+                for number in _numbers(image):
+                    _show(image, number)
+                    if image.size != size:  # a frame of a GIF may be larger than its screen
+                        raise ValueError(image.size)
                     rgb, alpha = decode_image(image, str(self._path))
-                except (UserError, EOFError, OSError, ValueError, SyntaxError) as error:
-                    if not count:
-                        raise UserError(f"{self._path} is damaged; get an intact copy") from error
-                    damage = f"is damaged after frame {count}"
-                    raise UserError(f"{self._path} {damage}; get an intact copy") from error
-                # The durations in an AVIF are rounded to milliseconds; its times do not add up the
-                # errors.
-                stated = Fraction(image.info.get("timestamp", 0), 1000)
-                time = max(end, stated) if image.format == "AVIF" else end
-                duration = _duration(image)
-                end = time + duration
-                yield Frame(on_white(rgb, alpha), time, duration)
+                    # The durations in an AVIF are rounded to milliseconds; its times do not add up
+                    # the errors.
+                    stated = Fraction(image.info.get("timestamp", 0), 1000)
+                    time = max(end, stated) if image.format == "AVIF" else end
+                    duration = _duration(image)
+                    end, count = time + duration, count + 1
+                    yield Frame(on_white(rgb, alpha), time, duration)
+        except MemoryError:
+            raise
+        except Exception as error:  # Pillow raises many kinds of errors for damaged files
+            where = f" after frame {count}" if count else ""
+            damage = f"is damaged{where}; get an intact copy"
+            raise UserError(f"{self._path} {damage}") from error
 
 
 def animation(path: Path) -> Animation | None:
-    """Return the film of a picture file that may be animated, or None if `path` is none."""
+    """Return the film of a picture file whose format may be animated; None for any other file."""
     try:
         with _opened(path) as image:
             kind, size = image.format, image.size
@@ -128,10 +132,17 @@ def animation(path: Path) -> Animation | None:
 
 
 def _opened(path: Path) -> Image.Image:
-    """Return the Pillow image of a file, without a warning of its size."""
+    """Return the Pillow image of a file; do not warn about its size, which is checked later."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(path, formats=picture_formats())
+
+
+def _show(image: Image.Image, number: int) -> None:
+    """Make a frame the current one, without a warning of its size."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        image.seek(number)
 
 
 def _numbers(image: Image.Image) -> range:
@@ -152,5 +163,5 @@ def _natural(path: Path) -> list[tuple[str, int, str]]:
 
 
 def _format(path: Path) -> str | None:
-    """Return Pillow's name of a file's format, by its extension."""
+    """Return Pillow's name of the format of a file with this extension, or None."""
     return Image.registered_extensions().get(path.suffix.lower())

@@ -5,7 +5,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -16,7 +16,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.ffmpeg import from_tensor, pyav, reason
 from styletransfer.films.formats import CODECS
 from styletransfer.films.read import Film
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, lock_held
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -28,7 +28,7 @@ LIMITED = 1
 
 
 def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or its encoder is missing, or no codec is known for the extension."""
+    """Raise UserError if PyAV or an encoder is missing, or CODECS has no such extension."""
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         raise UserError(
@@ -54,12 +54,13 @@ def film_files(path: str | os.PathLike[str]) -> tuple[Path, Path]:
 class FilmWriter:
     """A FilmWriter writes a film, whose file gets its name at the end of the `with` block.
 
-    Before, its name is NAME.styletransfer-partial.EXTENSION. If a signal or an error ends the
+    Until then, its name is NAME.styletransfer-partial.EXTENSION. If a signal or an error ends the
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
-    Times are those of `like`, the input film, but Matroska and WebM round them to milliseconds.
-    The sound of `like` is copied. The film carries the text `recipe` as its comment. (UserError:
-    `check_writable` raises it, or the output would overwrite `like` or cannot be written.)
+    Times are in units of `time_base` of `like`, the input film; Matroska and WebM round them to
+    milliseconds. The sound of `like` is copied. The film carries the text `recipe` as its comment.
+    The output is locked in the block. (UserError: `check_writable` refuses the output, another
+    writer has the lock, or the output would overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -74,17 +75,21 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
-        self._durations: dict[int, int] = {}  # time -> duration of frames that are not written yet
+        self._durations: dict[int, int] = {}  # time -> duration, in time_base, of unwritten frames
+        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
+        message = f"another command is writing {self._path}; wait for it, or choose another output"
+        lock = self._target.with_name(f".{self._target.name}.lock")
+        self._lock.enter_context(lock_held(lock, message))
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
         """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
 
-        It is shown until the next frame; only the last frame of a film is shown for its `duration`
+        A frame is shown until the next frame; only a film's last frame is shown for its `duration`
         in seconds. Signals wait until the frame is written. (UserError: the frame cannot be
         written, or holds NaN or infinity.)
         """
@@ -102,7 +107,7 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with signals_held():
+        with signals_held(), self._lock:
             if kind is not None or self._container is None:
                 self._keep()
                 return
@@ -138,12 +143,12 @@ class FilmWriter:
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds."""
         for packet in self._stream.encode(frame):
-            # Players take a duration from the next frame, and that of the last one from here.
+            # Players show a frame until the next one; for the last frame they need this duration.
             packet.duration = self._durations.pop(packet.pts, 0)
             self._container.mux(packet)
 
     def _keep(self) -> None:
-        """Complete the partial film so that it plays, and log its path."""
+        """Complete the partial film, if there is one, so that it plays; log its path."""
         if self._container is None:
             return
         with suppress(OSError, pyav().FFmpegError), self._container:
@@ -164,8 +169,8 @@ class FilmWriter:
 class Sound:
     """Sound copies all sound of a film to PyAV's container `output`, without decoding it.
 
-    It must be made before the container's header is written. Sound that the container cannot hold
-    is left out, with a warning that calls the output `name`.
+    Make a Sound before the container's header is written. Sound that the container cannot hold is
+    left out, with a warning that calls the output `name`.
     """
 
     def __init__(self, film: Film, output: Any, name: str) -> None:
@@ -192,7 +197,7 @@ class Sound:
             self._next = next(self._packets, None)
 
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
-        """Yield (time in seconds, packet) with times as in the new film, which begins at 0."""
+        """Yield (time in seconds, packet), with times of the new film, whose start is 0."""
         if not self._streams:
             return
         last: dict[int, int] = {}
@@ -209,7 +214,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Return whether a container format accepts sound stream `index`, by writing a packet of it."""
+    """Return whether a container format accepts sound stream `index`: try to write one packet."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

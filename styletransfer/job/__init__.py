@@ -1,7 +1,7 @@
 """Settings become a job: a style transfer that is ready to run.
 
-`choices.py` has what the settings mean, `sources.py` the pictures that they name, `load.py` these
-pictures at the sizes of the job, and `prepare.py` puts them together.
+`choices.py` says what the settings mean, `sources.py` reads the pictures that they name, and
+`prepare.py` brings these pictures to the sizes of the job and builds the job.
 """
 
 from styletransfer.job.job import Job

@@ -8,7 +8,7 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
 from styletransfer.job.job import FeatureNetwork, Job, Start
-from styletransfer.job.scales import Pyramid, for_each
+from styletransfer.job.scales import Pyramid
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
@@ -19,7 +19,7 @@ from styletransfer.system.devices import choose_device, choose_precision
 
 @dataclass(frozen=True)
 class Blend:
-    """A blend says how the styles of a job paint it together, whatever their pictures are."""
+    """A blend says how the styles of a job share the pastiche; no picture is needed for it."""
 
     weights: tuple[float, ...]  # of the styles; empty for equal weights
     rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
@@ -36,10 +36,6 @@ class Blend:
             config.region_styles,
             None if config.style_detail is None else _divided_layers(config.objective),
         )
-
-    def angles(self, styles: int) -> list[float]:
-        """Return the degrees by which each style is turned (UserError: too few numbers)."""
-        return for_each("style_rotation", self.rotation, styles)
 
     def parts(self, names: Sequence[str]) -> tuple[StylePart, ...]:
         """Return the style images of weight above 0, then that of `style_detail` if there is one.
@@ -100,10 +96,10 @@ class Choices:
     criterion: Criterion  # the losses and their weights
     network: FeatureNetwork  # the network, its device and its precision
     pyramid: Pyramid  # the sizes and the steps
-    blend: Blend  # how the styles share the picture
+    blend: Blend  # how the styles share the pastiche
     start: Start  # the picture from which the run starts
     colors: Colors  # the colours before and after the run
-    optimizer: OptimizerConfig  # how the pixels are changed
+    optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
 
     @classmethod
@@ -132,7 +128,7 @@ class Choices:
         )
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
-        """Return the job that paints `pictures` (UserError: a seamless picture cannot be)."""
+        """Return the job that paints `pictures` (UserError: see `Pyramid.scales`)."""
         return Job(
             extractor=extractor,
             network=self.network,

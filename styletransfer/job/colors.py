@@ -6,8 +6,16 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
-from styletransfer.objective.inputs import Inputs
-from styletransfer.pictures.color import in_colors, in_palette, palette, recolored
+from styletransfer.objective.inputs import Inputs, Region
+from styletransfer.pictures.color import (
+    Palette,
+    in_colors,
+    in_palette,
+    monochrome,
+    palette,
+    recolored,
+    to_grey,
+)
 from styletransfer.pictures.images import Picture, is_grey, resize
 
 
@@ -36,30 +44,70 @@ class Colors:
         if self.source != "style_palette" or pictures.sources:
             return pictures
         content = result = pictures.content
-        seen = torch.ones_like(content[:, :1])
-        if pictures.alpha is not None:
-            size = (content.shape[2], content.shape[3])
-            seen = resize(pictures.alpha.to(content), size, "bilinear")
-        for region in pictures.regions:
-            own = seen if region.weights is None else seen * region.weights
-            if own.sum() == 0:
-                continue
-            start = palette([(1.0, content, own)])
-            end = palette(
-                (part.share, pictures.styles[part.style], part.weights)
-                for part in region.sources_at(self.layer)
-            )
-            moved = in_palette(content, start, end, self.strength, keep_light=True)
-            weights = 1.0 if region.weights is None else region.weights
-            result = result + weights * (moved - content)
+        for region, end in zip(pictures.regions, self._palettes(pictures), strict=True):
+            moved = _moved(content, region, end, self.strength, pictures.alpha)
+            result = result + (moved - content)
         return replace(pictures, content=result.clamp(0, 1))
 
     def after(self, pictures: Inputs) -> Callable[[Tensor], Tensor]:
         """Return the function that a run of these pictures applies to its pastiche (1, 3, H, W).
 
-        Only color=content_luminance changes the colours here, by the content's. If content, styles
-        and start are grey, the pastiche becomes grey.
+        If content, styles and start are all grey, the pastiche becomes grey, whatever `color` is.
+        color=content_luminance mixes in the content's chroma. color=style_palette moves each
+        region's colours towards the palette of its styles once more, in proportion to `monochrome`
+        of this palette: a drawing or an old print gives no colours that it does not have. If the
+        styles are grey and the strength is 1, the pastiche becomes grey. Protected pixels stay.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])
-        return lambda image: in_colors(image, content, self.source, self.strength, grey=grey)
+        palettes = self._palettes(pictures) if self.source == "style_palette" else []
+        strengths = [self.strength * monochrome(end) for end in palettes]
+        if grey or not any(strengths):
+            return lambda image: in_colors(image, content, self.source, self.strength, grey=grey)
+        is_wholly_grey = self.strength == 1 and is_grey(pictures.styles)
+
+        def finish(image: Tensor) -> Tensor:
+            result = to_grey(image) if is_wholly_grey else image
+            if not is_wholly_grey:
+                for region, end, strength in zip(
+                    pictures.regions, palettes, strengths, strict=True
+                ):
+                    result = result + (_moved(image, region, end, strength) - image)
+            if pictures.protected is not None:
+                result = torch.lerp(result, image, _weights(pictures.protected, image))
+            return result.clamp(0, 1)
+
+        return finish
+
+    def _palettes(self, pictures: Inputs) -> list[Palette]:
+        """Return the palette of each region's styles, those used at the first style layer."""
+        return [
+            palette(
+                (part.share, pictures.styles[part.style], part.weights)
+                for part in region.sources_at(self.layer)
+            )
+            for region in pictures.regions
+        ]
+
+
+def _moved(
+    image: Tensor, region: Region, end: Palette, strength: float, alpha: Tensor | None = None
+) -> Tensor:
+    """Return `image` (1, 3, H, W) with a region's colours moved towards a palette, lightness kept.
+
+    `alpha` (1, 1, h, w) weights the pixels whose palette is the start of the move; None: all 1.
+    """
+    if strength == 0:
+        return image
+    covers = 1.0 if region.weights is None else _weights(region.weights, image)
+    own = torch.ones_like(image[:, :1]) if alpha is None else _weights(alpha, image)
+    own = own * covers
+    if own.sum() == 0:
+        return image
+    start = palette([(1.0, image, own)])
+    return image + covers * (in_palette(image, start, end, strength, keep_light=True) - image)
+
+
+def _weights(weights: Tensor, image: Tensor) -> Tensor:
+    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
+    return resize(weights.to(image), (image.shape[2], image.shape[3]), "bilinear")

@@ -21,7 +21,8 @@ from styletransfer.settings import FeaturesConfig, OptimizerConfig
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
 # Fraction of the starting picture's fine detail that each finer scale adds; see `enlarged`. With 0
-# the final losses of three pictures were 3 to 14 % higher; with 1 edges stayed, without strokes.
+# the final losses of three pictures were 3 to 14 % higher; with 1 edges stayed, and no strokes
+# covered them.
 DETAIL = 0.5
 
 
@@ -106,7 +107,7 @@ class Job:
     scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
     start: Start  # the picture from which the run starts
     colors: Colors  # the colours before and after the run
-    optimizer: OptimizerConfig  # how the pixels are changed
+    optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
     # Result of `style_targets_of` for a job of one scale, or None to compute it.
     styles: Targets | None = None
@@ -122,7 +123,7 @@ class Job:
         return self.extractor.precision
 
     def full_size(self) -> Inputs:
-        """Return the pictures on the device, at the finest scale, before the run's first step."""
+        """Return the pictures on the device at the finest scale, recoloured by `Colors.before`."""
         scale = self.scales[-1]
         moved = self.pictures.to(self.on_device(self.pictures.content))
         return self.colors.before(moved.resized(scale.size, scale.style_sizes))

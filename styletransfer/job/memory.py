@@ -1,4 +1,4 @@
-"""An estimate of the memory that one size of a run takes, and the choice of its first tile.
+"""Estimates the memory that one scale of a run needs, and chooses its first tile.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
 match targets and the activations that autograd keeps. The estimate may be too low: `Run` halves
@@ -24,12 +24,13 @@ from styletransfer.system.devices import free_bytes, readable
 
 logger = logging.getLogger(__name__)
 
-# Share of the free memory that a run may use: the formula errs, and other programs need some.
+# Share of the free memory that a run may use: the formula is rough, and other programs need some.
 USABLE = 0.8
 # Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles read mostly halo,
 # which is the part that neighbouring tiles read too.
 SMALL_TILE = 256
-# Number of tensors of the picture's size: content, style, coarser picture, ten of the optimiser.
+# Number of tensors of the picture's size, rounded up: content, style, coarser picture, about ten of
+# the optimiser.
 PICTURES = 15
 # Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
@@ -37,7 +38,7 @@ PIXEL_BYTES = 24
 GRADIENTS = 3
 # Fraction of all activations that tiles keep: the inputs of all stages and the content's features.
 KEPT_IN_TILES = 1 / 12
-# Bytes that do not grow with the picture: reordered weights and the like.
+# Bytes that do not grow with the picture, such as reordered weights.
 FIXED = 64 * 2**20
 
 
@@ -129,9 +130,9 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
 
 
 def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
-    """Return half of a tile's side in pixels, after memory ran out; tell it if it `is_first`.
+    """Return half of a tile's side in pixels, after memory ran out; log a warning if `is_first`.
 
-    UserError: the network or the loss mode does not allow this tile; choose a smaller size.
+    UserError: tiles cannot be used, or this one would be smaller than `smallest_tile`.
     """
     smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
     if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
@@ -142,3 +143,16 @@ def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
             "memory ran out; going on in tiles of %d pixels, or less if need be", smaller
         )
     return smaller
+
+
+def plan(job: Job) -> str:
+    """Return a few lines of text: the scales of a run, with their steps, tiles and memory."""
+    free, peak = free_bytes(job.device), 0.0
+    lines = [f"{job.device}, {job.precision}, {job.mode.name}, {job.optimizer.name}"]
+    for scale in job.scales:
+        (tile, needed), (height, width) = plan_memory(job, scale, free), scale.size
+        peak = max(peak, needed)
+        how = "whole" if tile is None else f"tiles of {tile} px"
+        lines.append(f"{width} x {height}: {scale.steps} steps, {how}, about {readable(needed)}")
+    left = "" if free == float("inf") else f" of {readable(free)} free"
+    return "\n".join([*lines, f"in all about {readable(peak)}{left}"])

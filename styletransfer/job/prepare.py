@@ -13,7 +13,7 @@ from styletransfer.job.choices import Choices
 from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
-from styletransfer.job.scales import Scale
+from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
@@ -33,15 +33,15 @@ def prepare(
     enlarge: bool = True,
     like: Job | None = None,
 ) -> Job:
-    """Load and check everything that `config` names; a UserError says what would make it fail.
+    """Return the job of `config`, loaded and checked (UserError: it would fail).
 
     `given` holds pictures in memory that replace files; without `enlarge`, small pictures keep
     their size. The network of the job `like` is used again if the settings name the same network.
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
-        images.check_writable(config.output)
         check_outputs([config.output], files_read(config))
+        images.check_writable(config.output)
     pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
     if like is not None and like.network == choices.network:
         extractor = like.extractor
@@ -104,7 +104,7 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 
 
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
-    """Return the style images, turned, and last that of `style_detail`; no transparent margins."""
+    """Return the style images, turned, and `style_detail`; all without transparent margins."""
     styles = _turned(choices, list(map(images.crop_transparent, sources.styles)))
     if sources.detail is not None:
         styles.append(images.crop_transparent(sources.detail))
@@ -113,7 +113,7 @@ def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
 
 def _turned(choices: Choices, pictures: Sequence[Picture]) -> list[Picture]:
     """Return style images, or their photographs, turned by `style_rotation`."""
-    angles = choices.blend.angles(len(pictures)) if pictures else []
+    angles = for_each("style_rotation", choices.blend.rotation, len(pictures)) if pictures else []
     return [rotated(one, by) if by else one for one, by in zip(pictures, angles, strict=True)]
 
 

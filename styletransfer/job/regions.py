@@ -51,7 +51,7 @@ def divided(
 
 
 def _check(blend: Blend, sources: Sources) -> None:
-    """Raise UserError if settings of regions do not go together."""
+    """Raise UserError if settings of regions cannot be combined."""
     if sources.content_regions is None:
         for key, there in (
             ("style_regions", sources.style_regions),

@@ -41,7 +41,7 @@ class Scale:
 
 @dataclass(frozen=True)
 class Pyramid:
-    """A pyramid says which scales a job has, whatever the shapes of its pictures are."""
+    """A pyramid says which scales a job has, before the shapes of its pictures are known."""
 
     side: int  # longer side of the pastiche in pixels
     count: int  # number of scales, or 0 for all that are large enough
@@ -67,7 +67,8 @@ class Pyramid:
     def scales(self, pictures: Inputs) -> tuple[Scale, ...]:
         """Return the scales for the shapes of these pictures, coarse to fine.
 
-        The pastiche has the content's aspect ratio. (UserError: a seamless pastiche cannot.)
+        The pastiche has the content's aspect ratio. (UserError: a side of a seamless pastiche is no
+        multiple of DEEPEST.)
         """
         shape, style_shapes = _size(pictures.content), list(map(_size, pictures.styles))
         self._check_aspect(shape)
@@ -154,7 +155,7 @@ def steps_at_scale(steps: int, scales: int, index: int, share: float | None = No
     """Return the number of steps of scale `index`, counted from 0; the sum over scales is `steps`.
 
     The finest scale makes the fraction `share` of all steps, and the others divide the rest evenly.
-    Without `share`, up to three scales divide all evenly; of more, the finest makes FINEST_SHARE.
+    Without `share`, up to three scales divide all evenly; with more, the finest makes FINEST_SHARE.
     `steps` is at least `scales`.
     """
     if share is None and scales > 3:

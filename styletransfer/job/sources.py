@@ -3,7 +3,7 @@
 import logging
 import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from operator import attrgetter
 from typing import Any, Self
@@ -57,8 +57,8 @@ class Sources:
 
         `given` maps settings to pictures in memory, which replace their files: a Picture, for style
         a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
-        `pyramid` says the size of a grey content image, such as 4:3. (UserError: a picture cannot
-        be read, or a mask or label picture does not fit its picture.)
+        `pyramid` gives the size of the grey content image that a shape such as 4:3 asks for.
+        (UserError: a picture cannot be read, or a mask or label picture does not fit its picture.)
         """
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)
@@ -99,7 +99,7 @@ def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
 
 
 def _styles(key: str, named: Any) -> tuple[Picture, ...]:
-    """Return the style images, or their photographs, of files, or of Pictures in memory."""
+    """Return the style images, or their photographs, read from files or given in memory."""
     if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
         return tuple(named)
     return tuple(map(images.read, files_of(key, named)))
@@ -185,16 +185,18 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
     return mask
 
 
-def files_read(config: Any) -> list[tuple[str, str]]:
-    """Return the setting and the path of every file that a command's settings name to be read.
+def files_read(config: Any, free: Collection[str] = ()) -> list[tuple[str, str]]:
+    """Return (setting, path) for every input file that the settings of a command name.
 
-    A folder is replaced by the pictures in it. The run folder of `resume` is left out.
+    A folder is replaced by the pictures in it. Settings in `free` and the run folder of `resume`
+    are left out.
     """
     schema = type(config)
     return [
         (key, path)
         for key, field in keys(schema)
-        if field.metadata.get("path") and not field.metadata.get("written") and key != "resume"
+        if field.metadata.get("path") and not field.metadata.get("written")
+        if key not in ("resume", *free)
         for name in named_files(schema, key, attrgetter(key)(config))
         for path in files_at(name)
     ]
@@ -219,20 +221,3 @@ def check_side(picture: Picture, key: str | None = None) -> None:
     if min(height, width) < SMALLEST_SIDE:
         least = f"each side needs at least {SMALLEST_SIDE}"
         raise UserError(f"{picture.name} shows {width} x {height} pixels; {least}", key)
-
-
-def style_image(path: str, size: int, least: int) -> Tensor:
-    """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
-
-    UserError: the file cannot be read, or the shorter side would be below `least`.
-    """
-    picture = images.crop_transparent(images.read(path))
-    check_side(picture)
-    image = images.fill_transparent(images.resize_picture(picture, size))
-    height, width = image.shape[2:]
-    if min(height, width) < least:
-        raise UserError(
-            f"{path} comes down to {width} x {height} pixels, and the deepest layer needs {least}; "
-            f"raise style_size={size}, or name shallower layers"
-        )
-    return image

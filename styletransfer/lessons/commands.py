@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from styletransfer.lessons.settings import CompareConfig, GradcheckConfig
+from styletransfer.lessons.settings import CompareConfig, GradcheckConfig, MatrixConfig
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.registry import command
 
@@ -25,7 +25,19 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
 
 @command
 def gradcheck(config: GradcheckConfig, folder: Path) -> int:
-    """Check every hand-written backward against measured slopes."""
-    from styletransfer.lessons.checks import main
+    """Check a backward against measured slopes: target=FILE.py:NAME, or this package's own."""
+    if config.target:
+        from styletransfer.lessons.doctor.command import main
 
-    return main()
+        return main(config)
+    from styletransfer.lessons.checks import check_all
+
+    return check_all()
+
+
+@command
+def matrix(config: MatrixConfig, folder: Path) -> None:
+    """Try six ways to give a derivative: whose does torch take?"""
+    from styletransfer.lessons.matrix import main
+
+    main()

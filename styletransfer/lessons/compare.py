@@ -18,6 +18,7 @@ from torch import Tensor
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
+from styletransfer.lessons import measure
 from styletransfer.lessons.settings import CompareConfig
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
@@ -25,8 +26,8 @@ from styletransfer.objective.whole import Objective
 from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system import measure
 from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)
@@ -40,7 +41,20 @@ def main(config: CompareConfig, folder: Path) -> None:
     and the path of the overview are printed.
     """
     job, overview = prepare(config), folder / "comparison.png"
-    check_outputs([overview, *(folder / f"{name}.png" for name in LOSS_MODES)], files_read(config))
+    files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
+    check_outputs(files, files_read(config))
+    with claimed(folder, [path.name for path in files]):
+        outcomes = paint(job, folder)
+        pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
+        for path in filter(None, (str(overview), config.output)):
+            images.write(path, pastiches)
+    print(table(config, job, outcomes))
+    print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
+    print(overview)
+
+
+def paint(job: Job, folder: Path) -> dict[str, Outcome]:
+    """Optimise under each loss mode and write its pastiche; return loss mode -> outcome."""
     outcomes: dict[str, Outcome] = {}
     for name in LOSS_MODES:
         logger.info("optimising under %s", name)
@@ -50,12 +64,7 @@ def main(config: CompareConfig, folder: Path) -> None:
                 bar(step)
         outcomes[name] = run.result().finished(f"under {name}")
         images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
-    pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
-    for path in filter(None, (str(overview), config.output)):
-        images.write(path, pastiches)
-    print(table(config, job, outcomes))
-    print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
-    print(overview)
+    return outcomes
 
 
 def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> str:

@@ -1,6 +1,6 @@
 """Does torch use a derivative that the user gives, or its own? Six ways to give it, 13 calls.
 
-`python -m styletransfer.lessons.matrix` prints the table. Each way computes the sum of x^2, and the
+`python scripts/matrix.py` prints the table. Each way computes the sum of x^2, and the
 derivative that it gives is wrong on purpose: 3 x. Where a call returns 3 x, torch used it; where
 it is 2 x, torch differentiated the operations of forward. The second derivative is 3 or 2.
 """
@@ -182,5 +182,6 @@ def table() -> str:
     return "\n".join([*lines, "", *(f"{number}. `{text}`" for text, number in errors.items())])
 
 
-if __name__ == "__main__":
+def main() -> None:
+    """Print the version of torch, and the table."""
     print(f"torch {torch.__version__}\n\n{table()}")

@@ -1,4 +1,4 @@
-"""Settings of the command `compare`."""
+"""Settings of the lessons' commands."""
 
 from dataclasses import dataclass, field
 
@@ -19,4 +19,15 @@ class CompareConfig(StyleTransferConfig):
 
 @dataclass
 class GradcheckConfig:
-    """`scripts/gradcheck.py`, which checks every hand-written backward, has no settings."""
+    """These are the settings of `scripts/gradcheck.py`, which examines a Function of yours."""
+
+    target: str | None = path(None)
+    """FILE.py:NAME of a Function, a module or a function. Default: this package's Functions."""
+    inputs: list[str] = field(default_factory=lambda: ["4x3"])
+    """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
+    the name of a function in the file that returns the inputs as a tuple."""
+
+
+@dataclass
+class MatrixConfig:
+    """`scripts/matrix.py`, which tries six ways to give a derivative, has no settings."""

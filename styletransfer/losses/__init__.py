@@ -1,8 +1,8 @@
 """Losses: four ways for an nn.Module to carry a loss and its gradient, and the losses themselves.
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first:
-each defines one layer, which carries any loss, and the function that differentiates. The losses are
-in `content.py`, `match.py` and `style.py`, once each.
+each defines one layer, which carries any loss, and names the function that differentiates. The
+losses are in `content.py`, `match.py` and `style.py`, once each.
 """
 
 from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook

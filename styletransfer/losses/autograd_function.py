@@ -4,8 +4,8 @@ Autograd calls the `backward` of such a Function, because the Function is a node
 layer returns the Function's output, which equals the layer's input. So the gradient from deeper
 layers passes through this node, too, and leaves it with the loss's gradient added.
 
-The Functions stand beside the losses that they compute: `ContentTap` in `content.py`, `MomentsTap`,
-for all style losses, in `moments.py`. The sum of the losses is differentiated as in
+Each Function is beside its loss: `ContentTap` in `content.py`, `ProductsTap` in `match.py`, and
+`MomentsTap`, for all style losses, in `moments.py`. The sum of the losses is differentiated as in
 `loss_attribute.py`.
 """
 
@@ -30,7 +30,7 @@ class AutogradFunction(LossLayer):
         self.distance = distance
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep `self.loss`; return the features unchanged; backward adds the loss's gradient."""
+        """Keep the loss in `self.loss`; return the features; backward adds the loss's gradient."""
         tapped, self.loss = self.distance.tap(features)
         return tapped
 

@@ -1,4 +1,4 @@
-"""What a loss is, whatever carries it: how far features are from a target."""
+"""The base classes of the losses: the distance of features from a constant target."""
 
 from types import EllipsisType
 from typing import Self
@@ -39,12 +39,12 @@ class Distance(nn.Module):
         return weight**2 * self.forward(features)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L; the backward of both is a Function's."""
+        """Return the features unchanged (a view), and L; a Function gives the gradients of both."""
         raise NotImplementedError
 
 
 class PositionalDistance(Distance):
-    """A distance that is a mean over positions, each compared with its own target (1, C, H, W)."""
+    """A distance that is a mean over positions; the target (1, C, H, W) has a vector for each."""
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
         """Return the distance of a part of the features to the same part of the target."""

@@ -5,7 +5,7 @@ graph of operations and never calls it. The calling code calls it, once for each
 walks the graph from its own layer to the image again, and `retain_graph=True` keeps the saved
 tensors for the calls that follow.
 
-The weight w multiplies the features and the Gram matrix inside the loss:
+The weight w multiplies the features, or the Gram matrix, inside the loss:
 MSE(F w, P w) = w^2 MSE(F, P). It therefore acts squared: the style weight of 1000 in the 0.3
 tutorial and the style weight of 1 000 000 in the 0.4 tutorial weigh the loss alike. A loss that is
 no squared difference, such as Wasserstein's, is multiplied by w^2 instead.
@@ -60,7 +60,7 @@ class StyleLoss(FakeBackward):
 
 
 def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call every loss module's own `backward`; the gradients add up in the image's `.grad`."""
+    """Call the `backward` of each loss module; the gradients add up in the image's `.grad`."""
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]

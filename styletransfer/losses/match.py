@@ -19,20 +19,26 @@ BLOCK = 2**17
 
 
 class MatchDistance(PositionalDistance):
-    """L = mean_p(1 - cos(F_p, T_p)) over positions p, for matched features T (1, C, H, W).
+    """L = mean_p(w_p (1 - cos(F_p, T_p))) over positions p, for matched features T (1, C, H, W).
 
-    Where F is 0, the cosine counts as 0. Where T is 0 the position has no target, and its loss
-    counts as 0. Only the directions T_p / |T_p| are kept, as `target`.
+    The weights w, in [0, 1], are 1 by default. Where F is 0, the cosine counts as 0. Where T is 0
+    the position has no target, and its loss counts as 0. Only the directions T_p / |T_p| are kept,
+    as `target`.
+
+    Args:
+        target: the matched features T.
+        weights: (1, 1, H, W), or None for 1 everywhere.
     """
 
-    wanted: Tensor  # (1, 1, H, W), 1 where the position has a target, else 0
+    weights: Tensor  # (1, 1, H, W), 0 where the position has no target
 
-    def __init__(self, target: Tensor) -> None:
+    def __init__(self, target: Tensor, weights: Tensor | None = None) -> None:
         dtype = accumulate_dtype(target.dtype)
         lengths = torch.linalg.vector_norm(target.detach(), dim=1, keepdim=True, dtype=dtype)
         is_wanted = lengths > 0
         super().__init__(target / torch.where(is_wanted, lengths, 1).to(target.dtype))
-        self.register_buffer("wanted", is_wanted.to(dtype))
+        wanted = is_wanted.to(dtype)
+        self.register_buffer("weights", wanted if weights is None else wanted * weights.to(wanted))
 
     def forward(self, features: Tensor) -> Tensor:
         """Return L, 0-d, from 0 to 2, with a gradient by autograd."""
@@ -54,7 +60,7 @@ class MatchDistance(PositionalDistance):
         is_seen = squares > 0
         lengths = torch.where(is_seen, squares, 1).sqrt()
         # `where` gives autograd a gradient of 0 at positions whose features are all 0.
-        return (self.wanted - torch.where(is_seen, dots / lengths, 0)).mean()
+        return (self.weights * (1 - torch.where(is_seen, dots / lengths, 0))).mean()
 
 
 def inner_products(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
@@ -104,6 +110,6 @@ class ProductsTap(Function):
 
 
 def _plus_product(total: Tensor | None, maps: Tensor, factor: Tensor) -> Tensor:
-    """Return total + maps * factor, in the dtype of `maps`; None for a total of 0."""
+    """Return total + maps * factor, in the dtype of `maps`; a total of None counts as 0."""
     factor = factor.to(maps.dtype)
     return maps * factor if total is None else torch.addcmul(total, maps, factor)

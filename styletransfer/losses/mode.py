@@ -11,7 +11,7 @@ from styletransfer.losses.distance import Distance
 class LossLayer(nn.Module):
     """A loss layer returns its input, and keeps the loss of its last forward in `loss`."""
 
-    loss: Tensor  #: 0-d; `Objective.evaluate` deletes it, because it keeps the graph in memory
+    loss: Tensor  #: 0-d; `Objective.evaluate` deletes it, so that its graph is freed
 
 
 @dataclass(frozen=True)
@@ -34,6 +34,6 @@ class LossMode:
     #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
     #: is what the network returned: the features after the deepest loss.
     differentiate: Callable[[Sequence[Term], Tensor | None, Tensor], list[Tensor]]
-    #: True if the layer uses `Distance.tap`. The graph then saves nothing but the features, and a
-    #: picture can be evaluated in tiles.
+    #: True if the layer uses `Distance.tap`. The graph then saves no large tensors but features and
+    #: targets, and a picture can be evaluated in tiles.
     is_closed_form: bool = False

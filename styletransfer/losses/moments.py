@@ -17,7 +17,7 @@ from styletransfer.features.tensors import accumulate_dtype, check_features
 # part and rounds it once to bfloat16, and the parts are added in float32.
 CHUNKS = 8
 # Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
-# have one, to gather rows, and to add rows back where they came from, costs more than it saves.
+# have one, gathering their rows and adding rows back to their places costs more than it saves.
 SPARSE = 0.5
 
 
@@ -34,14 +34,14 @@ class Moments(NamedTuple):
 
 
 def pixel_rows(features: Tensor) -> Tensor:
-    """Return (1, C, H, W) as (HW, C): a view, never a copy, both for NCHW and channels_last."""
+    """Return (1, C, H, W) as (HW, C): a view of a contiguous or channels_last map, else a copy."""
     return features[0].permute(1, 2, 0).flatten(0, 1)
 
 
 def is_channels_last(features: Tensor) -> bool:
     """Tell whether the C values of one pixel lie next to each other in memory.
 
-    It reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
+    The function reads strides, because `is_contiguous(memory_format=...)` does not work under vmap.
     """
     return features.dim() == 4 and features.stride(1) == 1
 
@@ -83,8 +83,9 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor | None, Tensor]:
     """Return the flat indices (n,) of the positions with positive weight, and their weights (n, 1).
 
-    The indices select rows of `pixel_rows`. If more than SPARSE of all positions have a positive
-    weight, they are None, and the weights are those of all positions. Weights have no gradient.
+    The indices select rows of `pixel_rows`. If more than the fraction SPARSE of all positions have
+    a positive weight, the first result is None, and the second has the weights (HW, 1) of all
+    positions. Weights have no gradient.
     """
     flat = weights.detach().flatten()
     (index,) = flat.nonzero(as_tuple=True)

@@ -15,7 +15,7 @@ from styletransfer.losses.distance import Distance, mean_square
 from styletransfer.losses.moments import Moments, moments_tap
 from styletransfer.losses.moments import moments as moments_of
 
-# RIDGE times the channels' mean variance (in `wasserstein`, times the style's) is added to each
+# RIDGE times the mean variance of the channels (in `wasserstein`, the style's) is added to each
 # variance. It keeps the gradient finite: the slope of a square root is infinite at 0, and the
 # covariance of a network's channels is nearly singular.
 RIDGE = 1e-4

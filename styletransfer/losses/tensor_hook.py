@@ -1,4 +1,4 @@
-"""The hook way: each loss layer adds its loss's gradient in a hook on the features it returns.
+"""The hook way: each loss layer adds its loss's gradient in a hook on its features.
 
 `features.register_hook(hook)` makes autograd call `hook(grad)` when the gradient of these features
 is complete, and continue with the tensor that the hook returns. Each loss is computed on a leaf,
@@ -33,7 +33,7 @@ class TensorHook(LossLayer):
         self.distance, self.weight = distance, weight
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss` and return the features (1, C, H, W), with the hook."""
+        """Keep the loss in `self.loss`; set the hook; return the features (1, C, H, W), a view."""
         leaf = features.detach().requires_grad_()
         _, loss = self.distance.tap(leaf)
         weight = torch.full_like(loss, self.weight)
@@ -44,7 +44,7 @@ class TensorHook(LossLayer):
             return grad + slope
 
         self.loss = loss.detach()
-        output = features.view_as(features)  # a node of its own, which `explain` shows
+        output = features.view_as(features)  # a new node of the graph, which `explain` shows
         if output.requires_grad:
             # A leaf, such as an image, would keep the hook; a view changed in place would lose it.
             hooked = output if features.is_leaf else features

@@ -1,4 +1,4 @@
-"""A style network rewritten to paint fast: equal results except for rounding.
+"""Rewrites a style network so that it paints fast, with equal results except for rounding.
 
 The slowest parts of a trained network are replaced:
 
@@ -6,10 +6,11 @@ The slowest parts of a trained network are replaced:
   four outputs that lie at one position of the small features has its own 3 x 3 kernel, as in a
   sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158). No enlarged features are stored.
 - The last convolution makes three channels, but a vector register holds eight numbers or more. So
-  2 x 2 neighbouring positions are computed together, as twelve channels: a 10 x 10 kernel with
-  stride 2 holds the 9 x 9 kernel four times, shifted.
+  2 x 2 neighbouring positions are computed together, as twelve channels: each 9 x 9 kernel becomes
+  four 10 x 10 kernels with stride 2, which hold it at four shifts.
 - Instance norms of few channels process neighbouring positions together, to fill a vector register.
-  Their mean and variance come from PyTorch's batch norm, many times as fast as `torch.var_mean`.
+  On the CPU, their mean and variance come from PyTorch's batch norm, which is many times as fast as
+  `torch.var_mean`.
 """
 
 import copy
@@ -42,8 +43,8 @@ MERGED = (
 def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> StyleNetwork:
     """Return a copy of a network that paints fast, and cannot be trained or saved.
 
-    Its convolutions are in `dtype`. Its norms keep their dtype, which is the dtype of the pictures,
-    and compute statistics in at least float32.
+    The copy's convolutions are in `dtype`. Scales, shifts and pastiches keep the network's dtype,
+    and the norms compute statistics in at least float32.
     """
     made = copy.deepcopy(network).requires_grad_(False).eval()
     for layer in [module for module in made.modules() if isinstance(module, NormedConv)]:
@@ -141,7 +142,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm joins."""
+    """Return the number of neighbouring positions in a row of x (N, C, H, W) that a norm joins."""
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 

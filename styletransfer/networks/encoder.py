@@ -1,4 +1,4 @@
-"""The style encoder: it predicts the scales and shifts of a style network from any painting.
+"""The style encoder, which predicts the scales and shifts of a style network from any painting.
 
 A network with conditional instance norms represents a style by a row of scales and shifts (Dumoulin
 et al. 2017). Ghiasi et al. 2017 (arXiv:1705.06830) predict this row from a painting, via a code of
@@ -22,14 +22,14 @@ from styletransfer.settings import FeaturesConfig
 
 # Layer of the feature extractor whose moments describe a style -> number of its channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# Smallest side of a painting in pixels: relu4_1, the deepest layer of SEEN, has 1 position for it.
+# Smallest side of a painting in pixels, for which relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
-# Fraction of the way from a pastiche's colours to the painting's by which `finished` moves them,
-# from 0 to 1. 0.5 corrects no more than the colour error that the network makes.
+# Fraction, from 0 to 1, of the way from a pastiche's palette to the painting's by which `finished`
+# moves the colours. 0.5 corrects no more than the colour error that the network makes.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
@@ -109,10 +109,10 @@ def color_moments(image: Tensor) -> Tensor:
 
 
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
-    """Return a pastiche (1, 3, H, W) by a network for any style, nearer to a painting's palette.
+    """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
 
-    Wrong colours are the largest error of such a network, and a linear map in closed form corrects
-    them by the fraction PALETTE * `strength`. `goal` is the result of `color_moments`.
+    Wrong colours are the largest error of a network for any style. An affine map in closed form
+    moves them by the fraction PALETTE * `strength` towards `goal`, a result of `color_moments`.
     """
     own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
@@ -122,7 +122,7 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
 
 
 def is_row(name: str) -> bool:
-    """Return whether a parameter of this name differs between styles: a scale or a shift."""
+    """Return whether a parameter of this name is a scale or a shift, which belongs to a style."""
     return name.endswith((".scale", ".shift"))
 
 
@@ -140,7 +140,7 @@ def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
 
 
 def set_rows(network: nn.Module, rows: Tensor) -> None:
-    """Replace the scales and shifts of a network by rows (N, R), which gives it N styles."""
+    """Replace a network's scales and shifts by rows (N, R); the network then has N styles."""
     values = iter(split(network, rows.detach()))
     for norm in norms(network):
         norm.scale, norm.shift = (nn.Parameter(next(values), False) for _ in range(2))

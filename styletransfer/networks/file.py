@@ -1,4 +1,4 @@
-"""Style networks as `.safetensors` files; the metadata holds architecture and names of styles."""
+"""Reads and writes style networks: `.safetensors` files with architecture and style names."""
 
 import json
 import os
@@ -30,8 +30,7 @@ VERSION = 2
 # All trained networks are smaller. The limits keep a file from requesting a huge network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
-# Name of the shipped network from which a training starts by default; it was trained on the most
-# styles.
+# Name of the shipped network from which a training starts by default; it paints six styles.
 BASE = "painters"
 
 
@@ -49,7 +48,7 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the path of the shipped network `name`, or `name` itself if it is another path."""
+    """Return the path of the shipped network `name`, unless a file has this name: then `name`."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
@@ -74,7 +73,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
 
 
 def read(path: Path) -> NetworkFile:
-    """Read a file of `write` (UserError: it is missing, damaged, or of another kind or version)."""
+    """Read a network (UserError: the file is missing, damaged, or of another kind or version)."""
     if not os.path.isfile(path):
         raise UserError(
             f"no style network at {path}; name a file that train_network has written, or one that "

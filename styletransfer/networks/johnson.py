@@ -2,9 +2,10 @@
 
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
 convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
-borders are from the authors' later code. Three things differ: upsampling is bilinear, not by
-transposed convolutions; a sigmoid bounds the output (the authors' tanh, moved to [0, 1]); and each
-norm has a scale and a shift for each style.
+borders at each convolution are options of the authors' later code. Four things differ: upsampling
+is bilinear, not by transposed convolutions; the convolutions after it repeat the borders; a sigmoid
+bounds the output (the authors' tanh, moved to [0, 1]); each norm has a scale and a shift for each
+style.
 """
 
 from collections.abc import Sequence
@@ -53,7 +54,7 @@ class ConditionalInstanceNorm(nn.Module):
 
 
 class NormedConv(nn.Module):
-    """This layer is a convolution with reflected borders, an instance norm, and perhaps a ReLU.
+    """This layer is a convolution with reflected borders, an instance norm, and optionally a ReLU.
 
     The side of the kernel is odd; a stride of 2 halves height and width, which must be even. With
     `upsample`, bilinear interpolation first doubles height and width, and the borders are repeated
@@ -86,7 +87,7 @@ class NormedConv(nn.Module):
         self.upsample, self.relu = upsample, relu
 
     def forward(self, x: Tensor, blend: Tensor) -> Tensor:
-        """Return features for x (N, in_channels, H, W); `blend` (N, S): weight of each style."""
+        """Return features of x (N, in_channels, H, W); `blend` (N, S) are the styles' weights."""
         if self.upsample:
             x = interpolate(x, scale_factor=2, mode="bilinear", align_corners=False)
         normed: Tensor = self.norm(self.conv(x), blend)
@@ -97,7 +98,7 @@ class Segment(nn.Module):
     """A segment is a sequence of convolutions.
 
     With `residual`, the input is added to the output (He et al. 2016), without a ReLU after the sum
-    (Johnson et al. 2016). `last` is a module after the convolutions, without a norm.
+    (Johnson et al. 2016). `last`, if given, is a module after the convolutions, and has no norm.
     """
 
     def __init__(
@@ -126,7 +127,7 @@ class Architecture:
 
 
 # Name -> architecture. "full" is the architecture of the paper. "small" and "tiny" have fewer
-# channels, which saves most time at full size, where the network spends most of its time.
+# channels, which saves time above all at full size, where the network spends most of its time.
 LAYOUTS = {
     "tiny": Architecture((8, 16, 32), 3),
     "small": Architecture((16, 32, 64), 4),
@@ -188,7 +189,7 @@ def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
     """Copy kernels from `trained` to `network`; each style starts from the mean scales and shifts.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
-    section 3.2, add styles to a trained network by learning only scales and shifts.
+    section 3.2, train only new scales and shifts to add a style to a trained network.
     """
     own = trained.segments.state_dict()
     for name in own:

@@ -21,27 +21,27 @@ class TrainNetworkConfig:
     """These are the settings of `scripts/train_network.py`, which trains a style network."""
 
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
-    """Path of the style image; or several, [a.jpg,b.jpg], or a folder of them, for one network that
-    knows them all and can blend them."""
+    """Path of the style image; or several paths, [a.jpg,b.jpg], or a folder of style images, for
+    one network that knows all these styles and can blend them."""
     network: str = choice("small", "tiny", "full")
     """Width and depth of the network: tiny, small, or full as in Johnson et al. 2016."""
     start: str | None = path("auto", words=("auto",))
     """Initial weights: the path of a network of the same layout; null for random weights; auto for
-    the network that ships with the project, or random weights if its layout differs."""
+    the shipped network painters, or for random weights if the layout of painters differs."""
     pictures: str = path(str(ASSETS / "content"))
     """Folder of photographs; the training pictures are crops of them."""
     steps: int = number(1200, "[1, inf)")
-    """Training steps in all; the learning rate falls to zero over them. From random weights, give
-    it several times as many."""
+    """Training steps in all; the learning rate falls to zero over them. A network with random
+    weights needs several times as many steps."""
     batch: int = number(1, "[1, 1024]")
     """Pictures per step, of all processes together. Default: in equal time, one large picture
     gives a better network than several small ones (docs/networks.md)."""
     crop: int = 384
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = number(512, "[1, inf)")
-    """Longer side of the style image in pixels: strokes are as large in the pastiches."""
+    """Longer side of the style image in pixels; its strokes keep their size in the pastiches."""
     learning_rate: float = number(2e-3, "(0, 1]")
-    """Peak learning rate of AdamW; at most 1, since AdamW changes each weight by about as much."""
+    """Largest learning rate of AdamW: about the change of each weight in a step; at most 1."""
     averaging: float = number(0.99, "[0, 1)")
     """Decay per step of the running mean of weights that becomes the result; 0 turns it off."""
     preview: str = path(str(ASSETS / "content" / "coffee.jpg"))
@@ -53,14 +53,14 @@ class TrainNetworkConfig:
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32", "float64")
-    """Dtype of the features: auto, bfloat16, float32 or float64. The network uses float32 or
-    float64."""
+    """Dtype of the features: auto, bfloat16, float32 or float64. The network uses float64
+    with float64, else float32."""
     checkpoint_every: float = number(60.0, "[0, inf)")
-    """Shortest time between two checkpoints in seconds; 0 saves none but the last."""
+    """Shortest time in seconds between two checkpoints; 0 saves only the last checkpoint."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
     objective: ObjectiveConfig = field(default_factory=lambda: ObjectiveConfig(content_weight=0.8))
-    """The losses, as for train. Default: a larger content weight, since networks learn it last."""
+    """The losses, as for train. Default: a larger content weight, as content is learned last."""
 
 
 @dataclass
@@ -72,31 +72,32 @@ class ApplyConfig:
     six styles; or any, which takes its style from a picture. auto is any if style is a picture,
     else oil."""
     input: str = path(MISSING)
-    """Path of a picture or a film, or of a folder with all that is below it."""
+    """Path of a picture or a film, or of a folder of pictures and films, also in inner folders."""
     output: str | None = path(None, written=True)
-    """Path of the pastiche, whose extension chooses the format; or a folder for all pastiches.
+    """Path of the pastiche; its extension chooses the format. For a folder, a folder of pastiches.
     Default: in the current folder, named after the input and the network: photo_oil.jpg."""
     recipe: bool = True
-    """Write into a picture file how it was made, as `train` does."""
+    """Write into each picture or film how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS | {"named": True})
-    """One of the network's styles, by its name; for a network that knows any style, path of the
-    image, or several, [a.jpg,b.jpg]."""
+    """Name of one of the network's styles. For a network that knows any style, the path of a style
+    image, several paths, [a.jpg,b.jpg], or a folder."""
     style_weights: list[float] = number([], "[0, inf)")
     """Weight of each of the network's styles, or of each style image; only ratios matter. Empty
     for equal weights."""
     style_size: int = number(512, "[1, inf)")
-    """Longer side of style images in pixels: strokes are as large in the pastiches."""
+    """Longer side of style images in pixels; their strokes keep their size in the pastiches."""
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
     random: bool = False
-    """For a folder: paint each file in one style image, with a strength between least_strength and
-    strength, both random, by seed and the file's name; manifest.csv in the output lists them."""
+    """For a folder: paint each file by a random style image, with a random strength between
+    least_strength and strength. Both depend on seed and the file's path; manifest.csv in the
+    output lists them."""
     least_strength: float = number(0.5, "[0, 1]")
     """For random, the smallest strength."""
     seed: int = number(0, "[0, inf)")
     """For random, the seed of all random choices."""
     size: int = number(0, "[0, inf)")
-    """Longer side of the pastiches in pixels; 0 for that of each picture."""
+    """Longer side of the pastiches in pixels; 0 for the size of the input."""
     color: str = choice("style", "content_luminance")
     """Source of the colours: style; or content_luminance, the picture's colours with the
     pastiche's lightness."""
@@ -118,9 +119,9 @@ class ExportConfig:
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING, written=True)
-    """The file to write, with the extension .onnx; for target=web, a new folder. For a network for
-    any style, NAME.style.onnx is also written, which computes its style input from a painting."""
+    """Path of the file, NAME.onnx; for target=web, of a new folder. For a network that knows any
+    style, a second file, NAME.style.onnx, computes the input `style` of NAME.onnx."""
     target: str = choice("onnx", "web")
-    """onnx, a file; or web, a folder with a page that paints, for any static web host."""
+    """onnx (a file), or web (a folder for any static web host, with a page that paints)."""
     runtime: str | None = path(None)
-    """For target=web, the folder of the npm package. Default: node_modules/onnxruntime-web."""
+    """For target=web: folder of the npm package. Default: node_modules/onnxruntime-web."""

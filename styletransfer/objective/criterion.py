@@ -25,13 +25,15 @@ class Criterion:
     measure: StyleMeasure  #: the statistic that a style loss compares, and the distance
     tv_weight: float  #: linear weight of the picture's total variation
     is_relative: bool  #: content and style losses are divided by their value for zero features
-    #: In [0, 1]: before matching, the content is blended with the pastiche by this weight.
+    #: In [0, 1]: weight of the pastiche that is blended into the content before matching.
     painted_share: float
+    #: In [0, 1]: how freely the style paints calm places; None for the style's `busyness`.
+    calm_freedom: float | None
     seamless: bool  #: each edge of the pastiche continues at the opposite edge
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Return the criterion of the settings (UserError: contradictory, or all weights are 0)."""
+        """Return the criterion of the settings (UserError: a contradiction, or all weights 0)."""
         measure = STYLE_LOSSES[config.style_loss]
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -56,6 +58,7 @@ class Criterion:
             config.tv_weight,
             config.normalization == "target",
             config.match_painted,
+            config.calm_freedom,
             config.seamless,
         )
 
@@ -101,7 +104,7 @@ def check_size(extractor: FeatureExtractor, size: tuple[int, int], name: str) ->
 
 
 def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
-    """Return the smallest side of a tile in pixels: the stride of the deepest layer with a loss."""
+    """Return the smallest side of a tile in pixels: the stride of the deepest layer in use."""
     ended = extractor.ended_at(criterion.layers)
     return ended.stride(list(ended.layers)[-1])
 

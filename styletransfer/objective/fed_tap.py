@@ -14,7 +14,7 @@ class FedTap(Function):
     """This Function is the identity in forward; backward adds dL/dF of a loss L computed elsewhere.
 
     A tile holds only a part of the features on which L depends, so its graph cannot compute L.
-    dL/dF is computed during backward: if it were stored before, these gradients at all layers would
+    dL/dF is computed during backward: if the gradients of all layers were stored before, they would
     take a quarter of the tile's memory.
     """
 

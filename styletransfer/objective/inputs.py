@@ -34,6 +34,9 @@ class StylePart:
     weights: Tensor | None = None
     #: Names of the layers at which this style image counts; None for all layers.
     layers: Collection[str] | None = None
+    #: Factor, 0 or larger, on the style loss with this part's moments. In a region with several
+    #: parts, each share is multiplied by its strength, and the loss by the mean strength.
+    strength: float = 1.0
 
 
 @dataclass(frozen=True)
@@ -53,6 +56,12 @@ class Region:
         """Return the style images that are used at a layer, or all of them if none is."""
         acting = (part for part in self.sources if part.layers is None or layer in part.layers)
         return tuple(acting) or self.sources
+
+    def strength_at(self, layer: str) -> float:
+        """Return the mean strength of the style images at a layer, weighted by their shares."""
+        parts = self.sources_at(layer)
+        strength = sum(part.share * part.strength for part in parts)
+        return strength / sum(part.share for part in parts)
 
 
 @dataclass(frozen=True)
@@ -115,7 +124,7 @@ class Inputs:
     #: at these pixels, because no style loss can change them. None protects nothing.
     protected: Tensor | None = None
     #: (1, 3, h, w), the picture that the run starts from, or at one scale, the pastiche that the
-    #: scale starts from; None for the picture that the setting `init` names.
+    #: scale starts from; None if `init` is content, style or noise.
     start: Tensor | None = None
     anchor: Anchor | None = None  #: the expected frame of a film, or None
     #: (1, 3, h, w) each: for each style, the photograph of which it is a painting; or empty.
@@ -188,7 +197,7 @@ def at_layers(
     """Return layer -> weights (h, w) in [0, 1] of its positions, or None if all are equal.
 
     `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels, or None. A position's weight
-    is the mean over its stride x stride pixels. Layers where their sum is below 1 are left out.
+    is the mean over its stride x stride pixels. Layers with a sum of weights below 1 are left out.
     """
     if weights is None:
         return dict.fromkeys(layers)

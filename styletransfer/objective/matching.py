@@ -10,18 +10,27 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate, normalize, pad
+from torch.nn.functional import interpolate, normalize
 
 from styletransfer.losses import MatchDistance
 from styletransfer.losses.moments import pixel_rows
+from styletransfer.objective.calm import (
+    FREE,
+    busyness,
+    calm_places,
+    calm_regions,
+    placed_keys,
+    placed_queries,
+)
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import FEWEST, Inputs, Region
+from styletransfer.objective.inputs import Correspondence, Inputs, Region
 from styletransfer.objective.reader import Reader
 from styletransfer.objective.targets import Target, Targets, at_reference, style_targets
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.images import resize
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; feature maps of the other layers are resized to the size of GRID's.
@@ -37,50 +46,38 @@ BIAS = 0.1
 AXES = 128
 # Number of positions of the styles, at least, from which the principal axes are computed.
 SAMPLE = 4096
-# A content position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM
-# times the mean of this variation over the picture. They are compared in a square with a side of
-# NEIGHBOURS positions.
-CALM, NEIGHBOURS = 0.65, 5
-# Weight of the extra style losses on calm places, relative to the style losses on the whole region.
-# With 0 a sky is pale; with 1 it also gets objects of the style, such as windows.
-CALM_SHARE = 0.25
-# How often a mean over NEIGHBOURS x NEIGHBOURS positions is taken, to soften edges of calm places.
-SOFTENED = 3
-# The extra style losses use style pixels whose rank of lightness, 0 (darkest) to 1, differs by less
-# than LIKE from that of the calm places. Lightness is averaged over SMOOTHED x SMOOTHED pixels of
-# the image, reduced to LIGHT_SIDE pixels.
-LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 # Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
 EDGE = 1 / 32
 
 
 @dataclass(frozen=True)
 class Matching:
-    """A matching holds, for each content position, the most similar position of the styles.
+    """A matching holds, for each content position, the most similar position of the styles."""
 
-    Calm positions of the content, such as those of a clear sky, are not matched. A plain surface
-    would get the plainest patch of the painting; without a target, only style losses act on it.
-    """
-
-    # The first four fields are on the CPU: `values` needs float64, which some devices do not have.
-    calm: Tensor  #: (h, w) bool, True at content positions that are not matched to a style position
+    # The first five fields are on the CPU: `_centres` needs float64, which some devices lack.
+    calm: Tensor  #: (h, w) bool, True at calm content positions, such as those of a clear sky
+    weights: Tensor  #: (h, w) in [0, 1], weights of the positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
     rows: Tensor  #: (h, w), row of the most similar position in its style image's feature map
     columns: Tensor  #: (h, w), column of that position
     cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
+    freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
+
+    @classmethod
+    def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
+        """Return a matching at the pixels of a correspondence, all of which weigh the same."""
+        places = (found.styles, found.rows, found.columns)
+        calm = torch.zeros(found.rows.shape, dtype=torch.bool)
+        freedom = [0.0] * len(features)
+        return cls(calm, (~calm).double(), *places, found.cells, features, freedom)
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the features (1, C, h, w) of the style position matched to each content position.
 
-        They are 0 at calm positions, where the match loss then has no gradient.
         `size` is the height and width of the content's features at `layer`.
         """
-        # Centre of each content position at `layer`, in units of positions of `self.styles`.
-        y, x = (
-            (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
-            for length, cells in zip(size, self.styles.shape, strict=True)
-        )
+        y, x = self._centres(size)
         at = y.long()[:, None], x.long()[None]
         styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
         within = y.frac()[:, None], x.frac()[None]
@@ -96,8 +93,20 @@ class Matching:
             )
             taken = pixel_rows(seen)[down * seen.shape[3] + right]
             made[own.to(made.device)] = taken
-        made[self.calm[at].flatten()] = 0
         return made.view(1, *styles.shape, -1).permute(0, 3, 1, 2)  # channels_last, no copy
+
+    def weights_at(self, size: tuple[int, int]) -> Tensor:
+        """Return the weights (1, 1, h, w) of the content's positions at a layer of this size."""
+        y, x = self._centres(size)
+        return self.weights[y.long()[:, None], x.long()[None]][None, None]
+
+    def _centres(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
+        """Return the centres of rows and columns of a layer, in units of those of `styles`."""
+        y, x = (
+            (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
+            for length, cells in zip(size, self.styles.shape, strict=True)
+        )
+        return y, x
 
 
 @torch.no_grad()
@@ -106,7 +115,7 @@ def match_targets(
 ) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
 
-    Calm places, such as a clear sky, have no match target, but extra style losses of their own.
+    Calm places, such as a clear sky, have extra style losses of their own if a style is busy.
     The target of a match loss is the features (1, C, h, w) of the matched style positions. A match
     loss is a mean of cosines, so its weight, unlike other weights, is not divided by the loss of
     zero features.
@@ -120,58 +129,16 @@ def match_targets(
         if key not in searches:
             searches[key] = matching(criterion, replace(pictures, regions=regions), reader)
         stride = reader.extractor.stride(layer)
-        value = searches[key].values(layer, (height // stride, width // stride))
-        targets[layer] = Target(f"match/{layer}", MatchDistance(value), weight)
+        size = (height // stride, width // stride)
+        value, weights = searches[key].values(layer, size), searches[key].weights_at(size)
+        distance = MatchDistance(value, weights.to(value.device))
+        targets[layer] = Target(f"match/{layer}", distance, weight)
     if searches:  # all searches find the same calm places
-        calm = _calm_regions(pictures, next(iter(searches.values())).calm)
+        found = next(iter(searches.values()))
+        calm = calm_regions(pictures, found.calm, found.freedom)
         for layer, added in style_targets(criterion, reader, calm).items():
-            weaker = [replace(target, weight=CALM_SHARE * target.weight) for target in added]
-            styles = {**styles, layer: [*styles.get(layer, []), *weaker]}
+            styles = {**styles, layer: [*styles.get(layer, []), *added]}
     return targets, styles
-
-
-def _calm_regions(pictures: Inputs, calm: Tensor) -> Inputs:
-    """Return pictures whose regions are the calm places of each region, for extra style losses.
-
-    Calm places, such as a clear sky, have no match target. With style losses on the whole region
-    alone, they would get all that its matched places lack of the style. Each style's statistics are
-    taken where it is about as light as the calm places, so that no dark shape covers a bright sky.
-
-    `calm` is (h, w), True at calm positions; its edge is softened.
-    """
-    soft = calm[None, None].to(pictures.content)
-    for _ in range(SOFTENED):
-        soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
-    soft = resize(soft, (pictures.content.shape[2], pictures.content.shape[3]), "bilinear")
-    light, of_styles = _light(pictures.content), [_light(style) for style in pictures.styles]
-    regions = []
-    for region in pictures.regions:
-        own = soft if region.weights is None else soft * region.weights
-        if own.sum() < FEWEST:
-            continue
-        rank = (own * light).sum() / own.sum()
-        sources = []
-        for part in region.sources:
-            weights = (1 - (of_styles[part.style] - rank).abs() / LIKE).clamp_min(0)
-            if part.weights is not None:
-                weights = weights * part.weights
-            sources.append(
-                replace(part, weights=weights if weights.sum() >= FEWEST else part.weights)
-            )
-        name = f"{region.name}/calm".removeprefix("/")
-        regions.append(Region(name, own, tuple(sources)))
-    return replace(pictures, regions=tuple(regions))
-
-
-def _light(image: Tensor) -> Tensor:
-    """Return (1, 1, H, W): each pixel's rank, in [0, 1], by the mean lightness around it."""
-    size = (image.shape[2], image.shape[3])
-    grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
-    grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
-    order = grey.flatten().argsort(stable=True)
-    rank = torch.empty_like(grey)
-    rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)
-    return resize(rank, size, "bilinear")
 
 
 @torch.no_grad()
@@ -179,9 +146,9 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     """Return the most similar style position of every content position, among its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
-    each picture is subtracted. Calm positions of the content are left out, see `_calm`. The search
-    reduces larger pictures by `at_reference`, which limits its time and memory. All pixels of one
-    content position get the same match, so strokes stay whole.
+    each picture is subtracted. For a calm content position, place and lightness count as well, see
+    `placed_queries`. The search reduces larger pictures by `at_reference`, which limits its time
+    and memory. All pixels of one content position get the same match, so strokes stay whole.
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.
@@ -189,8 +156,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     """
     if (found := pictures.correspondence) is not None:
         features = [reader.features(style, criterion.matches) for style in pictures.styles]
-        nowhere = torch.zeros(found.rows.shape, dtype=torch.bool)
-        return Matching(nowhere, found.styles, found.rows, found.columns, found.cells, features)
+        return Matching.at(found, features)
     sought = pictures.content
     if pictures.start is not None:
         sought = torch.lerp(sought, pictures.start, criterion.painted_share)
@@ -203,15 +169,16 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     content = columns[0]
     if sought is not pictures.content:
         content = _columns(reader.features(at_reference(pictures.content), SEARCHED))
-    calm = _calm(content)
-    queries, owners = wanted.flatten(1).mT, _owners(pictures.regions, grid).to(wanted.device)
+    calm = calm_places(content)
+    queries = placed_queries(wanted, pictures.content, calm)
+    owners = _owners(pictures.regions, grid).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
-        own = ((owners == number) & ~calm).flatten().nonzero()[:, 0]
+        own = (owners == number).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
-            keys = offered[part.style].flatten(1).mT[within]
+            keys = placed_keys(offered[part.style], pictures.styles[part.style])[within]
             for block in torch.split(own, BLOCK):
                 nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
@@ -219,15 +186,22 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
                 score[block] = torch.maximum(score[block], nearest)
                 styles[better] = part.style
                 places[better] = within[place[torch.isin(block, better)]]
-    styles, places = styles.cpu(), places.cpu()
+    styles, places, calm = styles.cpu(), places.cpu(), calm.cpu()
+    freedom = [
+        busyness(each) if criterion.calm_freedom is None else criterion.calm_freedom
+        for each, _ in extracted
+    ]
+    free = torch.tensor(freedom, dtype=torch.float64)
     wide = torch.tensor([width for _, width in cells])[styles]
     return Matching(
-        calm=calm.cpu(),
+        calm=calm,
+        weights=1 - FREE * free[styles.view(grid)] * calm,
         styles=styles.view(grid),
         rows=(places // wide).view(grid),
         columns=(places % wide).view(grid),
         cells=cells,
         features=[features for _, features in extracted],
+        freedom=freedom,
     )
 
 
@@ -251,20 +225,6 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
         layers.append(features / features.square().sum(1).mean().sqrt().clamp_min(1e-12))
     columns = torch.cat(layers, 1)
     return normalize(columns - columns.mean((2, 3), keepdim=True), dim=1)[0]
-
-
-def _calm(columns: Tensor) -> Tensor:
-    """Return (h, w), True where the hypercolumns (D, h, w) vary little around a position.
-
-    Hypercolumns are unit vectors. Their variation is 1 minus the length of their mean, the circular
-    variance of directional statistics (Mardia and Jupp 2000, "Directional Statistics").
-    """
-    # channels_last takes a third of the time.
-    wide = columns[None].contiguous(memory_format=torch.channels_last)
-    around = pad(wide, (NEIGHBOURS // 2,) * 4, mode="replicate")
-    variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)
-    calm: Tensor = variation < CALM * variation.mean()
-    return calm
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:

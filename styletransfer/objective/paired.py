@@ -79,10 +79,8 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
     search = PatchSearch.of(found)
     small = [resize(style.float(), cell) for style, cell in zip(styles, found.cells, strict=True)]
     tone = search.mean_of_patches(small) - search.pixels(small)
-    kept = [{"pixels": style} for style in styles]
-    nowhere = torch.zeros(found.rows.shape, dtype=torch.bool)
-    matched = Matching(nowhere, found.styles, found.rows, found.columns, found.cells, kept)
-    picture = matched.values("pixels", size) + resize(_blurred(tone, TONE), size).to(styles[0])
+    matching = Matching.at(found, [{"pixels": style} for style in styles])
+    picture = matching.values("pixels", size) + resize(_blurred(tone, TONE), size).to(styles[0])
     return picture.clamp(0, 1)
 
 

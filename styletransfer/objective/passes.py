@@ -63,7 +63,7 @@ class SavedForBackward:
     """The forward pass keeps these tensors for the backward pass."""
 
     inputs: list[Tensor]  # the input (1, C, h, w) of each stage that has several tiles
-    # Input, a leaf, of the first stage with a single tile; None without such a stage.
+    # Input, a leaf, of the first stage of `Passes.whole`; None without such a stage.
     start: Tensor | None = None
     end: Tensor | None = None  # output of the last stage, with the graph from `start`
 
@@ -101,8 +101,8 @@ class Passes:
     def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
         """Run the backward pass: add the gradient of all losses to `total` (1, 3, H, W).
 
-        `saved` is the result of `forward`, and is emptied. `feed` adds the gradients of the losses
-        at the layers of `in_tiles`.
+        `saved` is the result of `forward`; its list of inputs is emptied. `feed` adds the gradients
+        of the losses at the layers of `in_tiles`.
         """
         gradient = None
         if saved.start is not None and saved.end is not None:

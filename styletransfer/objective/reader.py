@@ -30,7 +30,7 @@ class Reader(Protocol):
 
 @dataclass
 class WholeReader:
-    """A whole reader runs the network on whole pictures; each one passes no more than it needs."""
+    """A whole reader runs the network on whole pictures, up to the deepest layer that is read."""
 
     extractor: FeatureExtractor
     with_mean: bool  # whether the moments include the mean
@@ -52,9 +52,10 @@ class WholeReader:
 
 
 class KeepingReader(WholeReader):
-    """A keeping reader runs the network once on each picture that is read several times.
+    """A keeping reader keeps the features of pictures that are read several times.
 
-    `kept` are pairs of such a picture, and layers whose features are read of it.
+    `kept` has pairs of such a picture and layers at which it is read. The network runs once on each
+    of these pictures.
     """
 
     def __init__(

@@ -27,7 +27,7 @@ Slopes = dict[str, Slope]  # by the name of the loss
 class Scan:
     """A scan applies a network to pictures, tile by tile."""
 
-    extractor: FeatureExtractor  # ends at the deepest layer with a loss
+    extractor: FeatureExtractor  # ends at the deepest layer that is read
     tile: int  # side of a tile in pixels, without the halo that it also reads; see `Stage.tiles`
     with_mean: bool  # whether the moments include the mean
 
@@ -81,7 +81,7 @@ class Scan:
     def add_moments(
         self, sums: Moments, weighted: WeightedLayer, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
-        """Return `sums` plus what the positions that a tile owns add to the image's moments.
+        """Return `sums` plus the contribution of a tile's own positions to the image's moments.
 
         `features` (1, C, h, w) are the layer's output, of the tile and the halo around it. The
         layer's weights must be above 0 somewhere in the image.
@@ -113,7 +113,7 @@ class TileLosses:
     scan: Scan  # computes features and moments
     targets: Targets  # what the picture is compared with
     image: Tensor  # (1, 3, H, W), the whole picture, detached
-    terms: dict[str, Tensor]  # name -> content or match loss, 0-d; backward adds to it
+    terms: dict[str, Tensor]  # name -> loss, 0-d; backward adds content and match losses
     sums: dict[str, Moments]  # name of a style loss -> moments so far; `measure` adds to them
     slopes: Slopes  # gradients w.r.t. the moments, set between the two passes
 
@@ -176,7 +176,8 @@ def _add_positional(
 ) -> tuple[Tensor, Tensor]:
     """Return the gradient `share` of a tile's features `seen` plus weight * dL/dF, and weight * L.
 
-    L is the distance of the tile's features, whose weight is the tile's share of all positions.
+    L is the distance of the tile's features. `weight` is the linear weight of the whole picture's
+    loss times the tile's share of all positions.
     """
     with torch.enable_grad():
         leaf = seen.detach().requires_grad_()

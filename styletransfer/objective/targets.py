@@ -63,7 +63,7 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> di
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) reduced to REFERENCE_SIDE pixels, or itself if no larger."""
+    """Return an image (1, 3, H, W), reduced to a longer side of REFERENCE_SIDE if it is larger."""
     size = (content.shape[2], content.shape[3])
     shorter, longer = sorted(size)
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
@@ -80,9 +80,9 @@ def style_targets(criterion: Criterion, reader: Reader, pictures: Inputs) -> Tar
     """Return layer -> targets of its style losses, which do not depend on the content image.
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
-    position weighs the same as without regions. If `criterion.is_relative`, a loss is divided by
-    its value for zero features. `pictures` have the sizes of one level of the coarse-to-fine run,
-    large enough for all layers.
+    position weighs the same as without regions, and by the mean strength of its styles. If
+    `criterion.is_relative`, a loss is divided by its value for zero features. `pictures` have the
+    sizes of one level of the coarse-to-fine run, large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
     averages = _style_moments(criterion, reader, pictures)
@@ -95,7 +95,7 @@ def style_targets(criterion: Criterion, reader: Reader, pictures: Inputs) -> Tar
             value = measure.statistic(_average(averages[number, layer]))
             blank = _blank(measure, value) if criterion.is_relative else 1.0
             name = "/".join(part for part in ("style", region.name, layer) if part)
-            linear = weight * region.share / (blank or 1.0)
+            linear = weight * region.share * region.strength_at(layer) / (blank or 1.0)
             distance = StyleDistance(value, measure, positions[layer])
             styles[layer].append(Target(name, distance, linear))
     return styles
@@ -113,11 +113,13 @@ def _style_moments(
         owners: list[tuple[tuple[int, str], float]] = []
         weighted: list[WeightedLayer] = []
         for index, region in enumerate(pictures.regions):
-            for part in (part for part in region.sources if part.style == number):
+            for part in region.sources:
+                if part.style != number or not part.strength:
+                    continue
                 acting = criterion.styles if part.layers is None else part.layers
                 layers = [layer for layer in criterion.styles if layer in acting]
                 for layer, weights in at_layers(reader.extractor, part.weights, layers).items():
-                    owners.append(((index, layer), part.share))
+                    owners.append(((index, layer), part.share * part.strength))
                     weighted.append((layer, weights))
         for (key, share), moments in zip(owners, reader.moments(image, weighted), strict=True):
             parts[key].append((share, moments))

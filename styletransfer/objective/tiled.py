@@ -9,9 +9,9 @@ reverse, and runs each tile again, with a graph. It starts from the next stage's
 dL/dF at the tile's own positions. Content and match losses are sums over positions, so each tile
 computes its own summands.
 
-The cost is a second forward, half as much work again (the weights are frozen, so a backward costs
-no more than a forward). Final stages with a single tile need no second forward, because the
-forward pass keeps their graphs.
+The cost is a second forward: three passes instead of two, of about equal cost, because the weights
+are frozen. The last stages, if they have a single tile, need no second forward, because the forward
+pass keeps their graphs.
 """
 
 from functools import partial
@@ -33,8 +33,8 @@ from styletransfer.objective.whole import all_targets
 class TiledObjective:
     """`TiledObjective` computes the losses and gradient of `Objective`, in memory that tiles limit.
 
-    Memory holds one tile's activations, the inputs of all stages, the content's features, the
-    picture and its gradient. Arguments are as for `Objective`, except:
+    Memory holds one tile's activations, the inputs of all stages, the targets, the picture
+    and its gradient. Arguments are as for `Objective`, except:
 
     Args:
         mode: must have the gradient in closed form: autograd_function or tensor_hook.

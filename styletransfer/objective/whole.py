@@ -1,6 +1,6 @@
 """The function that style transfer minimises, and its gradient.
 
-`Descent` calls `Objective.evaluate` before each step of its optimiser, and need not know the loss
+`Run` calls `Objective.evaluate` before each step of the optimiser. Neither needs to know the loss
 mode or the precision.
 """
 
@@ -54,7 +54,7 @@ class Objective:
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
-        # The loss layer of the target "style/relu1_1" follows "relu1_1" as "style_relu1_1".
+        # The loss layer of the target "style/relu1_1" follows "relu1_1", named "style_relu1_1".
         ended = extractor.ended_at(targets)
         for name, layer in ended.layers.items():
             layers[name] = layer
@@ -69,12 +69,12 @@ class Objective:
         output = self.network(image)
         priors = self.priors(image)
         values = self.mode.differentiate(self.terms, total(priors), output)
-        terms = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
-        terms |= {name: value.detach() for name, value in priors.items()}
+        losses = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
+        losses |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
             # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
             del term.module.loss
-        return Losses(terms)
+        return Losses(losses)
 
 
 def _reader(extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs) -> WholeReader:

@@ -5,7 +5,9 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from styletransfer.errors import UserError
 from styletransfer.objective import Losses
+from styletransfer.system.checkpoint import check_like
 
 
 class BestPicture:
@@ -24,13 +26,15 @@ class BestPicture:
         """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
+        if losses.terms.keys() != self.losses.terms.keys():  # `self.losses` is from a checkpoint
+            raise UserError("the checkpoint holds other losses than the run's; start afresh")
         better = losses.total < self.losses.total
         self.image = torch.where(better, picture, self.image)
         self.losses = Losses(
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
         if self.averaging > 0:
-            # In the first steps this is the mean of all pictures, so that the start fades soon.
+            # At first this is the plain mean of all pictures, so that the start soon counts little.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
             self.mean = mean
@@ -43,10 +47,18 @@ class BestPicture:
         return self.mean
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state: tensors, which are not copied, and None."""
+        """Return the state: tensors, which are not copied, or None for those that do not exist."""
         return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state_dict`, on the same device."""
+        """Continue from a `state_dict` on the same device.
+
+        (LookupError, TypeError, AttributeError or ValueError: it is no such state.)
+        """
+        terms = state["losses"]
+        if terms is not None:
+            check_like(terms, {name: terms[name].new_zeros(()) for name in terms} or {"": 0})
+        check_like(state["image"], self.image)
+        check_like(state["mean"], None, self.image)
         self.image, self.mean = state["image"], state["mean"]
-        self.losses = state["losses"] and Losses(state["losses"])
+        self.losses = None if terms is None else Losses(terms)

@@ -1,4 +1,4 @@
-"""The canvas: what the optimiser moves becomes a picture, and the picture's gradient goes back."""
+"""The canvas: from the optimiser's parameter to the picture, and back with the gradient."""
 
 import torch
 from torch import Tensor
@@ -13,10 +13,11 @@ RANGE_WEIGHT = 10.0
 class Canvas:
     """A canvas holds the optimiser's parameter `shift`, and the picture that follows from it.
 
-    The point is the start plus the shift, without bounds. The picture is the point clamped to
-    [0, 1], with the content image at protected pixels. The minimised function is the loss of the
-    picture plus a penalty on values outside [0, 1]. It is a function of the point alone, and only
-    the optimiser changes the point.
+    The point is the start plus the shift, which a preconditioner first turns into pixel values. The
+    point has no bounds. The picture is the point clamped to [0, 1], with the content image at
+    protected pixels. The minimised function is the loss of the picture plus a penalty on values of
+    the point outside [0, 1]. It depends on the point alone, and only the optimiser changes the
+    point.
 
     Args:
         start: the picture (1, 3, H, W) at shift 0.
@@ -42,15 +43,15 @@ class Canvas:
         """Return the picture (1, 3, H, W) as a new leaf, whose gradient `pull` takes."""
         point = self.point()
         self._clamped = point.clamp(0, 1)
-        # Without preconditioner the point is an addition; `pull` makes it again, to save memory.
+        # Without preconditioner the point is a sum; `pull` computes it again, to save memory.
         self._point = None if self.preconditioner is None else point
         return self.hold(self._clamped.detach()).requires_grad_()
 
     def pull(self, gradient: Tensor) -> None:
-        """Set the gradient of the shift; `gradient` is that of the last picture, and changes."""
+        """Set the shift's gradient from the last picture's, `gradient`, which changes in place."""
         point = self.point() if self._point is None else self._point
         excess = point.sub_(self._clamped)
-        # The gradient is multiplied by the number of values: Adam adds 1e-8 to its denominator.
+        # Times the number of values, so that the 1e-8 in Adam's denominator stays negligible.
         gradient = gradient.mul_(gradient.numel()).masked_fill_(excess != 0, 0)
         if self.protection is not None:
             gradient = gradient.mul_(1 - self.protection.protected)

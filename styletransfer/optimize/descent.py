@@ -1,4 +1,4 @@
-"""The optimiser's side of one scale: a picture, and its next version by the gradient."""
+"""The descent at one scale: it gives a picture, and moves the picture by its gradient."""
 
 from typing import Any
 
@@ -12,6 +12,7 @@ from styletransfer.optimize.canvas import Canvas
 from styletransfer.optimize.ending import Ending
 from styletransfer.optimize.optimizers import Adam, Preconditioner, make_optimizer
 from styletransfer.settings import OptimizerConfig
+from styletransfer.system.checkpoint import check_like, natural
 
 
 class Descent:
@@ -48,7 +49,7 @@ class Descent:
         return self.canvas.picture()
 
     def step(self, picture: Tensor, losses: Losses) -> None:
-        """Move the picture by its gradient; `picture` is the last one, and its gradient changes."""
+        """Move the last picture, `picture`, by its gradient, which is changed in place."""
         assert picture.grad is not None
         self.canvas.pull(picture.grad)
         self.optimizer.step()
@@ -64,12 +65,12 @@ class Descent:
         return self.ending.is_reached(self.made)
 
     def final(self) -> Tensor:
-        """Return the running mean of pictures, or else the last picture, as a new leaf."""
+        """Return the running mean of pictures, or else the current picture, as a new leaf."""
         mean = self.best.mean
         return self.picture() if mean is None else mean.clone().requires_grad_()
 
     def result(self, final: Tensor, losses: Losses) -> tuple[Tensor, Losses]:
-        """Return the scale's picture and its losses; `losses` are those of `final()`."""
+        """Return the scale's picture and its losses; `losses` are those of `final`."""
         if self.best.mean is not None:
             return self.best.mean, losses
         self.best.remember(losses, final.detach(), step=0)
@@ -86,9 +87,9 @@ class Descent:
             self.optimizer.go_on_with(momentum)
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state: plain values, and tensors, not copied, that later steps change.
+        """Return the state: plain values and tensors. Later steps change these tensors.
 
-        Call it only between steps. A state kept in memory needs `copy.deepcopy`.
+        Call this method only between steps. A state kept in memory needs `copy.deepcopy`.
         """
         return {
             "shift": self.canvas.shift.detach(),
@@ -99,10 +100,14 @@ class Descent:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal descent; the tensors of `state` are reused."""
+        """Continue from the `state` of an equal descent; the tensors of `state` are reused.
+
+        (LookupError, TypeError, AttributeError or ValueError: it is no such state.)
+        """
+        check_like(state["shift"], self.canvas.shift)
         with torch.no_grad():
             self.canvas.shift.copy_(state["shift"])
         self.optimizer.load_state_dict(state["optimizer"])
         self.best.load_state_dict(state["best"])
         self.ending.load_state_dict(state["ending"])
-        self.made = int(state["made"])
+        self.made = natural(state["made"], most=self.ending.steps)

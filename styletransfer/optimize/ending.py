@@ -9,6 +9,7 @@ from torch import Tensor
 
 from styletransfer.objective import Losses
 from styletransfer.optimize.best import BestPicture
+from styletransfer.system.checkpoint import check_like
 
 logger = logging.getLogger(__name__)
 
@@ -36,7 +37,7 @@ class Ending:
         self.looked_at = math.inf  # best loss at the last check
 
     def is_due(self, step: int) -> bool:
-        """Tell whether to look at the losses after `step` steps: after 1, 11, 21 ... and all."""
+        """Tell whether a check is due after `step` steps: after 1, 11, 21 ... and the last."""
         return step == self.steps or step % STEPS_BETWEEN_CHECKS == 1
 
     def is_reached(self, step: int) -> bool:
@@ -44,7 +45,10 @@ class Ending:
         return step >= self.steps or self.has_settled or self.problem is not None
 
     def look(self, losses: Losses, shift: Tensor, best: BestPicture, step: int) -> None:
-        """Look at the losses of the last step, and at the shift that it has made."""
+        """Set `problem` if the loss or `shift` is not finite; set `has_settled` on a plateau.
+
+        `losses` are those of step `step`; `shift` is the canvas's parameter after this step.
+        """
         if not bool(torch.isfinite(losses.total) & torch.isfinite(shift).all()):
             self.problem = NOT_FINITE
         elif self._is_on_a_plateau(losses, best):
@@ -56,14 +60,16 @@ class Ending:
         return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal ending."""
-        self.problem, self.has_settled = state["problem"], bool(state["has_settled"])
-        self.looked_at = float(state["looked_at"])
+        """Continue from the `state` of an equal ending (ValueError: it is of another form)."""
+        own = {"has_settled": False, "looked_at": math.inf}
+        check_like(state, own | {"problem": None}, own | {"problem": ""})
+        self.problem, self.has_settled = state["problem"], state["has_settled"]
+        self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
         """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
 
-        After too long a step, the loss is far above the best, and may need ten steps to fall back.
+        After too long a step, the loss is far above the best, and may need ten steps to fall again.
         """
         if self.plateau == 0:
             return False

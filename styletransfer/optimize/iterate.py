@@ -27,7 +27,7 @@ class Iterate:
 
     @property
     def picture(self) -> Tensor:
-        """`image` in the colours of `config.color`, (1, 3, H, W), made when read."""
+        """`image` in the colours of `config.color`, (1, 3, H, W), computed when it is read."""
         return self.finish(self.image)
 
 

@@ -13,6 +13,7 @@ import torch
 from torch import Tensor, fft
 
 from styletransfer.settings import OptimizerConfig
+from styletransfer.system.checkpoint import check_like
 
 # Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
 # CORNER, and constant above the limits, where the measured curvatures no longer grow.
@@ -71,7 +72,10 @@ class LBFGS:
             self.pairs.append(Pair(move, change, curvature))
 
     def _step_along(self, gradient: Tensor) -> Tensor:
-        """Return minus the approximate inverse Hessian times `gradient`, shortened by `rate`."""
+        """Return minus `rate` times the approximate inverse Hessian times `gradient`.
+
+        Without pairs, return minus `gradient`, scaled to the mean change `first`.
+        """
         step = gradient.neg()
         if not self.pairs:
             length = step.norm(1).item()
@@ -95,7 +99,16 @@ class LBFGS:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, for a point of the same size; its tensors are reused."""
+        """Continue from `state`, for a point of the same size; its tensors are reused.
+
+        (LookupError, TypeError or ValueError: it is no such state.)
+        """
+        flat = self.point.detach().flatten()
+        check_like([state["move"], state["gradient"]], [None, None], [flat, flat])
+        for pair in state["pairs"]:
+            check_like(pair, {"move": flat, "change": flat, "curvature": 0.0})
+            if pair["curvature"] <= 0 or not pair["change"].any():
+                raise ValueError("a pair that no step of L-BFGS keeps")
         self.pairs = deque((Pair(**pair) for pair in state["pairs"]), self.pairs.maxlen)
         self._move, self._gradient = state["move"], state["gradient"]
 
@@ -122,15 +135,15 @@ class Preconditioner:
     natural images do (Field 1987, "Relations between the statistics of natural images and the
     response properties of cortical cells"), up to the limits. Fine diagonal waves of lightness have
     a larger gain. Without it, fine horizontal and vertical waves grow first, and a run of few steps
-    ends with a woven look. Fine diagonal colour waves have a smaller gain, against coloured specks.
+    looks like woven cloth. Fine diagonal waves of colour have a smaller gain, to avoid specks.
 
     Lightness (the mean of red, green and blue) is multiplied by a gain that depends on the
     frequencies alone. Colours (the picture minus its lightness) have another such gain. `apply` is
     linear and its own transpose, so it serves shifts and gradients. The mean square of the
     lightness gain over frequencies is 1, so that steps keep about their length.
 
-    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is that of the gains: 0
-    makes all gains 1, and 1 makes the curvatures about equal.
+    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is the power to which
+    the gains are raised: 0 makes all gains 1, and 1 makes the curvatures about equal.
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
@@ -144,7 +157,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Turn a change of the optimised variables into one of pixels, or a pixel gradient back."""
+        """Turn a shift (1, 3, H, W) into changes of pixels, or their gradient into the shift's."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -158,13 +171,12 @@ class Adam(torch.optim.Adam):
     def __init__(self, point: Tensor, rate: float) -> None:
         super().__init__([point], lr=rate, betas=BETAS, fused=True)
         self.point = point
-        # torch would make the same zeros at the first step; `moments` may be read before it.
-        step, zeros = torch.zeros((), device=point.device), torch.zeros_like(point)
-        self.moments = {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
+        # torch would make the same zeros at the first step; `moments` may be read before that.
+        self.moments = moments_like(point)
 
     @property
     def moments(self) -> dict[str, Tensor]:
-        """Adam's state: the tensors themselves; setting it stores copies."""
+        """Adam's state: the tensors themselves; setting the property stores copies."""
         return dict(self.state[self.point])
 
     @moments.setter
@@ -181,9 +193,18 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an Adam for a point of the same size."""
-        super().load_state_dict(state)
-        self.moments = self.moments
+        """Continue from the `state_dict` of an equal Adam for a point of the same size.
+
+        (LookupError, TypeError or ValueError: it is no such state.)
+        """
+        check_like(state["state"][0], moments_like(self.point))
+        self.moments = state["state"][0]
+
+
+def moments_like(picture: Tensor) -> dict[str, Tensor]:
+    """Return Adam's moments before the first step for a picture (1, 3, H, W)."""
+    step, zeros = torch.zeros((), device=picture.device), torch.zeros_like(picture)
+    return {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 
 
 def make_optimizer(point: Tensor, config: OptimizerConfig) -> LBFGS | Adam:

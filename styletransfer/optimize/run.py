@@ -1,5 +1,6 @@
 """The run of a job: an iterator over its steps, with a state that can be saved."""
 
+import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -14,7 +15,9 @@ from styletransfer.objective import Evaluates, Losses
 from styletransfer.objective.paired import held, matched
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
+from styletransfer.optimize.optimizers import moments_like
 from styletransfer.pictures.images import resize
+from styletransfer.system.checkpoint import check_like, natural
 from styletransfer.system.devices import free_bytes, is_out_of_memory
 from styletransfer.system.signals import interruptible, signals_held
 
@@ -25,7 +28,8 @@ class Run:
     Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
     equal job continues too, with the same bits on the same machine and number of threads. Between
     two iterates and at the end, another job may replace the job, see `steer`. A signal that
-    `stop_on_signals` watches stops an evaluation or the caller, and no other part of a step.
+    `stop_on_signals` watches interrupts an evaluation or the caller's code, never the rest of a
+    step.
 
     If memory runs out, the step is made again in tiles of half the side.
 
@@ -36,7 +40,7 @@ class Run:
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.image, self.steps = self.start, 0
-        self.planned = sum(scale.steps for scale in self.scales)  # steps made and to come
+        self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
         self.problem: str | None = None  # why the run gave up, in one line
         self._index = 0  # index of the current scale
         # Of the current scale: None before its first step. `_halve_tile` drops the objective.
@@ -45,11 +49,11 @@ class Run:
         self._tile: int | None = None  # of the current scale, side in pixels; None for no tiles
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
         self._largest_tile: int | None = None  # in pixels; set after memory ran out
-        self._side_left: int | None = None  # longer side of the scale that `steer` has left
+        self._side_left: int | None = None  # longer side of the scale at which `steer` was called
         self._losses: dict[str, float] | None = None  # of the picture that the last scale made
 
     def __iter__(self) -> Iterator[Iterate]:
-        """Make the remaining steps; yield the picture that each step began with."""
+        """Make the remaining steps; yield the evaluated picture of each step."""
         while self._index < len(self.scales) and self.problem is None:
             iterate = None
             try:
@@ -75,6 +79,7 @@ class Run:
         """Make the next step; after the last one of a scale, go to the next scale instead."""
         scale = self.scales[self._index]
         if self._descent is None:
+            self._side_left, self._tile = None, self._chosen_tile(scale)
             self._descent = self._begin(scale, self._next_start(scale))
         if self._objective is None:
             self._objective = self._make_objective(scale, self._descent.canvas.start)
@@ -88,14 +93,17 @@ class Run:
         counts = (self.steps, self.planned, self._index + 1, len(self.scales))
         return Iterate(*counts, losses, image.detach(), self.colored)
 
+    def _chosen_tile(self, scale: Scale) -> int | None:
+        """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
+        tile = plan_memory(self.job, scale, free_bytes(self.job.device)).tile
+        if self._largest_tile is None:
+            return tile
+        return min(tile or max(scale.size), self._largest_tile)
+
     def _next_start(self, scale: Scale) -> Tensor:
-        """Return the picture (1, 3, h, w) from which a scale starts; choose the scale's tile."""
-        job, self._side_left = self.job, None
-        self._tile = plan_memory(job, scale, free_bytes(job.device)).tile
-        if self._largest_tile is not None:
-            self._tile = min(self._tile or max(scale.size), self._largest_tile)
-        wraps = job.criterion.seamless
-        return job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
+        """Return the picture (1, 3, h, w) from which a scale starts."""
+        wraps = self.job.criterion.seamless
+        return self.job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
 
     def _begin(self, scale: Scale, start: Tensor) -> Descent:
         """Return the descent of a scale from `start`."""
@@ -169,7 +177,7 @@ class Run:
                 self._end(descent, self._objective)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # of several calls between two steps, the first one sets it
+        if self._side_left is None:  # only the first of several calls between two steps sets it
             self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
         side = self._side_left
         self._take(job)
@@ -187,13 +195,13 @@ class Run:
         if self.pictures.sources:
             self.pictures = matched(job.extractor, self.pictures)
         self._recolored = job.colors.before(self.pictures)
-        self.colored = job.colors.after(self.pictures)  # pastiche -> it in the job's colours
+        self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
         self.start = job.on_device(job.start.picture(self._recolored))
 
     def state_dict(self) -> dict[str, Any]:
         """Return the run's state; call it between two iterates, or after an interruption.
 
-        The state holds plain values, and tensors, not copied, that later steps change.
+        The state holds plain values and tensors, which are not copied: later steps change them.
         """
         descent = self._descent
         return {
@@ -210,19 +218,31 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused."""
-        numbers = (int(state[key]) for key in ("index", "steps", "planned"))
-        self._index, self.steps, self.planned = numbers
+        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
+
+        (LookupError, TypeError, AttributeError or ValueError: it is no state of such a run.)
+        """
+        self._index = natural(state["index"], most=len(self.scales))
+        self.steps, self.planned = natural(state["steps"]), natural(state["planned"])
         self.image, self._momentum = state["image"], state["momentum"]
+        height, width = (natural(side, 1) for side in self.image.shape[2:])
+        check_like(self.image, self.start.new_empty(1, 3, height, width))
+        check_like(self._momentum, None, moments_like(self.image))
+        for tile in (state["tile"], state["largest_tile"]):
+            check_like(tile, None, natural(1 if tile is None else tile, least=1))
         self._tile, self._largest_tile = state["tile"], state["largest_tile"]
         self._losses, self._descent, self._objective = state["losses"], None, None
+        is_done = self._index == len(self.scales)  # then the last scale has its losses
+        check_like(self._losses, dict.fromkeys(self._losses or "?", math.inf) if is_done else None)
         if state["descent"] is not None:
-            self._descent = self._begin(self.scales[self._index], state["start"])
+            scale = self.scales[self._index]
+            check_like(state["start"], self.start.new_empty(1, 3, *scale.size))
+            self._descent = self._begin(scale, state["start"])
             self._descent.load_state_dict(state["descent"])
 
 
 def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
     """Return the losses at `image`, and set its gradient."""
-    # An evaluation may take minutes, so signals may stop it; nothing of a run changes meanwhile.
+    # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():
         return objective.evaluate(image)

@@ -5,6 +5,7 @@ Björn Ottosson, "A perceptual color space for image processing", 2020,
 https://bottosson.github.io/posts/oklab. Functions of colours take and return floats (3, N).
 """
 
+import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 
@@ -36,6 +37,9 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 _LEAST_VARIANCE = 1e-5
+# Limits of `monochrome`, in OKLab. Drawings and prints in one ink, also on yellowed paper, are at
+# most 0.01 from one hue; photographs and paintings with few colours are at 0.02 and above.
+ONE_HUE, HUES = 0.01, 0.02
 
 
 # Mean (3, 1) and covariance (3, 3) of the colours of a picture in OKLab, float64, on the CPU.
@@ -89,7 +93,7 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
-    """Return the pastiche with the content's colour (a and b of OKLab) mixed in, 0 to 1 (all)."""
+    """Return the pastiche with the content's a and b (OKLab) mixed in by `strength`, 0 to 1."""
     return mixed(content, pastiche, 1.0, 1.0 - strength)
 
 
@@ -120,7 +124,7 @@ def in_colors(
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
     """Return the style in the content's palette, see `in_palette`; its alpha is kept.
 
-    `strength` is from 0 (the style itself) to 1. Both pictures have a visible pixel.
+    `strength` is from 0 (the style itself) to 1. Both pictures must have a visible pixel.
     """
     if strength == 0.0:
         return style
@@ -131,9 +135,10 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 def in_palette(
     image: Tensor, start: Palette, end: Palette, strength: float, *, keep_light: bool = False
 ) -> Tensor:
-    """Return `image` (1, 3, H, W) moved from palette `start` towards `end`, 0 (not) to 1 (fully).
+    """Return `image` (1, 3, H, W), moved from the palette `start` towards the palette `end`.
 
-    With `keep_light` each pixel keeps its lightness, and only a and b of OKLab change.
+    `strength` is from 0 (no change) to 1 (palette `end`). With `keep_light` each pixel keeps its
+    lightness, and only a and b of OKLab change.
 
     The Monge map between normal distributions is the smallest change that matches mean and
     covariance. With means m and covariances C in OKLab, of `start` (s) and `end` (e), it is
@@ -182,7 +187,7 @@ def _shows(linear: Tensor) -> Tensor:
 
 
 def _with_less_chroma(lab: Tensor) -> Tensor:
-    """Return OKLab colours (3, N) with the largest chroma, up to their own, that sRGB can show."""
+    """Reduce the chroma of OKLab colours (3, N) until sRGB can show them; L and hue stay."""
     lightness, chroma = lab[:1], lab[1:]
     low = torch.zeros_like(lightness)
     high = torch.ones_like(lightness)
@@ -194,7 +199,7 @@ def _with_less_chroma(lab: Tensor) -> Tensor:
 
 
 def _times(matrix: Tensor, colors: Tensor) -> Tensor:
-    """Return (3, 3) times (3, N), term by term: a GPU's matrix product may round to TF32."""
+    """Return (3, 3) times (3, N), term by term, since a GPU may round products to TF32."""
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 
@@ -215,6 +220,20 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
         shares = shares + share
     mean = first / shares
     return mean, second / shares - mean @ mean.T
+
+
+def monochrome(colors: Palette) -> float:
+    """Return 1 for a palette of one hue, such as a pencil drawing's or a sepia print's, else 0.
+
+    The result depends on the root mean square distance, in (a, b) of OKLab, between the colours and
+    the best linear function of their lightness. It is 1 for distances up to ONE_HUE, 0 from HUES
+    on, and linear in between.
+    """
+    covariance = colors[1] + _LEAST_VARIANCE**2 * torch.eye(3, dtype=torch.float64)
+    with_light = covariance[1:, 0]
+    rest = covariance[1:, 1:].trace() - with_light @ with_light / covariance[0, 0]
+    distance = math.sqrt(max(0.0, float(rest)))
+    return min(1.0, max(0.0, (HUES - distance) / (HUES - ONE_HUE)))
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:

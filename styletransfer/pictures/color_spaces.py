@@ -1,8 +1,8 @@
-"""Colour spaces that pictures and films state without an ICC profile, and their way to sRGB.
+"""Colour spaces that pictures and films state without an ICC profile, and conversion to sRGB.
 
 A colour space is a curve and primaries. The curve turns samples into linear light. A matrix turns
-light of these primaries into light of sRGB's. HDR (PQ and HLG) has light above the white of a page,
-and a tone mapping brings it into range.
+light of these primaries into light of sRGB's. HDR (PQ and HLG) has light brighter than the
+white of a page, and a tone mapping brings this light into [0, 1].
 """
 
 from collections.abc import Callable
@@ -24,10 +24,10 @@ ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB 
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
 # Largest difference of a chromaticity from sRGB's that counts as rounding of a file's writer.
 _ROUNDING = 0.002
-# Light of the white of a page, in cd/m2, in PQ, and the same in HLG, where the largest scene light
-# is 1: the signal 0.75 (ITU-R BT.2408, "HDR reference white").
+# Light of the white of a page: for PQ in cd/m2; for HLG, whose largest scene light is 1, the light
+# of the signal 0.75 (ITU-R BT.2408, "HDR reference white").
 _WHITE_PQ, _WHITE_HLG = 203.0, 0.26496
-_KNEE = 0.8  # HDR light below it stays as it is, where white is 1
+_KNEE = 0.8  # HDR light up to this value does not change; white is 1
 # Bradford's matrix, from XYZ to the responses of cones (Lindbloom, "Chromatic Adaptation").
 _CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
@@ -68,7 +68,7 @@ def _hlg(values: Floats) -> Floats:
     """Return the light of HLG (ITU-R BT.2100, table 5), where the white of a page is 1.
 
     HLG adapts to a screen by its system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here it is 1,
-    that of a screen of 334 cd/m2, as usual screens are, so that light is shown as it was recorded.
+    as for a screen of 334 cd/m2, about that of usual screens; so light is shown as recorded.
     """
     a, b, c = 0.17883277, 0.28466892, 0.55991073
     bright = (np.exp((values - c) / a) + b) / 12.0
@@ -135,7 +135,7 @@ class ColorSpace:
 
     @cached_property
     def _light_of_samples(self) -> dict[int, Floats]:
-        """Bytes per sample -> the light of each sample: fewer powers than there are pixels."""
+        """Bytes per sample -> table of the light of every possible sample, to save powers."""
         largest = {1: 255, 2: 65535}
         return {
             size: self.curve(np.linspace(0.0, 1.0, count + 1)).astype(np.float32)
@@ -150,13 +150,13 @@ class ColorSpace:
 
 
 def _tone_mapped(light: Floats) -> Floats:
-    """Return HDR light (H, W, 1 or 3), where white is 1, in [0, 1].
+    """Return HDR light (H, W, 1 or 3), where white is 1, mapped to [0, 1].
 
     The largest channel m of a pixel stays as it is up to the knee k. Above, with
     x = (m - k) / (1 - k), it becomes k + (1 - k) x / (1 + x), the curve of Reinhard et al. 2002,
-    "Photographic Tone Reproduction for Digital Images", equation 3, for the part above the knee: it
-    is smooth at the knee, needs no brightest light, and is the same in each frame of a film. The
-    other channels are multiplied by the same factor, which keeps hue and saturation.
+    "Photographic Tone Reproduction for Digital Images", equation 3, for the part above the knee.
+    The curve is smooth at the knee, and does not depend on a picture's or frame's brightest light.
+    The other channels are multiplied by the same factor, which keeps hue and saturation.
     """
     most = light.max(axis=2, keepdims=True)
     above = np.maximum(most - _KNEE, 0.0) / (1.0 - _KNEE)

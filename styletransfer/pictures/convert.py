@@ -49,7 +49,7 @@ def one_layer(source: Source, name: str) -> Source:
     """Return a mask or labels as `as_picture` takes them; other sources stay as they are.
 
     Arrays and tensors (1, H, W) and (1, 1, H, W) become arrays (H, W). Integers from 0 to 255
-    become uint8, and bool becomes 0 and 255. (UserError: a tensor has no values.)
+    become uint8, and bool becomes 0 and 255. (UserError: a tensor is nested, sparse or meta.)
     """
     if isinstance(source, Tensor):
         check_plain(source, name)

@@ -207,9 +207,9 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
 def _orientation(image: Image.Image, name: str) -> int:
     """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
 
-    `rotate`, `transpose` and all else that makes another image keep the tag. If the sides of such
-    an image are not those that EXIF names, but swapped, it was turned already. Without these sides,
-    nobody can tell a turned image from one that was only converted, and a warning says so.
+    Pillow's `rotate`, `transpose` and other methods that return a new image keep the tag. If EXIF
+    has the sides of such an image swapped, the image was turned already. If its sides do not tell,
+    the tag counts, and a warning says so.
     """
     try:
         exif = image.getexif()

@@ -17,7 +17,7 @@ def read(path: Path, kind: str) -> Samples | None:
     """Return the samples (H, W, 1 to 4) of a file with more than 8 bits, from 0 to 65535.
 
     `kind` is "AVIF" or "HEIF". None means that the file has 8 bits, or, for AVIF, that imagecodecs
-    cannot read it; it is in the extra [tiff].
+    (of the extra [tiff]) is missing or cannot read the file.
     """
     with path.open("rb") as file:
         bits = bits_of(file)
@@ -34,7 +34,7 @@ def read(path: Path, kind: str) -> Samples | None:
 
 
 def _spread(samples: NDArray[Any], bits: int) -> Samples | None:
-    """Return samples from 0 to 2 ** bits - 1 as samples from 0 to 65535; None if they have 8."""
+    """Return samples from 0 to 2 ** bits - 1 as samples from 0 to 65535; None for 8-bit samples."""
     if samples.dtype != np.uint16:
         return None
     table = np.round(np.linspace(0.0, 65535.0, 2**bits)).astype(np.uint16)

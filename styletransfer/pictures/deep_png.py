@@ -27,9 +27,9 @@ def read(path: Path) -> Samples:
         layout, key = str(image.tile[0].args), image.info.get("transparency")
         if layout == "I;16B":
             samples = np.array(image, dtype=np.uint16)[..., None]
-        elif layout == "LA;16B":  # the four bytes of a pixel, as if they were RGBA with 8 bits
+        elif layout == "LA;16B":  # reads the four bytes of a pixel as RGBA with 8 bits
             samples = _unpacked(path, "RGBA").view(">u2").astype(np.uint16)
-        else:  # the upper bytes of a little-endian pixel are the lower ones of this
+        else:  # Pillow keeps the upper byte; if told 16L (little-endian), the lower one
             lower = _unpacked(path, layout.replace("16B", "16L"))
             samples = _unpacked(path, layout) * np.uint16(256) + lower
     if key is None:
@@ -39,7 +39,7 @@ def read(path: Path) -> Samples:
 
 
 def _unpacked(path: Path, layout: str) -> NDArray[np.uint8]:
-    """Return a byte of each sample, (H, W, C), as Pillow unpacks pixels of that `layout`."""
+    """Return one byte of each sample, (H, W, C), as Pillow unpacks pixels of that `layout`."""
     with Image.open(path, formats=["PNG"]) as image:
         image.tile = [tile._replace(args=layout) for tile in image.tile]
         return np.array(image)

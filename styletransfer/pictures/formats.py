@@ -1,4 +1,4 @@
-"""Picture formats that can be read, and the pictures in a folder. Does not import torch."""
+"""Picture formats that can be read, and the pictures in a folder, without torch."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Reads what AVIF and HEIF files state beside their pictures: boxes.
+"""Reads the boxes of AVIF and HEIF files, which say how their pictures are stored.
 
 The boxes are those of ISO/IEC 14496-12 (ISO base media) and 23008-12 (pictures in it).
 """
@@ -20,7 +20,7 @@ def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
 
 
 def bits_of(file: BinaryIO) -> int:
-    """Return the bits per sample, or 8 if the picture does not state them."""
+    """Return the bits per sample of the first channel, or 8 if the file does not state them."""
     for kind, content in _properties(file):
         if kind == b"pixi" and len(content) > 5:
             return content[5]
@@ -64,12 +64,12 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _primary(box: bytes) -> int:
-    """Return the number of the primary picture, of 2 bytes, or 4 from version 1 on."""
+    """Return the primary picture's number from a box pitm: 2 bytes, or 4 from version 1 on."""
     return int.from_bytes(box[4:8] if box[:1] > b"\0" else box[4:6])
 
 
 def _associated(box: bytes, picture: int) -> list[int]:
-    """Return the numbers, from 1, of the properties of a picture."""
+    """Return the numbers, from 1, of the properties that a box ipma gives to a picture."""
     if len(box) < 8:
         return []
     wide_picture, step = box[0] > 0, 2 if box[3] & 1 else 1

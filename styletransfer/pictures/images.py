@@ -92,7 +92,8 @@ def write(
         xmp: metadata, an XMP packet of at most 65502 bytes; empty for none.
 
     Raises:
-        UserError: extension, size or values do not suit, or the file cannot be written.
+        UserError: the extension is unknown, the picture is too large for the format or holds NaN
+            or infinity, or the file cannot be written.
     """
     extension = _extension(path)
     depth = bit_depth or BIT_DEPTHS[extension]
@@ -185,8 +186,9 @@ def resize(
 ) -> Tensor:
     """Resample (N, C, H, W) to height and width `size`: antialiased, clamped to [0, 1].
 
-    The mode "bilinear" averages over areas: if several images sum to 1 at each pixel, their resized
-    images do so too. With `wraps`, the picture continues at the opposite edge.
+    The filter of "bilinear" has no negative weights, so no value is clamped: masks that sum to 1 at
+    each pixel still do so after resizing. "bicubic" does not have this property. With `wraps`, the
+    picture continues at the opposite edge. An image of this size is returned unchanged.
     """
     if image.shape[2:] == size:
         return image

@@ -17,8 +17,8 @@ _MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a regi
 # (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
 # most 0.4.
 _FLAT, _FLAT_SHARE = 8, 0.6
-# Largest number of a region. The colours of larger ones are less than SAME levels apart. The number
-# 255 is for the edges of regions in PASCAL VOC.
+# Largest number of a region. The colour of each larger number is at most SAME levels from that of
+# a smaller one. The number 255 is for the edges of regions in PASCAL VOC.
 _LARGEST_NUMBER, _EDGE = 63, 255
 
 
@@ -27,11 +27,11 @@ def read_regions(source: Source, name: str) -> Regions:
 
     Each colour that `_flat_colors` returns is a region. Pixels of other colours, as on antialiased
     edges, are in the region of the nearest colour. Pixels that are more than half transparent are
-    in no region. A grey picture without a value from 64 to 254, or an array or tensor (H, W) or
-    (1, H, W) of integers, holds numbers of regions, as segmentation networks return them: region n
-    has the colour n of PASCAL VOC's palette, such as black for 0 and maroon for 1. `name` is the
-    picture's name in messages if it is no file. (UserError: the picture cannot be read, has more
-    than 12 flat colours or none, or looks like a photograph.)
+    in no region. A grey picture, or an array or tensor (H, W) or (1, H, W) of integers, holds
+    numbers of regions, as segmentation networks return them, if it has a value from 1 to 63 and
+    none from 64 to 254: region n has the colour n of PASCAL VOC's palette, such as black for 0 and
+    maroon for 1. `name` is the picture's name in messages if it is no file. (UserError: the picture
+    cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
     """
     picture = as_picture(one_layer(source, name), name)
     rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
@@ -96,7 +96,7 @@ def _voc_color(number: int) -> Color:
 
 
 def _check_greys(rgb: Tensor, visible: Tensor, name: str) -> None:
-    """Raise UserError if a picture is a few flat greys, of which two would be one region."""
+    """Raise UserError if a picture has only a few greys, and two flat ones would be one region."""
     greys = torch.unique(rgb[0][visible])
     if len(greys) > MAX_REGIONS or not torch.equal(rgb, rgb[:1].expand_as(rgb)):
         return

@@ -15,8 +15,8 @@ def read_mask(source: Source, name: str) -> Tensor:
     """Return a mask (1, 1, H, W) in [0, 1]: the grey values of `source`, times its alpha if any.
 
     `source` is a grey picture, or an array or tensor (H, W), (1, H, W) or (1, 1, H, W) of bool, of
-    integers, or of floats in [0, 1]. Integers mean what they do in a picture, except that a mask of
-    0 and 1 covers what is 1. `name` is its name in messages if it is no file. (UserError: `source`
+    integers, or of floats in [0, 1]. Integers are grey values up to 255; but in a mask of only 0
+    and 1, 1 means 1.0. `name` is the mask's name in messages if it is no file. (UserError: `source`
     has colours, is black everywhere, holds numbers of regions, or cannot be read.)
     """
     picture = as_picture(one_layer(source, name), name)
@@ -33,7 +33,7 @@ def read_mask(source: Source, name: str) -> Tensor:
 
 
 def _of_integers(mask: Tensor, name: str) -> Tensor:
-    """Return a mask that was read from integers; 1, the smallest of 8 or 16 bits, becomes 1.0."""
+    """Return a mask that was read from integers; if it holds only 0 and 1, 1 becomes 1.0."""
     most = 255.0 * float(mask.max())
     if not 0.0 < most < MAX_REGIONS - 0.5:
         return mask

@@ -26,9 +26,9 @@ _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "C
 def converter(colour: Samples, profile: Any, space: ColorSpace | None, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
-    It converts by the ICC profile, unless that is sRGB, or is unusable, which a warning tells.
-    Without a profile it converts from the colour space, and None is sRGB. (UserError: samples of 16
-    bits need the extra [tiff] for a profile, and it is not installed.)
+    The function converts by the ICC profile, unless the profile is sRGB, or is unusable, which a
+    warning says. Without a profile it converts from the colour space; None is sRGB. (UserError:
+    samples of 16 bits need the extra [tiff] for a profile, and it is not installed.)
     """
     if not profile:
         return plain if space is None or colour.shape[2] == 4 else space.srgb_of
@@ -86,7 +86,7 @@ def _shallow(profile: bytes, mode: str) -> Converter:
     """Return the conversion of 8-bit samples; the results have 8 bits, too."""
     source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     target = ImageCms.createProfile("sRGB")
-    # Little CMS would replace the curves by coarse tables, which err by 9 levels in dark grey.
+    # Little CMS would replace the curves by coarse tables, wrong by 9 levels in dark grey.
     exact = ImageCms.Flags.NOOPTIMIZE
     transform = ImageCms.buildTransform(source, target, mode, "RGB", flags=exact)
 

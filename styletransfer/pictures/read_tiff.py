@@ -38,8 +38,8 @@ _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
     """Return the samples of the picture of an open file (UserError: unknown layout).
 
-    The picture is the first page, unless that has a larger one in its SubIFDs, or is marked as a
-    thumbnail of a larger page.
+    The picture is the first page, unless that page has a larger one in its SubIFDs, or is marked as
+    a thumbnail of a larger page.
     """
     with tifffile.TiffFile(file, name=path.name) as tiff:
         first = tiff.pages[0]
@@ -80,7 +80,7 @@ def _space(file: BinaryIO, profile: Any, name: str) -> ColorSpace | None:
 
 
 def _check_page(path: Path, page: Any) -> None:
-    """Raise UserError if the page has a layout that `_load_page` does not decode."""
+    """Raise UserError for a layout that `_load_page` does not decode, ValueError for damage."""
     check_size(path, page.imagewidth, page.imagelength)
     if page.is_tiled:
         check_size(path, page.tilewidth, page.tilelength)
@@ -106,7 +106,7 @@ def _check_page(path: Path, page: Any) -> None:
 
 
 def _load_page(path: Path, page: Any, first: Any) -> Stored:
-    """Decode a page; what it does not say about profile and orientation, the first page says."""
+    """Decode a page; a profile or orientation that it lacks is taken from the `first` page."""
     _check_page(path, page)
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)

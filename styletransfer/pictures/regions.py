@@ -93,7 +93,7 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; of two names, the later in the alphabet: cyan, not aqua."""
+    """Return "#rrggbb" -> CSS name; of two names for a colour, the later by alphabet: cyan."""
     # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}

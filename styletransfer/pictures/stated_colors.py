@@ -30,7 +30,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 Stated = tuple[Any, ColorSpace | None]
-"""(ICC profile or None, colour space or None). The profile comes first; None and None is sRGB."""
+"""(ICC profile or None, colour space or None). A profile takes precedence. Both None: sRGB."""
 
 # Numbers of tags in EXIF, which are those of TIFF, too.
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
@@ -44,7 +44,7 @@ _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 def stated_colors(image: Image.Image, name: str) -> Stated:
     """Return what the file of a Pillow image states; call it before its samples are read.
 
-    A statement that cannot be converted is told in a warning that calls the picture `name`. A copy
+    If a statement cannot be converted, a warning says so and calls the picture `name`. A copy
     of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
     the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
     """
@@ -60,7 +60,7 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
 
 
 def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
-    """Return read(), without a space that is sRGB; warn of a statement that has no conversion."""
+    """Return read(), with None for sRGB; warn of a statement that has no conversion."""
     try:
         found, space = read()
     except UnknownColorsError as unknown:
@@ -71,11 +71,11 @@ def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
     return found, None if space is None or space.is_srgb else space
 
 
-@cache  # cached, so that a film is told once
+@cache  # cached, so that a film has one warning
 def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
     """Return the colour space of a film's frames by two numbers of ITU-T H.273; None is sRGB.
 
-    What has no conversion is told in a warning that calls the film `name`.
+    If the numbers have no conversion, a warning says so and calls the film `name`.
     """
     return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
 
@@ -150,7 +150,7 @@ def _in_info(info: Mapping[Any, Any]) -> Stated:
 
 
 def _by_nclx(primaries: int, transfer: int) -> Stated:
-    """Return the space of a box nclx, which may state only a YUV matrix: then both are 2."""
+    """Return the space of a box nclx, which may state only a YUV matrix: both numbers are 2."""
     return None, None if primaries == transfer == 2 else by_cicp(primaries, transfer)
 
 
@@ -203,7 +203,7 @@ def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], 
 
 @contextmanager
 def _opened(image: Image.Image) -> Iterator[BinaryIO]:
-    """Give the file that Pillow reads, which stays where it is, or open its path once more."""
+    """Yield the file that Pillow reads, and restore its position; if closed, open its path."""
     fp = cast("BinaryIO | None", getattr(image, "fp", None))
     if fp is None or fp.closed:
         with open(os.fsdecode(getattr(image, "filename", "")), "rb") as file:

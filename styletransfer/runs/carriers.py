@@ -1,4 +1,4 @@
-"""Files that carry the recipe by which they were made: pictures here; films offer themselves."""
+"""Kinds of files that carry their recipe: pictures, and the kinds that rooms offer (films)."""
 
 import html
 import re
@@ -24,7 +24,7 @@ class Carrier:
 
     holds: Callable[[Path], bool]  # whether a path has the extension of such a file
     recipe: Callable[[Path], str]  # the text of the recipe in a file, "" if there is none
-    images: Callable[[Path], Iterator["Tensor"]]  # images of a file, which `info` compares
+    images: Callable[[Path], Iterator["Tensor"]]  # images (1, C, H, W) for `info`
 
 
 def picture_recipe(path: Path) -> str:
@@ -47,5 +47,5 @@ PICTURE = Carrier(lambda path: True, picture_recipe, picture_layers)
 
 
 def carrier_of(path: Path) -> Carrier:
-    """Return what kind of file a path is: a picture, unless a room offers a kind that holds it."""
+    """Return the kind of a file: PICTURE, unless a room offers a kind with its extension."""
     return next((kind for kind in offered(Carrier) if kind.holds(path)), PICTURE)

@@ -1,7 +1,7 @@
 """Reads the folder of a run of `train`: its record run.json, its metrics, Hydra's own files.
 
-Files may be damaged or of another version. Reading such a run raises UserError; a page of many
-runs shows the message in place of the run.
+The files may be damaged or of another version. `read_run` then raises UserError; `gallery` shows
+the message in place of the run.
 """
 
 import json
@@ -50,7 +50,7 @@ class RunFolder:
 
     @property
     def typed(self) -> tuple[str, ...] | None:
-        """The command line's KEY=VALUE words; None without Hydra's record."""
+        """The KEY=VALUE words of the run's command line; None without Hydra's record."""
         overrides = recorded(self.folder, OVERRIDES)
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
@@ -79,7 +79,8 @@ def read_run(folder: Path) -> RunFolder:
 def last_losses(folder: Path) -> dict[str, float]:
     """Return name -> weighted loss, also "total", in the last line of a run's metrics.
 
-    Damaged lines, as a killed run leaves, are skipped, and so are losses that are not finite.
+    Damaged lines, which a killed run leaves, and losses that are not finite are skipped. The result
+    is empty without metrics.
     """
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()

@@ -1,6 +1,6 @@
 """Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
 
-The recipe may come from a stranger: only known settings are used, and only files with its hashes.
+The recipe may come from a stranger, so only known settings and files with its hashes are used.
 """
 
 import io
@@ -18,8 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.pictures.formats import files_at
 from styletransfer.runs.carriers import carrier_of
-from styletransfer.runs.metadata import carried, lines_of, settings_in
-from styletransfer.runs.recipe import default_config
+from styletransfer.runs.recipe import carried, default_config, settings_in
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
@@ -32,7 +31,8 @@ def main(config: InfoConfig, folder: Path) -> None:
     """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
     path = Path(config.picture)
     recipe = carried(path)
-    print(*lines_of(recipe), sep="\n", flush=True)
+    for key, text in recipe.items():
+        print("".join(filter(str.isprintable, f"{key}: {text}")), flush=True)
     if config.verify:
         try:
             print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
@@ -43,8 +43,8 @@ def main(config: InfoConfig, folder: Path) -> None:
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture again from its recipe, and return a few words about the difference.
 
-    UserError: the recipe sets a key that cannot change a picture, an input is missing, or the
-    settings do not work.
+    `given` is the setting `inputs`. UserError: the recipe sets a key that cannot change
+    a picture, an input is missing, or the settings do not work.
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name)
@@ -66,9 +66,9 @@ def _found(
 ) -> str | list[str]:
     """Return the files of `key` with the SHA-256 `hashes` (UserError: one is not found).
 
-    They are searched in `given`, by name among the bundled files and, for pictures, by name beside
-    `path` and in the current folder. A shape, such as 4:3, and the name of a network's style have
-    no hash and are returned. Such a name may lead to no file: `~` would mean the home folder.
+    The files are searched in `given`, by name among the bundled files and, for pictures and runs,
+    by name beside `path` and in the current folder. A shape, such as 4:3, or the name of a
+    network's style has no hash and is returned unchanged; such a name must not be a path.
     """
     is_name = key in keys_marked(command.schema, "named")
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
@@ -92,7 +92,7 @@ def _found(
 
 
 def _difference(path: Path, again: Path) -> str:
-    """Return how far the pixels of two pictures or films are apart, in a few words."""
+    """Return, in a few words, how much the pixels of two pictures or films differ."""
     if path.read_bytes() == again.read_bytes():
         return "the same bytes"
     apart, images = [], carrier_of(path).images

@@ -1,6 +1,6 @@
 """Mix a pastiche with its content image: `scripts/mix.py RUN strength=0.6 output=y.png`.
 
-RUN is the folder of a run of `train`. It holds both pictures, so nothing is painted again.
+RUN is the folder of a run of `train`. The folder holds both pictures, so no step is made again.
 """
 
 import warnings
@@ -19,8 +19,8 @@ from styletransfer.system.files import check_outputs, sha256
 def main(config: MixConfig, folder: Path) -> None:
     """Write a mixture of a run's content image and pastiche, and print its path.
 
-    The mixture has the pastiche's transparency. Mixed colours outside of sRGB are replaced by less
-    saturated ones, see `styletransfer.pictures.color`.
+    The mixture has the pastiche's transparency. Mixed colours outside of sRGB become less
+    saturated, see `styletransfer.pictures.color`. (UserError: bad input.)
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
@@ -30,8 +30,8 @@ def main(config: MixConfig, folder: Path) -> None:
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"
-    images.check_writable(target)
     check_outputs([target], run.files)
+    images.check_writable(target)
     content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
     if content.size != pastiche.size:
         raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")

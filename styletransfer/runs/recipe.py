@@ -1,16 +1,17 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-These are the settings, the hashes of input files, and versions. A recipe is stored with the result
-(`run.json`, `film.json`) and in every checkpoint. Resuming compares it with the new recipe.
+These are the settings, the hashes of input files, and versions. `train` stores its recipe in
+`run.json` and in the checkpoint, `film` in `film.json`. Resuming compares that with the new one.
 
-A picture or film has its recipe as text: the command, and hashes of the inputs, no folders. The
-text is JSON, in an XMP packet (metadata), which every picture format can hold, or in the comment of
-a film. The text depends on nothing but the recipe.
+A picture or film carries its recipe as text: the command without folders, and hashes of the inputs.
+The text is JSON, in an XMP packet (metadata), which every picture format can hold, or in a film's
+comment. The text depends on nothing but the recipe; `carried` and `settings_in` read it.
 """
 
 import json
 import logging
 import os
+import shlex
 from collections.abc import Collection, Mapping
 from dataclasses import is_dataclass
 from functools import cache
@@ -19,17 +20,20 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.errors import HydraException
 from omegaconf import OmegaConf
 
 from styletransfer import __version__
-from styletransfer.pictures.formats import files_at
+from styletransfer.errors import UserError
+from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
-from styletransfer.runs.carriers import LONGEST
+from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import settings_of
 from styletransfer.settings.registry import commands
-from styletransfer.settings.schemas import keys, named_files, path_keys
+from styletransfer.settings.schemas import keys, path_keys
 from styletransfer.settings.values import command_line, override
 from styletransfer.system.files import sha256
 
@@ -41,14 +45,17 @@ Recipe = dict[str, Any]
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
     """Return the recipe of a result as plain values (UserError: a file cannot be read).
 
-    `config` holds the settings of any command. Keys in `free` do not change the result, so their
-    files are not read. `facts`, such as device="cpu", change only the last bits of the result.
+    `config` holds the settings of any command. The files of the keys in `free` are not hashed.
+    `facts` are further entries, such as device="cpu".
     """
-    values = settings(config, free)
+    files: dict[str, list[str]] = {}
+    for key, path in files_read(config, free):
+        if os.path.isfile(path):
+            files.setdefault(key, []).append(sha256(path))
     return {
         "version": __version__,
-        "config": values,
-        "files": _hashes(type(config), values, free),
+        "config": settings(config, free),
+        "files": files,
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
         **facts,
@@ -56,50 +63,35 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
 
 
 def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
-    """Return key -> value for every key, such as "optimizer.name"; file names as full paths."""
-    schema = type(config)
-    values = {
-        key: attrgetter(key)(config) for key, field in keys(schema) if not is_dataclass(field.type)
-    }
-    if values.get("output") is not None:
-        values["output"] = os.path.abspath(values["output"])
-    return _with_full_paths(schema, values, free)
+    """Return key -> value for every key, such as "optimizer.name".
+
+    A path that exists becomes its full path, with links followed, except for keys in `free`;
+    `output` always becomes its full path.
+    """
+    values: dict[str, Any] = {}
+    for key, field in keys(type(config)):
+        if is_dataclass(field.type):
+            continue
+        value = attrgetter(key)(config)
+        if key == "output" and value is not None:
+            value = os.path.abspath(value)
+        elif field.metadata.get("path") and key not in free:
+            words = field.metadata.get("choices", ())
+            full = [name if name in words else _full_path(name) for name in each(value)]
+            value = full if isinstance(value, list | tuple) else next(iter(full), None)
+        values[key] = value
+    return values
 
 
-def _with_full_paths(
-    schema: type[Any], values: Mapping[str, Any], free: Collection[str]
-) -> dict[str, Any]:
-    """Return key -> value with full paths for all files and folders that exist."""
-    full = dict(values)
-    for key in full.keys() & set(path_keys(schema)) - set(free):
-        existing = {name for name in named_files(schema, key, full[key]) if os.path.exists(name)}
-        paths = [os.path.realpath(name) if name in existing else name for name in each(full[key])]
-        full[key] = paths if isinstance(full[key], list | tuple) else next(iter(paths), None)
-    return full
-
-
-def _hashes(
-    schema: type[Any], config: Mapping[str, Any], free: Collection[str]
-) -> dict[str, list[str]]:
-    """Return key -> the SHA-256 of each file of the key; a folder counts as its pictures."""
-    hashes = {
-        key: [
-            sha256(path)
-            for name in named_files(schema, key, config.get(key))
-            for path in files_at(name)
-            if os.path.isfile(path)
-        ]
-        for key in path_keys(schema)
-        if key not in free
-    }
-    return {key: value for key, value in hashes.items() if value}
+def _full_path(name: str) -> str:
+    return os.path.realpath(name) if os.path.exists(name) else name
 
 
 def text_of(name: str, recipe: Recipe, *more: str) -> str:
-    """Return the text that a picture or film carries, which the command `name` makes.
+    """Return the recipe as the text that a picture or film of the command `name` carries.
 
-    `more` are further KEY=VALUE words of the command. A text that would be too long for a picture
-    file, as with hundreds of styles, is left out with a warning: the result is then empty.
+    `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
+    for example with hundreds of styles, log a warning and return "".
     """
     paths, default = path_keys(commands()[name].schema), command_defaults(name)
     words = [
@@ -109,12 +101,12 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     ]
     if recipe["config"].get("style_source"):
         words.insert(0, "experiment=null")  # the words have all that the preset set
-    carried = {"command": command_line([*words, *more], name), "version": recipe["version"]}
-    carried |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
+    told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
+    told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:
-        carried["steered"] = "settings changed during the run; the command has the last ones"
-    carried["digital source type"] = SOURCE
-    text = json.dumps(carried)
+        told["steered"] = "settings changed during the run; the command has the last ones"
+    told["digital source type"] = SOURCE
+    text = json.dumps(told)
     if len(xmp_of(text)) > LONGEST:
         logger.warning("the recipe is too long for a picture file, which is written without it")
         return ""
@@ -122,12 +114,12 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return `text_of` the same arguments as an XMP packet."""
+    """Return the result of `text_of` for the same arguments as an XMP packet."""
     return xmp_of(text_of(name, recipe, *more))
 
 
 def default_config(name: str) -> Any:
-    """Return the settings of the command `name` when nothing is typed."""
+    """Return the settings of the command `name` without KEY=VALUE words."""
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
@@ -142,9 +134,49 @@ def command_defaults(name: str) -> dict[str, Any]:
 
 
 def _without_folder(value: Any) -> Any:
-    """Return one or several paths without their folders; a bundled picture as `content/NAME`."""
+    """Return one or several paths without their folders; a bundled file as `content/NAME`."""
     if isinstance(value, list):
         names = [_without_folder(path) for path in value]
         return names[0] if len(names) == 1 else names
-    bundled = f"{os.path.realpath(ASSETS)}{os.sep}"
-    return str(value).removeprefix(bundled) if str(value).startswith(bundled) else Path(value).name
+    path, bundled = Path(value), os.path.realpath(ASSETS)
+    return str(path.relative_to(bundled)) if path.is_relative_to(bundled) else path.name
+
+
+def carried(path: Path) -> dict[str, str]:
+    """Return the recipe in a picture file or in a film: key -> text.
+
+    The text of "command" is quoted for a shell. (UserError: there is no recipe, or a damaged one.)
+    """
+    text = carrier_of(path).recipe(path)
+    try:
+        recipe = json.loads(text)
+        _, name, *words = shlex.split(str(recipe["command"]))
+        texts = {key: str(text) for key, text in recipe.items()}
+        return texts | {"command": command_line(words, name)}
+    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+        raise UserError(f"{path} carries no recipe of styletransfer, or a damaged one") from error
+
+
+def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
+    """Return the name of a recipe's command, and key -> value of each of its words.
+
+    The recipe may come from anybody. So each word must be one that this module would write: a key
+    that can change the picture, and a value without functions or ${...}. (UserError: another word,
+    or the command cannot be repeated.)
+    """
+    _, name, *words = shlex.split(recipe["command"])
+    command = commands().get(name)
+    if command is None or not command.repeatable or "steered" in recipe:
+        raise UserError(f"{name!r} cannot be repeated, or was steered: no command makes the same")
+    known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
+    for word in words:
+        try:
+            parsed = OverridesParser.create().parse_override(word)
+            key, value = parsed.key_or_group, parsed.value()
+            is_ours = key in known and override(key, value) == word
+        except (HydraException, ValueError, TypeError, LookupError, RecursionError):
+            is_ours = False
+        if not is_ours:
+            raise UserError(f"the recipe holds {word[:80]!r}, which is no setting of a picture")
+        values[key] = value
+    return name, values

@@ -1,4 +1,4 @@
-"""The names of the files in a run's folder; writes the record, `run.json`."""
+"""Names the files in a run's folder, and writes one of them, the record `run.json`."""
 
 import json
 import logging
@@ -21,7 +21,7 @@ CHECKPOINT = "checkpoint.pt"
 ERROR = "error.txt"
 # Files that Hydra writes: its own settings, and the KEY=VALUE words of the command line.
 HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
-# Keys that change no pixel and may differ when a run is resumed.
+# Keys that change no pixel of a finished run, and may differ when a run is resumed.
 FREE_KEYS = (
     *("output", "recipe", "checkpoint_every", "stop_after"),
     *("resume", "dry_run"),
@@ -30,11 +30,16 @@ FREE_KEYS = (
 
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
-) -> None:
-    """Write `run.json`, with the fields of RunFolder and the recipe; if that fails, only warn."""
+) -> bool:
+    """Write `run.json`: status, absolute path of the picture, `known` and the recipe.
+
+    Return True on success. On failure, log a warning and return False.
+    """
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:
             temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     except UserError as error:
         logger.warning("%s; going on without", error)
+        return False
+    return True

@@ -1,4 +1,4 @@
-"""Recorded runs: what is kept of a run in its folder, around the loop over its steps."""
+"""Records a run in its folder while a loop makes the steps: metrics, checkpoints, pictures."""
 
 import logging
 import os
@@ -15,6 +15,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_read
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.record import (
     CHECKPOINT,
@@ -29,8 +30,8 @@ from styletransfer.runs.resume import check_recipe
 from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
-from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import check_outputs, locked, remove_stale
+from styletransfer.system.checkpoint import Checkpoint, check_like, refused
+from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -41,24 +42,23 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
     """Keep a run in `folder` while the `with` block makes its steps; write its picture at the end.
 
     The block calls the `Recording` after each step. The folder is locked meanwhile. With
-    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal that stops
-    the program ends the block, not the function that called: the best picture so far is written,
-    and a checkpoint.
+    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal, or the step
+    `config.stop_after`, ends the block only: the best picture so far is then written and, if
+    `config.checkpoint_every` is above 0, a checkpoint.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
     also gets the content image at the pastiche's size, for `mix`.
 
     Raises:
-        UserError: an output would overwrite an input, another run works in the folder, its
-            checkpoint is damaged or belongs to another run, or the picture cannot be written.
+        UserError: an output would overwrite an input, the folder is another run's, its checkpoint
+            is damaged or belongs to another run, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
-    folder.mkdir(parents=True, exist_ok=True)
     # Signals wait, except while the objective is evaluated: no file is left half-written, and torch
     # imports libraries at the first step that abort the process if a signal raises in them.
-    with stop_on_signals() as signals, signals_held(), locked(folder):
-        remove_stale(folder)
+    claim = claimed(folder, record.written, goes_on=record.goes_on)
+    with stop_on_signals() as signals, signals_held(), claim:
         record.begin()
         with record.metrics, record.bar:
             write_record(folder, record.recipe, "running", record.picture)
@@ -70,21 +70,24 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
 
 
 class Recording:
-    """A recording writes down a run: metrics, checkpoints, and at its end the pictures.
+    """A recording writes the files of a run: metrics, checkpoints, and at the end the pictures.
 
     Args:
-        run: the run, at its first step; `begin` may set it forward.
+        run: the run, at its first step; `begin` continues it from a checkpoint, if there is one.
         config: the settings of the run.
         folder: folder of the run for metrics, the checkpoint and `run.json`.
 
     Attributes:
+        spare: path of the pastiche if `picture` cannot be written.
+        written: names of the files that the run may write in `folder`.
+        goes_on: whether `folder` holds this run already, which is resumed.
         picture: path of the pastiche; at the end it is in `folder` if the given path could not be
             written, or if the run gave up and a file was already there.
         outcome: result of the run, set at its end.
         seconds: duration of the optimisation, without `clock_stopped` blocks, set at its end.
-        status: running, stopped (by a signal, or `stop_after`), gave up or finished.
+        status: running, stopped (by a signal or by `stop_after`), gave up or finished.
         stopped: the signal that stopped the run, or None.
-        problem: one line, why the run gave up or `picture` is another path; None without a problem.
+        problem: one line that says why the run gave up or `picture` is another path, or None.
     """
 
     outcome: Outcome
@@ -94,28 +97,32 @@ class Recording:
     def __init__(self, run: Run, config: TrainConfig, folder: Path) -> None:
         self.run, self.config, self.folder = run, config, folder
         self.picture = Path(config.output) if config.output else folder / PASTICHE
-        kept = [folder / name for name in (PASTICHE, CONTENT, RECORD)]
+        self.spare = folder / f"pastiche{self.picture.suffix}"
+        names = (RECORD, PASTICHE, self.spare.name, CONTENT, METRICS, CHECKPOINT)
+        self.written = list(dict.fromkeys(names))
         own = os.path.realpath(self.picture)
-        others = [path for path in kept if os.path.realpath(path) != own]
+        kept = [folder / name for name in self.written]
+        pastiches = [path for path in kept if path.stem == "pastiche"]  # may be `picture` itself
+        others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
         check_outputs([self.picture, *others], files_read(config))
+        is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
+        self.goes_on = config.resume == "auto" and is_begun
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.status, self.stopped = "running", None
         self.problem: str | None = None
 
     def begin(self) -> None:
-        """Set the run forward to its checkpoint, or remove one that is not to be used."""
-        self._before = 0.0  # seconds up to the checkpoint, minus those of `clock_stopped` since
-        if self.config.resume == "auto" and self.checkpoint.exists():
+        """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
+        self._before = 0.0  # seconds in the loaded checkpoint, minus time in `clock_stopped` since
+        if self.checkpoint.exists():
             self._load()
-        else:
-            self.checkpoint.remove()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)
         self.bar = ProgressBar(self.run.steps)
         self._start = time.perf_counter()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Write down a step; save a checkpoint if one is due, and end the run at `stop_after`."""
+        """Record a step; save a due checkpoint; raise KeyboardInterrupt after step `stop_after`."""
         self.bar(iterate)
         self.metrics(iterate)
         if self.checkpoint.is_due():
@@ -154,10 +161,9 @@ class Recording:
         pastiche, alpha = result.picture, job.pictures.alpha
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        spare = self.folder / f"pastiche{self.picture.suffix}"
-        if result.problem is not None and self.picture.exists():  # keep what is better than this
-            self.picture = spare
-        self.picture, problem = _write_picture(self.picture, spare, pastiche, alpha, xmp)
+        if result.problem is not None and self.picture.exists():  # keep the earlier picture
+            self.picture = self.spare
+        self.picture, problem = _write_picture(self.picture, self.spare, pastiche, alpha, xmp)
         self.problem = result.problem or problem
         _keep_pictures(self.folder, self.picture, pastiche, job, xmp)
         if self.status != "stopped":
@@ -165,22 +171,20 @@ class Recording:
         elif self.config.checkpoint_every:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
-        write_record(self.folder, self.recipe, self.status, self.picture, **known)
-        if (
-            self.status == "finished"
-        ):  # last, so that a kill before run.json is written loses nothing
+        is_kept = write_record(self.folder, self.recipe, self.status, self.picture, **known)
+        # Last, so that nothing is lost by a kill before, or by a disk too full for run.json.
+        if is_kept and self.status == "finished":
             self.checkpoint.remove()
 
     def _load(self) -> None:
         saved = self.checkpoint.load(self.run.job.device)
-        try:
+        with refused(f"{self.checkpoint.path} is no run's checkpoint; start afresh"):
             check_recipe(saved["description"], self.recipe, FREE_KEYS)
-            self.recipe = saved["description"] | self.recipe  # keeps the key "steered", if any
+            if saved["description"].get("steered") is True:
+                self.recipe["steered"] = True
             self.run.load_state_dict(saved["run"])
+            check_like(saved["seconds"], 0.0)
             self._before = float(saved["seconds"])
-        except (LookupError, TypeError, AttributeError, ValueError) as error:
-            path = self.checkpoint.path
-            raise UserError(f"{path} is no run's checkpoint; start afresh") from error
         logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
 
     def _save(self) -> None:
@@ -207,7 +211,8 @@ def _write_picture(
 ) -> tuple[Path, str | None]:
     """Write the pastiche to `path` or, if that fails, to `spare`.
 
-    Return its path, and one line that says why if it is not `path` (UserError: both failed).
+    Return the path of the file, and one line that says why it is `spare`, or None for `path`.
+    (UserError: no file can be written.)
     """
     try:
         images.write(path, image, alpha, xmp=xmp)

@@ -23,7 +23,7 @@ AFRESH = "start afresh in another folder: hydra.run.dir=FOLDER"
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Raise UserError, with the key, if two results of `settings` differ in a key not in `free`."""
+    """Raise UserError if two results of `recipe.settings` differ in a key that is not in `free`."""
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -37,9 +37,9 @@ def check_settings(
 def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that a result with the recipe `now` may continue one with the recipe `then`.
 
-    Another device, torch version or number of threads changes only the last bits, and only causes
-    a warning. Keys in `free` may differ. (UserError: the version of styletransfer, a setting or a
-    file differs, and the message names it; or `then` is no recipe.)
+    Another device, precision, torch version or number of threads only causes a warning. Keys in
+    `free` may differ. (UserError: the version of styletransfer, a setting or a file differs, and
+    the message says which one; or `then` is no recipe.)
     """
     try:
         if then["version"] != now["version"]:
@@ -70,7 +70,7 @@ def typed_keys() -> list[str]:
 
 
 def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
-    """Return the settings and the folder of the run that `config.resume` names, or those given."""
+    """Return settings and folder of the run that `config.resume` names; else, both as given."""
     if config.resume in (None, "auto"):
         return config, folder
     folder = Path(config.resume)
@@ -103,9 +103,9 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
-    """Return the path of a finished run's pastiche, or None if `folder` holds no finished run.
+    """Return the pastiche's path if `config.resume` is "auto" and `folder` holds a finished run.
 
-    (UserError: that run has other settings.)
+    The result is None otherwise. (UserError: the run in `folder` has other settings.)
     """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None

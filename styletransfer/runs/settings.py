@@ -15,9 +15,9 @@ class MixConfig:
     strength: float = number(0.5, "[0, 1]")
     """Share of the pastiche in the mixture, from 0 (the content) to 1 (the pastiche)."""
     lightness_strength: float | None = number(None, "[0, 1]")
-    """The same for the lightness alone, from 0 to 1; null for the value of strength."""
+    """Share of the pastiche's lightness, from 0 to 1; null for the value of strength."""
     color_strength: float | None = number(None, "[0, 1]")
-    """The same for the colours alone, from 0 to 1; null for the value of strength."""
+    """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
     output: str | None = path(None, written=True)
     """Path of the mixture; the extension chooses the format. Default: in the run folder."""
     recipe: bool = True
@@ -29,13 +29,13 @@ class InfoConfig:
     """These are the settings of `scripts/info.py`, which prints how a picture was made."""
 
     picture: str = path(MISSING, positional=True)
-    """Path of a pastiche; may be given without picture=."""
+    """Path of a painted picture or film; may be given without picture=."""
     verify: bool = False
     """Paint the picture again, in a temporary folder, from inputs with the recipe's hashes, and
     print whether the file has the same bytes, or how far its pixels differ."""
     inputs: Any = field(default=None, metadata=PATHS)
-    """For verify, inputs under any names, or folders of pictures. Pictures are also looked for by
-    name in the current folder and beside the picture; list networks of your own here."""
+    """For verify: input files, which may have new names, or folders of pictures. Pictures are also
+    searched by name in the current folder and beside `picture`; list your own networks here."""
 
 
 @dataclass
@@ -43,7 +43,7 @@ class GalleryConfig:
     """These are the settings of `scripts/gallery.py`, which shows runs side by side on a page."""
 
     folders: Any = field(default=None, metadata=PATHS | {"positional": True})
-    """Run folders of `train`, sweeps, or folders that hold any of them; may be given without
-    folders=, several too."""
+    """Run folders of `train`, folders of sweeps, or folders that hold such folders. One or several
+    may be given without folders=."""
     output: str | None = path(None, written=True)
     """Path of the page, NAME.html. Default: gallery.html in the first folder."""

@@ -1,4 +1,4 @@
-"""Callbacks of a run: progress bar and metrics. Each is called after every step."""
+"""Callbacks that are called after every step of a run: the progress bar and the metrics."""
 
 import logging
 import os
@@ -24,8 +24,8 @@ METRICS_BATCH = 20
 class ProgressBar(AbstractContextManager["ProgressBar"]):
     """A ProgressBar is a tqdm bar on standard error with loss, scale and time left.
 
-    Use it as a context manager. It starts at the `done` steps that a resumed run made before. No
-    bar is drawn if standard error is closed or TQDM_DISABLE is in the environment.
+    Use it as a context manager. The bar starts at `done`, the number of steps that a resumed run
+    made before. No bar is drawn if standard error is closed or TQDM_DISABLE is in the environment.
     """
 
     def __init__(self, done: int = 0) -> None:
@@ -42,7 +42,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.bar.close()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Advance by a step; read the loss only when the bar is drawn: reading waits for a GPU."""
+        """Advance by one step; read the loss, which waits for a GPU, only if the bar is drawn."""
         self.bar.total = iterate.steps
         if self.bar.update(1):
             height, width = iterate.image.shape[2:]
@@ -51,7 +51,7 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
 
 
 class _Forgiving:
-    """_Forgiving ignores errors of a text file, after which tqdm would not release its lock."""
+    """_Forgiving ignores errors of a text file; after such an error tqdm would keep its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file
@@ -69,11 +69,11 @@ class _Forgiving:
 
 
 class Metrics(AbstractContextManager["Metrics"]):
-    """Metrics writes a JSON line per step: step, scale, width, height, losses (null: not finite).
+    """Metrics writes a JSON line per step: step, scale, width, height, and each loss.
 
-    Use it as a context manager; its exit writes the lines still in memory. If writing fails, as on
-    a full disk, the run continues after one warning. An existing file keeps only the lines of its
-    first `done` steps.
+    A loss that is not finite is null. Use it as a context manager; its exit writes the lines still
+    in memory. If writing fails, for example on a full disk, the run continues after one warning. An
+    existing file keeps only the lines of its first `done` steps.
     """
 
     def __init__(self, path: Path, done: int = 0) -> None:
@@ -115,7 +115,7 @@ class Metrics(AbstractContextManager["Metrics"]):
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Turn an error of writing in the `with` block into a warning, and write no more."""
+        """Turn a write error of the `with` block into a warning; later lines are not written."""
         try:
             yield
         except (OSError, UserError) as error:

@@ -1,4 +1,4 @@
-"""Settings: the keys of every command; those of satellites are in the rooms' own `settings.py`."""
+"""Settings of the command `train`, and how keys are declared and checked in all commands."""
 
 from styletransfer.settings.keys import MISSING, NUMBERS, PATHS, choice, each, number, path
 from styletransfer.settings.train import (

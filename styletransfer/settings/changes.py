@@ -25,9 +25,9 @@ from styletransfer.settings.schemas import (
 )
 from styletransfer.settings.values import literal
 
-# Keys of `train` alone: they say how a run is kept, and not what it paints.
+# Keys of `train` alone: they say what is stored of a run, and not what it paints.
 OF_A_RUN = {key for key, _ in keys(TrainConfig)} - {key for key, _ in keys(StyleTransferConfig)}
-# Keys that cannot change during a run; nor can those of OF_A_RUN.
+# Keys that cannot change during a run, in addition to those of OF_A_RUN.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
 Config = TypeVar("Config", bound=StyleTransferConfig)
 
@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value of Python or NumPy as OmegaConf takes it (UserError: `key` needs a path)."""
+    """Return a value of Python or NumPy in a form for OmegaConf (UserError: `key` needs a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

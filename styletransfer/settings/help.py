@@ -22,8 +22,8 @@ from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
-# What `meanings` has found, and the lock for `inspect`, which parses the source with `ast`; that of
-# Python 3.11 fails in several threads.
+# Results of `meanings`, and a lock: `meanings` parses source code with `ast`, and in Python 3.11
+# `ast` fails if several threads use it at once.
 _MEANINGS: dict[type[Any], Mapping[str, str]] = {}
 _ONE_AT_A_TIME = threading.Lock()
 FOOT = """\
@@ -38,7 +38,7 @@ def help_text(
 ) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
-    The values are those with the KEY=VALUE words `overrides` (UserError: a word is wrong).
+    The KEY=VALUE words `overrides` change the values (UserError: a word is wrong).
     """
     texts = meanings(command.schema)
     config = compose(command, overrides, config_dir=config_dir, with_hydra=True)
@@ -65,7 +65,7 @@ def help_text(
 def meanings(schema: type[Any]) -> Mapping[str, str]:
     """Return key -> its meaning: the docstring below the key in the source of the dataclass.
 
-    The source is read once, by one thread.
+    The source is read once, and by one thread at a time.
     """
     with _ONE_AT_A_TIME:
         if schema not in _MEANINGS:
@@ -98,7 +98,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as on the command line; a bundled picture without the path of assets/."""
+    """Return a value as it is typed; a bundled picture, without the path of assets/."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

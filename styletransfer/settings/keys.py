@@ -1,4 +1,4 @@
-"""How a key of the settings is declared, in a dataclass, with what its values may be."""
+"""Functions that declare a key of the settings in a dataclass, and the values that it accepts."""
 
 from dataclasses import field
 from typing import Any, TypeVar
@@ -42,7 +42,7 @@ def path(
     written: bool = False,
     words: tuple[str, ...] = (),
 ) -> T:
-    """Declare a key whose value is a path, which needs no quotes for Hydra on the command line.
+    """Declare a key whose value is a path. On the command line, the path needs no quotes for Hydra.
 
     Args:
         default: the key's default.

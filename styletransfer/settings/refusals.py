@@ -8,6 +8,7 @@ from hydra.errors import HydraException, MissingConfigException, OverrideParseEx
 from omegaconf.errors import (
     ConfigAttributeError,
     ConfigKeyError,
+    InterpolationResolutionError,
     MissingMandatoryValue,
     OmegaConfBaseException,
 )
@@ -32,13 +33,20 @@ def explain(error: Exception, schema: type[Any]) -> str:
             f"cannot understand {error.override!r}; write KEY=VALUE, with quotes around a value "
             "that holds special characters: 'KEY=\"a=b (1)\"'"
         )
+    if isinstance(error, InterpolationResolutionError) and (failed := _of_the_system(error)):
+        return (
+            f"cannot write {failed.filename}: {failed.strerror}; choose a folder with "
+            "hydra.run.dir=PATH, or hydra.sweep.dir=PATH for a sweep"
+        )
+    if isinstance(error, AssertionError):
+        return "Hydra cannot use one of its own settings; check the words that begin with hydra."
     if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
         return _of_a_key(error, schema)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
         frames = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
-        # The error does not name the file; Hydra's function that reads it does.
+        # The error does not name the file. Hydra's function that reads it has its path: full_path.
         name = ["a preset", *(known["full_path"] for known in frames if "full_path" in known)][-1]
         return f"{name} is no text in UTF-8; save it as UTF-8 ({error})"
     # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
@@ -49,9 +57,16 @@ def explain(error: Exception, schema: type[Any]) -> str:
     return f"{reason}{cause}"
 
 
+def _of_the_system(error: BaseException | None) -> OSError | None:
+    """Return the OSError that caused an error, if there is one."""
+    while error is not None and not isinstance(error, OSError):
+        error = error.__cause__ or error.__context__
+    return error
+
+
 def _of_a_key(error: Exception, schema: type[Any]) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it in its text alone
+    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it only there
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(schema)))
@@ -61,7 +76,9 @@ def _of_a_key(error: Exception, schema: type[Any]) -> str:
     if reason.endswith(":") and rest:  # the first line only introduces the next line
         reason = f"{reason} {rest[0]}"
     if "Key 'experiment' not in" in reason:
-        reason += "; the first line of a preset is # @package _global_"
+        reason += "; the first line of a preset is # @package _global_, with no byte order mark"
+    if group := re.match(r"Could not override '(\w+)'\. No match in the defaults", reason):
+        return f"this command takes no {group[1]}=; leave it out, and see --help"
     if reason.startswith("Ambiguous value"):
         reason += "; write [a,b] for a list, '\"a,b\"' for a value with a comma, or add --multirun"
     return f"{key}: {reason}" if key else reason

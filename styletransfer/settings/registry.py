@@ -1,7 +1,8 @@
-"""Commands: what the program knows of each without importing its code, and where they are found.
+"""Commands: what is known of each before its code is imported, and a search for all of them.
 
-A room that has commands declares them in its `commands.py`, a function each, whose body imports the
-code. A room that is deleted takes its commands along: nothing else names them.
+A room, a folder of the package, declares its commands in its `commands.py`, one function for each;
+the function's body imports the code. Nothing else names a command, so it disappears if its room is
+deleted.
 """
 
 import importlib
@@ -26,10 +27,10 @@ class Command:
     Attributes:
         name: name of the function, of the command, and of its file in `folder`, NAME.yaml.
         summary: first line of the function's docstring, for `--help`.
-        schema: dataclass of the settings, the annotation of the function's first parameter.
+        schema: dataclass of the settings: the annotation of the function's first parameter.
         folder: folder of the command's config.
         shared: whether several processes of torchrun can share the command's work.
-        torch: whether its code uses torch, which is then imported while signals wait.
+        torch: whether the code uses torch; torch is then imported, while signals wait.
         repeatable: whether `info` may call it with settings from a picture that a stranger made:
             it reads only what these settings name, and writes only `output`.
     """
@@ -71,7 +72,7 @@ def command(code: Code | None = None, **options: Any) -> Command | Callable[[Cod
 def offered(kind: type[T]) -> list[T]:
     """Return the objects of the class `kind` in the files `commands.py` of the package.
 
-    These files import no torch; nor does this function.
+    Neither these files nor this function import torch.
     """
     rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
     modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]

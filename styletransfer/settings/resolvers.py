@@ -5,9 +5,10 @@ ${asset:NAME}: the path of a picture that comes with the package.
 ${new_folder:PATH,INSTEAD}: INSTEAD if it is not empty; otherwise the first of PATH, PATH-2,
 PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
 ${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
-${resumed:${resume}}: the folder of the run to resume, or ""; ${names:PATHS}: names without
-folder and extension, joined by "+". ${file_name:PATH}: PATH without
-its folder. ${nowhere:}: the null device.
+${resumed:${resume}}: the folder of the run to resume; see `resumed`.
+${names:PATHS}: the names without folder and extension, joined by "+".
+${file_name:PATH}: the last part of PATH.
+${nowhere:}: the null device.
 """
 
 import os
@@ -19,17 +20,18 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.settings import ASSETS
+from styletransfer.settings.schemas import on_disk
 
 
 def shown(path: str, instead: str = "") -> str:
-    """Return the path of a new folder for a config that is only shown: none is made."""
+    """Return the path of a run's folder for a config that is only shown; make no folder."""
     return instead or path
 
 
 def register_resolvers(
     new_folder: Callable[..., str] = shown, kept_folder: Callable[[str], str] = shown
 ) -> None:
-    """Register all resolvers; the two functions make a run's folder, or say where it would be."""
+    """Register all resolvers; the two functions may make the folder whose path they return."""
     register = partial(OmegaConf.register_new_resolver, replace=True)
     register("either", lambda when, a, b: a if when else b)
     register("asset", lambda name: str(ASSETS / name))
@@ -43,13 +45,13 @@ def register_resolvers(
 
 
 def names(paths: Any) -> str:
-    """Return the names of one or several files, without folder and extension, joined by "+"."""
+    """Return the names of files, without folder and extension, joined by "+"; "none" if no file."""
     listed = [paths] if isinstance(paths, str) else paths or []
     return "+".join(Path(file_name(path)).stem for path in listed) or "none"
 
 
 def file_name(path: str) -> str:
-    """Return a path's last part; Hydra cannot have ${ in the name of a run's folder."""
+    """Return a path's last part; { replaces ${, which Hydra does not allow in a folder's name."""
     return Path(str(path)).name.replace("${", "{")
 
 
@@ -60,5 +62,5 @@ def resumed(resume: str | None) -> str:
     """
     if resume in (None, "auto"):
         return ""
-    folder = os.path.expanduser(str(resume))
+    folder = on_disk(os.path.expanduser(str(resume)))
     return folder if os.path.isfile(os.path.join(folder, "run.json")) else "."

@@ -3,6 +3,7 @@
 import difflib
 import math
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -24,7 +25,7 @@ LISTS: dict[Any, str] = {
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Yield (key, field) of a dataclass and the dataclasses in it: objective.style_weight etc."""
+    """Yield (key, field) of a dataclass and of the dataclasses in it, as "objective.tv_weight"."""
     for field in fields(schema):
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -48,7 +49,7 @@ def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
 
 
 def mapping_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys whose value is a mapping with names from the user, as `region_styles`."""
+    """Return the keys whose value is a mapping with names from the user: `region_styles`."""
     return tuple(key for key, field in keys(schema) if get_origin(field.type) is dict)
 
 
@@ -163,9 +164,12 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         possible = False
     if not possible:
         raise UserError(f"{name!r} holds a character that no file name can; choose another")
-    name = os.path.expanduser(name)
+    name = on_disk(os.path.expanduser(name))
     if "://" in name and not os.path.lexists(name):
-        raise UserError(f"{name} is an address, not a file; download it first, and name the file")
+        advice = (
+            "name a file on this computer" if written else "download it first, and name the file"
+        )
+        raise UserError(f"{name} is an address, not a file; {advice}")
     folder, _, rest = os.path.normpath(name).replace(os.sep, "/").partition("/")
     if written or not rest or folder in ("", "..") or os.path.lexists(name):
         return name
@@ -176,8 +180,23 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return name
 
 
+def on_disk(name: str) -> str:
+    """Return a path with its accents in the Unicode form (NFC or NFD) of the file on the disk.
+
+    A keyboard types one form, and some programs write the other. A path that exists as typed, or
+    in neither form, is not changed.
+    """
+    if name.isascii() or os.path.lexists(name):
+        return name
+    folder, last = os.path.split(name)
+    folder = on_disk(folder) if folder != name else folder
+    forms = (last, *(unicodedata.normalize(form, last) for form in ("NFC", "NFD")))
+    paths = [os.path.join(folder, form) for form in forms]
+    return next(filter(os.path.lexists, paths), paths[0])
+
+
 def refusal(error: Exception, schema: type[Any]) -> UserError:
-    """Return an error of Hydra or OmegaConf as a UserError that names the key of the value."""
+    """Return an error of Hydra or OmegaConf as a UserError with one line, and its key if known."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)

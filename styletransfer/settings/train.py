@@ -1,7 +1,7 @@
-"""Settings of one pastiche, of its groups such as `features`, and of the command `train`.
+"""Settings of one pastiche, in groups such as `features`, and of the command `train`.
 
-A dataclass here is the schema of a command's settings, or of a group of them. A misspelt key or a
-value of the wrong type is an error before anything runs.
+Each dataclass is the schema of a command's settings or of one group. Hydra checks keys and types
+against the schema, so a misspelt key or a value of the wrong type is an error before a run begins.
 """
 
 from dataclasses import dataclass, field
@@ -16,7 +16,7 @@ ASSETS = resource("assets")
 STYLE_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu5_1")
 CONTENT_LAYER = "relu4_2"
 # Layers of the match losses, which move the features at each position of the pastiche towards the
-# most similar ones of the style. Shallow layers see the texture of the paint, deep layers shapes.
+# most similar features of the style: shallow layers for the texture of paint, deep ones for shapes.
 MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 
 # Style layer -> factor on its style loss; the factor of all other layers is 1. The receptive field
@@ -32,15 +32,16 @@ class FeaturesConfig:
     name: str = choice("bundled", "vgg19", "vgg16")
     """bundled (ships with the project), vgg19 or vgg16."""
     weights: str = path("pretrained", words=("pretrained", "random"))
-    """pretrained, random, or the path of a .safetensors or .pth file."""
+    """pretrained, random, or the path of a .safetensors, .pth or .pt file."""
     pooling: str = choice("max", "average")
     """max (as trained) or average (Gatys et al. 2016)."""
     padding: str = choice("replicate", "zeros")
     """Padding of the first convolution: zeros (as trained) or replicate (no border frame)."""
     preprocessing: str = choice("auto", "imagenet", "caffe", "none")
-    """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 less its mean,
-    for weights converted from Caffe), none (sRGB in [0, 1], as PyTorch 0.3's tutorial), or auto:
-    caffe for the two converted files that neural-style-pt downloads, imagenet for all others."""
+    """imagenet (torchvision's mean and standard deviation), caffe (BGR from 0 to 255 minus its
+    mean, for weights converted from Caffe), none (sRGB in [0, 1], as in the tutorial of PyTorch
+    0.3), or auto: caffe for the two converted files that neural-style-pt downloads, else imagenet.
+    """
 
 
 @dataclass
@@ -60,14 +61,19 @@ class ObjectiveConfig:
     style_weight: float = number(1.0, "[0, inf)")
     """Linear weight of the style losses."""
     match_weight: float = number(0.0, "[0, inf)")
-    """Linear weight of the match losses. Their target at each position is the style's feature that
-    is most similar to the content's (Kolkin et al. 2022); 0 turns them off."""
+    """Linear weight of the match losses; 0 turns them off. Their target at each position is the
+    style's feature that is most similar to the content's (Kolkin et al. 2022)."""
     match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
     """Layers of the match losses."""
     match_painted: float = number(0.5, "[0, 1]")
-    """Which picture the search for similar style features compares with the style: a mixture of the
-    content image and the pastiche so far, with this share of the pastiche, from 0 to 1. At the
-    coarsest size it is the content image alone."""
+    """With match losses: share of the pastiche so far, from 0 to 1, in the mixture with the content
+    image for which similar style features are searched. The search at the coarsest size uses the
+    content image alone."""
+    calm_freedom: float | None = number(None, "[0, 1]")
+    """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
+    only match losses act there, and faces, walls and paper stay clean. 1: match losses weigh half
+    as much there, and additional style losses make stars and waves. Default: a number from 0 to 1
+    that is larger for a busier style."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
@@ -83,13 +89,13 @@ class ObjectiveConfig:
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
     paint whole objects of the style over faces."""
     normalization: str = choice("target", "none")
-    """target (each loss is divided by the mean square of its target; a content larger than 512 px
-    is reduced to 512 px for it) or none (plain MSE, as in PyTorch's tutorials)."""
+    """target (each content and style loss is divided by its value for features that are all zero;
+    for this, a content image larger than 512 pixels is reduced to 512) or none (not divided, as in
+    PyTorch's tutorials)."""
     seamless: bool = False
-    """Make opposite edges of the pastiche fit together, so that copies laid side by side have no
-    seam."""
+    """Make opposite edges of the pastiche fit, so that copies side by side show no seam."""
     detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
-    """Style layers with targets from style_detail instead of style. Default: Gatys et al. 2017."""
+    """Style layers whose targets come from style_detail, if given. Default: Gatys et al. 2017."""
 
 
 @dataclass
@@ -99,16 +105,17 @@ class OptimizerConfig:
     name: str = choice("lbfgs", "adam")
     """lbfgs, or adam (torch.optim.Adam)."""
     learning_rate: float = number(1.0, "(0, 1e6]")
-    """L-BFGS: share of the quasi-Newton step. Adam: step size in sRGB units. At most 1e6, which
-    float32 holds easily."""
+    """L-BFGS: fraction of each quasi-Newton step, except the first step of a scale; Adam: step size
+    in sRGB units. The limit 1e6 keeps float32 from overflow."""
     history: int = number(20, "[1, inf)")
-    """L-BFGS: pairs of vectors kept; each costs twice the picture's memory."""
-    preconditioner: float = number(1.0, "[0, inf)")
-    """L-BFGS: exponent of the factors that make steps of coarse and fine detail alike in size, see
-    `styletransfer/optimize/optimizers.py`; 0 for the plain pixels of the papers."""
+    """L-BFGS: number of pairs of vectors that are kept; a pair needs twice the picture's memory."""
+    preconditioner: float = number(1.0, "[0, 8]")
+    """L-BFGS: exponent of the gains that make the curvatures of coarse and fine detail about equal,
+    see `styletransfer/optimize/optimizers.py`; 0 for plain pixels, as in the papers. Up to the
+    limit 8, float32 can hold the gains."""
     plateau: float = number(0.001, "[0, 1)")
-    """L-BFGS: a scale (one image size) ends early once ten steps lower the loss by less than this
-    share; 0 for never."""
+    """L-BFGS: a scale (one image size) ends early once ten steps lower its best loss by less than
+    this fraction; 0 for never."""
     averaging: float = number(0.0, "[0, 1)")
     """Decay per step of the running mean of pictures that becomes the result; 0 turns it off."""
 
@@ -121,39 +128,41 @@ class StyleTransferConfig:
     """
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
-    """Path of the content image. A folder is a sweep: a run for each of its pictures. WIDTH:HEIGHT,
-    such as 4:3, is a grey image of that shape, for a texture."""
+    """Path of the content image. A folder starts a sweep: one run for each picture in the folder.
+    WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
-    """Path of the style image; or several, [a.jpg,b.jpg]; or a folder of them."""
+    """Path of the style image; or several paths, [a.jpg,b.jpg]; or a folder of style images."""
     style_source: Any = field(default=None, metadata=PATHS)
     """Photograph of which the style image is a painting: the content is painted as it was, with the
     settings of experiment=paired unless another is named. With several styles, one for each."""
     style_weights: list[float] = number([], "[0, inf)")
-    """Weight of each style; only their ratios matter. Empty for equal weights."""
+    """Weight of each style; only the ratios matter. Empty for equal weights."""
     style_scale: Any = number(1.0, "[0.05, 8]", several=True)
-    """Longer side of the style image as a factor of the pastiche's: larger for broader strokes. One
-    number, or one for each style."""
+    """Longer side of the style image divided by that of the pastiche: larger for broader strokes.
+    One number, or one for each style."""
     style_rotation: Any = number(0.0, "(-inf, inf)", several=True)
-    """Degrees by which the style image is turned counterclockwise. One number, or one for each."""
+    """Degrees by which the style image is turned counterclockwise. One number, or one for each
+    style."""
     style_detail: str | None = path(None)
-    """Path of a picture that gives the fine texture, at objective.detail_layers."""
+    """Path of a style image for the fine texture: for losses at objective.detail_layers."""
     content_regions: str | None = path(None)
-    """Label picture of the content image: each region is painted in one flat colour."""
+    """Path of the content's label picture, in which each region has one flat colour."""
     style_regions: Any = field(default=None, metadata=PATHS)
-    """Label picture of the style image: its regions give their style to the content's regions of
-    the same colours. With several styles, one label picture for each."""
+    """Path of the style image's label picture: each region of the content gets its style from the
+    style's region of the same colour. With several styles, one label picture for each."""
     region_styles: dict[Any, int] = field(default_factory=dict)
     """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
     first style."""
     protect: str | None = path(None)
-    """Grey mask: where it is white, the pastiche is the content image."""
+    """Path of a grey mask: where the mask is white, the pastiche keeps the content image."""
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
     """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
-    content's colours get the mean and covariance of the style's, and keep their lightness);
-    content_palette (before the run, the style's colours get the mean and covariance of the
-    content's); or content_luminance (after the run, each pixel gets the content's colour, and keeps
-    its lightness). Follows Gatys et al. 2016, "Preserving Color in Neural Artistic Style Transfer",
-    but in OKLab."""
+    content's colours get the mean and covariance of the style's colours, and each pixel keeps its
+    lightness; if the style is grey or has one hue, the pastiche is recoloured in the same way after
+    the run); content_palette (before the run, the style's colours get the mean and covariance of
+    the content's colours); or content_luminance (after the run, each pixel keeps its lightness and
+    gets the content's colour). The methods are those of Gatys et al. 2016, "Preserving Color in
+    Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True)
@@ -161,15 +170,16 @@ class StyleTransferConfig:
     size: int = number(512, "[1, 1048576]")
     """Longer side of the pastiche in pixels."""
     steps: int = number(100, "[1, inf)")
-    """Optimiser steps in all, each one evaluation. Up to three scales (image sizes) share them
-    evenly, and the finest of more makes 0.42; with match losses, the finest makes a quarter."""
+    """Optimiser steps over all scales (image sizes). Up to three scales share the steps evenly; the
+    finest of four or more makes the fraction 0.42. With match losses, the finest of two or more
+    makes a quarter."""
     scales: int = number(0, "[0, inf)")
-    """Number of image sizes, coarse to fine, each half the next; 1 for one size, 0 for all from
-    128 pixels up, or from 96 with match losses."""
+    """Number of image sizes, coarse to fine, each half of the next; 1 for one size, 0 for all whose
+    longer side has at least 128 pixels, or 96 with match losses."""
     init: str = path("content", words=("content", "style", "noise"))
     """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"
-    """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
+    """auto, cpu, or torch's name of an accelerator, such as cuda, cuda:1, mps or xpu."""
     precision: str = choice("auto", "bfloat16", "float32", "float64")
     """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
@@ -185,18 +195,18 @@ class StyleTransferConfig:
 
 @dataclass
 class TrainConfig(StyleTransferConfig):
-    """These are the settings of `scripts/train.py`: those of one pastiche, and those of its run."""
+    """These are the settings of `scripts/train.py`, for one pastiche and its run."""
 
     recipe: bool = True
     """Write into the picture file how it was made: the command, with names of files but no folders,
-    the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints them."""
+    the version, and the SHA-256 of the inputs; `styletransfer info PICTURE` prints this."""
     checkpoint_every: float = number(60.0, "[0, inf)")
     """Shortest time in seconds between two checkpoints in the run folder; 0 saves none."""
     stop_after: int = number(0, "[0, inf)")
-    """Number of steps after which the run stops, as by Ctrl-C, and saves the picture; 0 for never.
-    resume=FOLDER continues the run."""
+    """Number of steps after which the run stops and saves the picture, as after Ctrl-C; 0 for
+    never. resume=FOLDER continues the run."""
     resume: str | None = path(None)
-    """Folder of a run to continue with the settings of that run; or auto, to continue if the folder
-    of this run, as hydra.run.dir=FOLDER names it, holds a checkpoint."""
+    """Folder of a run that is continued with its own settings; or auto: continue the run in the
+    folder that hydra.run.dir=FOLDER names, or start there if it holds no checkpoint."""
     dry_run: bool = False
     """Print the plan, with estimated memory, and write nothing."""

@@ -25,8 +25,8 @@ _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "n
 def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
     """Return the word KEY=VALUE with quotes where Hydra needs them, if KEY takes file names.
 
-    `null` and names in quotes are not changed. A list in brackets holds several names, if KEY takes
-    a list. In a `sweep`, commas separate values, and a name that holds a comma needs quotes.
+    `null` and names in quotes are not changed. If KEY takes a list, each name of a list in brackets
+    gets quotes. In a `sweep`, commas separate values, and the user must quote a name with a comma.
     """
     key, equals, value = override.partition("=")
     name = key.lstrip("+")
@@ -35,9 +35,7 @@ def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str
         return override
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
-    return f"{key}=" + ",".join(
-        _quoted_list(entry) if is_list else _quoted(entry) for entry in values
-    )
+    return f"{key}={','.join(_quoted(entry, is_list) for entry in values)}"
 
 
 def split(value: str) -> list[str]:
@@ -61,26 +59,23 @@ def override(key: str, value: Any) -> str:
     """Return the word KEY=VALUE in Hydra's grammar.
 
     The value is None, a bool, a number, a text, a list of these, or a mapping of names to numbers.
+    The key of a mapping, such as region_styles, gets the prefix ++, so that Hydra takes new names.
     """
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
     return f"{prefix}{key}={_word(value)}"
 
 
 def command_line(typed: Iterable[str] | None, name: str = "train") -> str:
-    """Return `styletransfer NAME WORDS...` for a shell; `typed` are the words; "" for None."""
+    """Return `styletransfer NAME WORDS...` for a shell from the words `typed`; "" for None."""
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 
-def _quoted(value: str) -> str:
+def _quoted(value: str, is_list: bool = False) -> str:
+    """Return a name in quotes if needed; with `is_list`, quote each name of a list in brackets."""
+    if is_list and value.startswith("[") and value.endswith("]"):
+        names = split(value[1:-1]) if value[1:-1].strip() else []
+        return f"[{','.join(map(_quoted, names))}]"
     return value if re.fullmatch(_QUOTED, value, re.S) else quoted(value)
-
-
-def _quoted_list(value: str) -> str:
-    """Return a list in brackets with each of its names in quotes, or one name."""
-    if not (value.startswith("[") and value.endswith("]")):
-        return _quoted(value)
-    names = split(value[1:-1]) if value[1:-1].strip() else []
-    return f"[{','.join(map(_quoted, names))}]"
 
 
 def _word(value: Any) -> str:

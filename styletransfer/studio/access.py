@@ -40,7 +40,7 @@ HEADERS = {
 
 
 class RefusedError(UserError):
-    """Raised to refuse a request; has a message, an HTTP status, and a setting's key or None."""
+    """Raised to refuse a request, with a message, an HTTP status, and a setting's key or None."""
 
     def __init__(self, message: str, status: int = 400, key: str | None = None) -> None:
         super().__init__(message, key)
@@ -48,9 +48,9 @@ class RefusedError(UserError):
 
 
 class PlainJson(JSONResponse):
-    """PlainJson is a response of JSON in ASCII, which holds any text and, as null, any number.
+    """PlainJson is a JSON response in ASCII; numbers that are not finite become null.
 
-    UTF-8 cannot hold a lone surrogate, which a request, a file name or a record may bring along.
+    UTF-8 cannot encode a lone surrogate, but a request, a file name or a record may contain one.
     """
 
     def render(self, content: Any) -> bytes:
@@ -70,8 +70,8 @@ def _answer(status: int, message: str, key: str | None = None) -> Response:
 class Access:
     """Access is middleware that refuses requests without the token or from pages of other origins.
 
-    It also refuses a request whose header "Host" is not 127.0.0.1, localhost or an address in
-    `near`, with `port`.
+    Access also refuses requests from outside of private networks, and requests whose header "Host"
+    is not 127.0.0.1, localhost or an address in `near`, with `port`.
     """
 
     def __init__(self, app: ASGIApp, port: int, token: str, near: Sequence[str] = ()) -> None:

@@ -40,12 +40,12 @@ MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.
 KEPT = {"cache-control": "private, max-age=31536000, immutable"}
-# Seconds that the server waits at its end until the current run has stopped and is saved.
+# Largest time in seconds that the server waits at its end until the current run is saved.
 PATIENCE = 60.0
 
 
 class Studio:
-    """Studio holds the server's state and two processes: a reader opens files, a runner paints.
+    """Studio holds the server's state, and two processes: a reader of files and a runner of runs.
 
     Args:
         folder: folder in which runs and pictures are stored.
@@ -59,7 +59,7 @@ class Studio:
         self.queue = RunQueue(folder, self.pictures, paint)
 
     def named(self, error: Any) -> Any:
-        """Return `error` with the names of pictures in place of their paths and ids."""
+        """Return `error`; its message now has pictures' names in place of their paths and ids."""
         error.args = (self.pictures.named(str(error)),)
         return error
 
@@ -119,7 +119,7 @@ async def get_form(request: Request) -> Response:
 
 
 async def list_pictures(request: Request) -> Response:
-    """Return the pictures that can be chosen."""
+    """Return the pictures and films that can be chosen on the page."""
     return PlainJson([picture.shown for picture in _studio(request).pictures.all])
 
 
@@ -138,7 +138,7 @@ async def take_picture(request: Request) -> Response:
 
 
 async def get_picture(request: Request) -> Response:
-    """Return a small JPEG of an upload, or the file of a bundled picture."""
+    """Return a small JPEG of an uploaded picture, or the file of a bundled one."""
     picture = _studio(request).pictures.find(request.path_params["id"])
     return await _small(request, picture.path, ready=picture.kind != "upload")
 
@@ -153,7 +153,7 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a quick preview, a JPEG: the photograph painted by the style network for any style."""
+    """Return a quick preview by the style network for any style, as a JPEG; see `reader.look`."""
     studio, asked = _studio(request), request.query_params
     styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
     try:
@@ -168,7 +168,7 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, and if it paints a photograph, its size, memory and seconds."""
+    """Return a run's command line and, unless it paints a film, its size, memory and seconds."""
     asked = await _checked(request)
     command = command_of(asked.overrides, name=asked.command)
     if asked.shown:
@@ -179,7 +179,7 @@ async def check(request: Request) -> Response:
 
 
 async def submit(request: Request) -> Response:
-    """Append a new run to the queue."""
+    """Append a new run to the queue; return its id."""
     return PlainJson({"id": _studio(request).queue.submit(await _checked(request))}, 202)
 
 
@@ -233,7 +233,7 @@ async def _download(request: Request, run: StoredRun) -> Response:
 
 
 async def change_run(request: Request) -> Response:
-    """Resume a stopped run, or delete a run."""
+    """Append a stopped run to the queue again, or delete a run."""
     studio, run = _studio(request), await _run(request)
     match request.path_params["action"]:
         case "resume":
@@ -247,7 +247,7 @@ async def change_run(request: Request) -> Response:
 
 
 async def _delete(studio: Studio, run: StoredRun) -> list[str]:
-    """Delete a run; return the names of other files in its folder, which stay."""
+    """Delete a run's files; return the names of other files in its folder, which are kept."""
     if studio.queue.has(run.id) or is_locked(run.record.folder):
         raise RefusedError("that run is being painted; stop it first", 409)
     kept = await asyncio.to_thread(run.delete)
@@ -295,7 +295,7 @@ async def _body(request: Request) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a JPEG of a picture file, as large as the URL's query says; if `ready`, the file."""
+    """Return a JPEG of a picture file with the longer side `_side`; if `ready`, the file itself."""
     side = _side(request)
     if ready:
         return FileResponse(file, headers=KEPT)
@@ -304,7 +304,7 @@ async def _small(request: Request, file: str | Path, *, ready: bool = False) -> 
 
 
 def _side(request: Request) -> int:
-    """Return the longer side of a picture, in pixels, that a request asks for."""
+    """Return the longer side in pixels that a request asks for, 1600 by default."""
     side = request.query_params.get("side", "1600")
     if not side.isdecimal() or len(side) > 6:
         raise RefusedError("side must be a number of pixels")

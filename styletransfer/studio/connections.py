@@ -1,4 +1,4 @@
-"""The server's connections: one that waits for a request gives way to a new one."""
+"""The server's connections: if there are too many, idle ones are closed for new ones."""
 
 from asyncio import Transport
 from itertools import count
@@ -10,14 +10,14 @@ _ARRIVALS = count()
 
 
 class PatientConnection(H11Protocol):
-    """A PatientConnection is closed when the server is full and no request of it is answered.
+    """A PatientConnection may be closed for a new one while none of its requests is answered.
 
-    Whoever lacks the token is answered at once, so that nobody can hold places with requests that
-    never end. Of several, the oldest gives way. A browser opens a closed connection anew.
+    If there are `limit_concurrency` connections, the oldest such one is closed; a browser opens it
+    again. Clients without the token are answered at once, so they cannot keep connections busy.
     """
 
     def connection_made(self, transport: Any) -> None:
-        """Take a new connection; if there are too many, close the oldest that waits."""
+        """Accept a new connection; if there are too many, close the oldest ones that wait."""
         super().connection_made(transport)
         self.arrival = next(_ARRIVALS)
         most = self.limit_concurrency or 0
@@ -33,5 +33,5 @@ class PatientConnection(H11Protocol):
 
     @property
     def is_waiting(self) -> bool:
-        """Whether no request is being answered: the head of the next one has not come."""
+        """Whether no request is being answered: the next request's headers have not come yet."""
         return self.cycle is None or self.cycle.response_complete

@@ -8,7 +8,7 @@ from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import keys
 
 FIELDS = dict(keys(TrainConfig))
-# Key -> kind of control, for label pictures and masks, which the user paints on the page.
+# Key -> kind of control, for a label picture and a mask, which the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
 
 
@@ -16,12 +16,12 @@ BRUSHED = {"content_regions": "regions", "protect": "mask"}
 class Control:
     """A Control sets one key of TrainConfig; the type of this key decides the possible values.
 
-    A slider has numbers from `min` to `max`; the config may accept other numbers.
+    A slider offers numbers from `min` to `max`; the key may accept more.
     """
 
     key: str  # such as "objective.content_weight"
     label: str  # name on the page
-    min: float | None = None  # least number of the slider; None if the control is no slider
+    min: float | None = None  # smallest number of the slider; None if the control is no slider
     max: float | None = None  # largest number of the slider
     step: float = 0.01  # step of the slider
     log: bool = False  # whether the slider is logarithmic

@@ -21,8 +21,8 @@ from styletransfer.system.signals import stop_on_signals
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     """Paint the film that the server's message `order` describes; return "finished" or "stopped".
 
-    The order's folder receives the files of a run, whose pastiche is the last painted frame. A
-    stopped film has the frames that were painted before the stop.
+    The order's folder receives the files of a run; its pastiche is the last painted frame. A
+    stopped film holds the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -44,7 +44,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
 
 
 class _Viewer:
-    """_Viewer reports each frame to the server, and carries out requests to pause or stop."""
+    """_Viewer reports painted frames to the server; it carries out requests to pause or stop."""
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
         self._id, self._orders, self._pipe = id, orders, pipe

@@ -1,4 +1,4 @@
-"""The page's controls in a form for JSON; conversion of their values from and to settings."""
+"""Describes the page's controls for JSON; converts their values from and to settings."""
 
 import re
 import sys
@@ -27,13 +27,13 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf
 
-# LONGEST: largest length of a text value in characters. MOST_STYLES, MOST_VALUES: largest number of
-# pictures of one control, each of which costs time and memory, and of other values in a list.
+# LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
+# one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-# Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY: the
-# value of its key `steady`, the weight of the previous painted frame in the next, against flicker.
+# Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY:
+# value of `steady` in `apply`, the share of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 STEADY = 0.6
 # Presets that the page shows as buttons, in this order.
@@ -64,17 +64,17 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def defaults() -> dict[str, Any]:
-    """Return key -> default value in the command `train`, of each key that the page can set."""
+    """Return key -> default value in the command `train`, for each key that the page can set."""
     return page_values(settings_of(compose(train)))
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
-    """Return key -> value in `config` of each key that the page can set."""
+    """Return key -> value in `config`, for each key that the page can set."""
     return {key: attrgetter(key)(config) for key in CONTROLS}
 
 
 def plain_values(config: TrainConfig) -> dict[str, Any]:
-    """Return key -> value of all keys of a config, such as "optimizer.name"."""
+    """Return key -> value of all keys of a config of `train`, such as "optimizer.name"."""
     plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
     return {key: attrgetter(key)(config) for key in plain}
 
@@ -99,12 +99,12 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value for the page: a picture is given by its id, an unknown file by None."""
+    """Return key -> value for the page: the id of a picture, or None for an unknown file."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value, as the page sends it, of the keys that differ from their defaults.
+    """Return key -> value, in the page's form, of the keys whose values are not their defaults.
 
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
@@ -136,7 +136,7 @@ class RunRequest:
 
 
 def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
-    """Return the run for settings of the page, key -> value; a picture is given by its id.
+    """Return the run for settings of the page, key -> value, where a picture is its id.
 
     A photograph is painted by `train`, a film by `apply` with the style network for any style.
 
@@ -199,10 +199,10 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
 
 
 def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return the "settings" that painted a pastiche, for the page, and "lost", its other keys.
+    """Return "settings" of a pastiche that the page can use, and "lost", the keys it cannot.
 
-    `recipe` is what `reader.recipe` read from an untrusted file: a value is used only if its
-    control can have it, and an input picture only if the shelf has one with its SHA-256.
+    `recipe` is a result of `reader.recipe` from an untrusted file. A value is used only if its
+    control can have it, and an input picture only if the shelf has one with the same SHA-256.
     """
     values, hashes = recipe
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
@@ -221,7 +221,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:
-    """Return the command line of a run that began with the KEY=VALUE words `typed`.
+    """Return the command line of a run with the KEY=VALUE words `typed`, for a shell.
 
     `stopped` is the number of steps after which the run was stopped, or None.
     """

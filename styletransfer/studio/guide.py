@@ -23,12 +23,12 @@ from styletransfer.studio.worker import Orders
 # Shortest time in seconds between two progress reports.
 REPORT = 0.1
 # SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
-# SHARE: fraction of the run's time that previews may take. OLD: time in seconds after which the
-# next preview is made even if previews then take a larger fraction.
+# SHARE: fraction of the run's time that previews may take. OLD: longest time in seconds between two
+# previews, even if previews then take a larger fraction.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
-# The fixed part of a step's time, which does not depend on the picture's size, expressed as the
-# number of pixels that take the same time.
+# The part of a step's time that does not depend on the picture's size, as the number of pixels
+# that take the same time.
 STEP = 12_000
 
 
@@ -78,7 +78,7 @@ class Guide:
             self._tell(run, self._last, encode(run.outcome.picture))
 
     def _pause(self, run: Recording, iterate: Iterate) -> None:
-        """Wait for a request to resume or to stop; meanwhile, carry out changes of settings."""
+        """Wait for a request to resume or to stop; carry out changes of settings while waiting."""
         self._tell(run, iterate, encode(iterate.picture))
         self._say(type="paused")
         while wish := self._orders.next_wish(self._id, wait=True):
@@ -90,7 +90,7 @@ class Guide:
         raise KeyboardInterrupt  # the server has ended
 
     def _do(self, run: Recording, wish: dict[str, Any]) -> None:
-        """Carry out a request to stop, or to change settings; report the settings or the error."""
+        """Carry out a request to stop or to change settings; report settings and error."""
         error = key = None
         try:
             match wish["type"]:
@@ -138,7 +138,7 @@ def encode(picture: Tensor) -> bytes:
 
 
 def work(scale: Scale) -> int:
-    """Return the work of one step at this size of the run, in pixels: the picture's plus STEP."""
+    """Return the work of one step at a scale: the number of the pastiche's pixels, plus STEP."""
     return STEP + math.prod(scale.size)
 
 
@@ -158,7 +158,7 @@ class Clock:
         self._warm = [0.0, 0]  # seconds and work (in pixels) of the steps that count for `pace`
 
     def step(self, run: Run, iterate: Iterate) -> None:
-        """Measure the step that has just been made."""
+        """Measure the step that has just ended."""
         seconds = time.monotonic() - self._last
         pixels = work(run.scales[iterate.scale - 1])
         self.seconds += seconds
@@ -170,7 +170,7 @@ class Clock:
         self.go_on()
 
     def go_on(self) -> None:
-        """Start to measure the seconds of the next optimiser step, for example after a pause."""
+        """Start the measurement of the next step, for example after a pause."""
         self._last = time.monotonic()
 
     def left(self, run: Run, iterate: Iterate) -> float | None:

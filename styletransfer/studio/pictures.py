@@ -1,4 +1,4 @@
-"""The pictures of the studio, by id: those that come with the package, and uploaded ones."""
+"""Keeps the studio's pictures and films by their ids: the bundled ones and the uploaded ones."""
 
 import asyncio
 import json
@@ -34,8 +34,8 @@ class ShelfPicture:
 
     id: str  # made by the server
     name: str  # name on the page
-    width: int  # in pixels, as the height
-    height: int
+    width: int  # in pixels
+    height: int  # in pixels
     kind: str  # content, style (both come with the package) or upload
     path: str  # path of the file
     purpose: str = ""  # for an upload, the key of the control to which it was added
@@ -91,7 +91,7 @@ class PictureShelf:
         return self._ids.get(os.path.realpath(path))
 
     def size_of(self, path: str) -> tuple[int, int]:
-        """Return width and height of the picture at a path (RefusedError: it is not there)."""
+        """Return width and height of the picture at a path (RefusedError: unknown or missing)."""
         picture = self.find(self.id_of(path) or "")
         if not os.path.isfile(path):
             raise RefusedError(f"{picture.name} is gone; choose another picture", 404)
@@ -114,7 +114,7 @@ class PictureShelf:
             body: the file's bytes.
 
         Raises:
-            UserError: the file cannot be read as a picture.
+            UserError: the file cannot be stored, or is no picture or film.
             RefusedError: the file is too large.
         """
         self._folder.mkdir(parents=True, exist_ok=True)
@@ -147,7 +147,7 @@ class PictureShelf:
             is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
-            # It is read under its own name, which the reader remembers.
+            # The file is read under its final name, because the reader caches results by name.
             path = temporary.replace(self._folder / id)
             width, height = await self._reader.ask(measure, str(path))
         except BaseException as error:

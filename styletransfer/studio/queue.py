@@ -17,7 +17,7 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
-# Statuses of the run at work, which the runner has received and which has not ended.
+# Statuses of the run at work: the runner has received it, and it has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
 
 
@@ -27,12 +27,13 @@ class QueueEntry:
 
     id: str  # name of its folder
     folder: Path  # folder of the run
-    settings: dict[str, Any]  # key -> value, as the page sent them
+    # Key -> value in the page's form; once the run has begun, as the runner reports them.
+    settings: dict[str, Any]
     typed: Sequence[str]  # KEY=VALUE words of the run's command
     order: dict[str, Any]  # the message that starts the run in the runner's process
     status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
     error: str | None = None  # one line, if the run failed
-    done: int = 0  # number of the last change of settings that the runner has made or refused
+    done: int = 0  # number of the last request to change settings that was answered
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
@@ -64,7 +65,7 @@ class RunQueue:
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None  # the run at work, otherwise the last run
+        self.current: QueueEntry | None = None  # the run at work, or else the last one, if any
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.runner = Worker(paint, self._hear, self._runner_ended)
@@ -78,7 +79,7 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, settings: dict[str, Any]) -> float | None:
-        """Return the seconds per pixel in the last run of the same `_kind`, else in the warm-up."""
+        """Return seconds per pixel in the last run of this `_kind`, or the warm-up; None before."""
         return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
@@ -146,7 +147,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Add and return the viewer of a page, which first receives state and last preview."""
+        """Add and return a viewer for a page; the state and the last preview wait in the viewer."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -189,7 +190,7 @@ class RunQueue:
             self.runner.send(order | entry.order)
 
     def _hear(self, message: dict[str, Any]) -> None:
-        """Handle a message of the runner's process; `guide.py` sends most of them."""
+        """Handle a message of the runner's process; most of them come from `guide.py`."""
         entry = self.current
         if message["type"] == "ready":
             self._paces.setdefault(_kind({}), message["pace"])
@@ -260,11 +261,11 @@ class RunQueue:
 
 
 def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values of the settings, apart from the size, that decide the time of a step."""
+    """Return the values of the settings, besides the sizes, on which a step's time depends."""
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 
 def _forget(entry: QueueEntry) -> None:
-    """Remove a run's folder if it is empty, because the run never began."""
+    """Remove a run's folder if it is empty: then the run has not begun."""
     with suppress(OSError):
         entry.folder.rmdir()

@@ -1,6 +1,6 @@
-"""The reader: a separate process that opens untrusted picture files for the server.
+"""The reader: a separate process that opens untrusted picture and film files for the server.
 
-It reads one file after the other, at low priority.
+The process reads one file after the other, at low priority.
 """
 
 import asyncio
@@ -28,14 +28,14 @@ from styletransfer.system.allocator import return_freed_memory
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
-# LARGEST: longer side in pixels of the decoded pictures kept in memory, and so of all pictures that
-# the page shows. REMEMBERED: number of pictures kept.
+# LARGEST: largest longer side in pixels of the decoded pictures in memory, and so of all pictures
+# that the page shows. REMEMBERED: number of decoded pictures in memory.
 LARGEST, REMEMBERED = 2048, 16
-# LOOK: longer side in pixels of a quick preview (see `look`). KNOWN: number of style images for
-# which the scales and shifts that give the style network this style are kept in memory.
+# LOOK: largest longer side in pixels of a quick preview (see `look`). KNOWN: number of style images
+# whose data for the style network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
-# GREY: longer side in pixels of the grey pictures with which `check` tries settings. _prepared
-# holds the last job that `check` prepared; the next job reuses its extractor.
+# GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
+# _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
 # Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
@@ -103,7 +103,7 @@ def _begin() -> None:
 
 
 def _look_at_bundled() -> None:
-    """Compute the style network's scales and shifts for each bundled style, before a preview."""
+    """Encode each bundled style for the style network, so that the first preview is quick."""
     for file in (ASSETS / "style").glob("*.jpg"):
         _painting(str(file), file.stat().st_mtime_ns)
     return_freed_memory()
@@ -130,8 +130,8 @@ def small(path: str, side: int) -> bytes:
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Return settings and SHA-256s of input files, by key, in a pastiche of `train`, or None."""
-    from styletransfer.runs.metadata import carried, settings_in
+    """Return settings and SHA-256s of input files, by key, of a pastiche of `train`, or None."""
+    from styletransfer.runs.recipe import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))
@@ -151,7 +151,7 @@ def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int
         side: longer side in pixels, at most LOOK.
 
     Raises:
-        UserError: a style image cannot be read, or the photograph is too narrow.
+        UserError: a picture cannot be read, `shares` are wrong, or the photograph is too narrow.
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.networks.johnson import SMALLEST_SIDE
@@ -182,15 +182,15 @@ def _painter() -> Any:
 
 @lru_cache(KNOWN)
 def _painting(style: str, age: int) -> Any:
-    """Return the style network's scales and shifts for a file; `age`, in ns, detects changes."""
+    """Return the `Painting` of a file, cached; `age`, its modification time, detects changes."""
     return _painter().paintings.look_at(style)
 
 
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    `sizes` maps the path of content and styles to (width, height); these files are not read, those
-    of regions and of the mask are.
+    `sizes` maps the paths of content and styles to (width, height); these files are not read, but
+    those of regions and of the mask are.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
@@ -225,10 +225,10 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
-    """Return (height, width) of about GREY pixels, with nearly the aspect ratio of a picture.
+    """Return the (height, width) of the grey picture for a picture: about GREY on the longer side.
 
-    Label pictures and masks are read as they are, and must have the aspect ratio of the grey one.
-    So of some sizes, the one is taken whose sides are nearest to whole numbers of pixels.
+    Label pictures and masks are not replaced, and must have the aspect ratio of the grey picture.
+    So of 20 sizes, the one is used whose sides are nearest to whole numbers of pixels.
     """
     from styletransfer.job.sources import SMALLEST_SIDE
 
@@ -255,7 +255,7 @@ def converted(path: str, extension: str) -> bytes:
 
 
 def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return (width, height) of a picture or film, and a copy whose sides are at most LARGEST."""
+    """Return the (width, height) of a picture or film, and a copy with sides up to LARGEST."""
     try:
         return _decoded(path, os.stat(path).st_mtime_ns)
     except OSError as error:

@@ -9,6 +9,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
+from styletransfer.cli.errors import LogFile
 from styletransfer.errors import UserError
 from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
@@ -17,7 +18,7 @@ from styletransfer.system.allocator import keep_freed_memory, return_freed_memor
 
 
 def main(pipe: Connection) -> None:
-    """Paint the runs that come through `pipe`, until its other end is closed."""
+    """Paint the runs that come through `pipe`, until its other end is closed or sends None."""
     become_a_child()
     orders = Orders(pipe)
     with suppress(OSError):  # the server has ended
@@ -81,7 +82,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
                 with suppress(KeyboardInterrupt):
                     guide.end(record)
         except UserError as error:
-            if not (folder / RECORD).exists():  # the run was refused before it began
+            if not (folder / RECORD).exists():  # the run was refused before its first step
                 log.close()
                 (folder / "train.log").unlink(missing_ok=True)
             return {"status": "failed", "error": str(error), "key": error.key}
@@ -103,7 +104,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
 @contextmanager
 def _logged(folder: Path) -> Iterator[logging.Handler]:
     """Write the log of a run to train.log in its folder; yield the file's handler."""
-    file = logging.FileHandler(folder / "train.log", encoding="utf-8", delay=True)
+    file = LogFile(folder / "train.log", encoding="utf-8", delay=True)
     file.setFormatter(logging.Formatter("[%(asctime)s][%(name)s][%(levelname)s] - %(message)s"))
     root = logging.getLogger()
     root.setLevel(logging.INFO)

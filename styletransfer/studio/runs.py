@@ -26,10 +26,11 @@ from styletransfer.system.files import LOCK, is_locked
 
 # MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
 MOST, FILM = 300, "painted.mp4"
-# Names of the files that runs write into their folder, without the record.
+# Names of the files that runs write into their folder, except RECORD.
 WRITTEN = (
     *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", "pastiche.tiff", LOCK),
-    *(FILM, "painted.styletransfer-partial.mp4", HYDRA, OVERRIDES, ".hydra/config.yaml"),
+    *(FILM, "painted.styletransfer-partial.mp4", f".{FILM}.lock"),
+    *(HYDRA, OVERRIDES, ".hydra/config.yaml"),
 )
 
 
@@ -50,9 +51,10 @@ class StoredRun:
         return path
 
     def delete(self) -> list[str]:
-        """Delete what runs write into their folder, and the folder; return the names of the rest.
+        """Delete the files that runs write; return the names of other files, which are kept.
 
-        (UserError: the folder is a link, or a file cannot be deleted.)
+        The folder is deleted if it is then empty. (UserError: it is a link, or a file cannot be
+        deleted.)
         """
         folder, output = self.record.folder, self.record.output
         if folder.is_symlink():
@@ -81,7 +83,7 @@ class StoredRuns:
         self._read: dict[str, tuple[int, StoredRun]] = {}  # id -> (time of run.json in ns, run)
 
     def all(self) -> list[StoredRun]:
-        """Return the MOST newest runs, the latest first, without damaged runs."""
+        """Return the newest runs, at most MOST, the latest first; leave damaged runs out."""
         folders = []
         for folder in self._root.iterdir() if self._root.is_dir() else ():
             with suppress(OSError):

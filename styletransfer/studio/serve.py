@@ -1,4 +1,4 @@
-"""Runs the studio's server: finds a port, makes an address with a token, ends after a signal."""
+"""Runs the studio's server, at an address with a secret token, until a signal comes."""
 
 import asyncio
 import json
@@ -57,7 +57,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         options = server_options(make_app(Studio(folder), port, token, near))
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
-        if config.open:  # in a thread, so that the server does not wait for the browser
+        if config.open:  # in a thread, because opening a browser may take long
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself
@@ -94,7 +94,7 @@ def _private_addresses() -> list[str]:
 
 
 def _invitation(address: str) -> str:
-    """Return a text with an address, and its QR code if the console can print the characters."""
+    """Return a text with an address and, if the console can show it, a QR code of the address."""
     try:
         import segno
     except ImportError as error:
@@ -146,7 +146,8 @@ def _keep_address(folder: Path, port: int, token: str) -> None:
 def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     """Return a socket that listens on a port of `host` (UserError: the port cannot be used).
 
-    If `port` is 0, the port is `kept`, the last server's port, or if that is taken, any free port.
+    If `port` is 0, the socket listens on `kept`, the last server's port, or, if that is in use or
+    0, on any free port.
     """
     if port == 0 and kept:
         with suppress(OSError):

@@ -1,4 +1,4 @@
-"""Sends the state of the queue to open pages: unsent messages of each page, and its WebSocket."""
+"""Sends messages about the queue to open pages, through one WebSocket for each page."""
 
 import asyncio
 from contextlib import suppress

@@ -1,7 +1,7 @@
 """The pipe between the server (Worker) and the runner's process (Orders).
 
-A message is a dict with its "type" and, except in "ready", the "id" of its run:
-to runner: paint, pause, resume, stop, steer (config, number)
+A message is a dict with "type", "id" of the run (not in "ready"), and the main entries in brackets:
+to runner: paint (folder, config), pause, resume, stop, steer (config, number)
 to server: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
 """
 
@@ -20,13 +20,13 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# On Linux, reader and runner are forked from a process that has only imported torch, and share its
-# memory; elsewhere each imports torch. Neither inherits state of this process, which has threads.
+# On Linux, reader and runner are forked from a process that has only imported modules, and share
+# its memory; elsewhere, each imports torch itself. They never inherit the threads of this process.
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 CONTEXT.set_forkserver_preload(
     ["styletransfer.runs.recording", "styletransfer.networks.apply.painter"]
 )
-# Seconds before a process that has ended is started again.
+# Seconds between the end of a process and its new start.
 PAUSE = 1.0
 
 
@@ -54,7 +54,7 @@ class Worker:
         self._gone = asyncio.Event()
 
     def start(self) -> None:
-        """Start the process; called in the event loop."""
+        """Start the process; call this in the event loop."""
         if self._closing:
             return
         loop = asyncio.get_running_loop()
@@ -155,24 +155,24 @@ class Orders:
             self._changed.notify()
 
     def next_run(self) -> dict[str, Any] | None:
-        """Wait for an order to paint a run and return it; return None once the server ends."""
+        """Wait for the next "paint" message and return it; return None once `over` is True."""
         with self._changed:
             while not (self.over or self._runs):
                 self._changed.wait()
             return None if self.over else self._runs.popleft()
 
     def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
-        """Return the next request about a run, or None if there is none or the server ends.
+        """Return the next request about a run, or None if there is none or `over` is True.
 
         If several requests in a row change settings, only the last is returned.
 
         Args:
             id: the run's id; requests about ended runs are dropped.
-            wait: whether to wait until there is a request or the server ends.
+            wait: whether to wait until there is a request or `over` is True.
         """
         with self._changed:
             while True:
-                # Requests about runs that have not begun stay in the list.
+                # Requests about runs that have not begun stay in `_wishes`.
                 later = [run["id"] for run in self._runs]
                 while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()

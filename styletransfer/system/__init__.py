@@ -1,1 +1,1 @@
-"""The machine: devices, memory, files, processes and signals."""
+"""What depends on the machine: devices, memory, files and signals."""

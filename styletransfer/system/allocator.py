@@ -1,8 +1,8 @@
-"""The C library's memory: freed tensors are kept for later tensors, or returned to the system.
+"""Makes the C library keep freed memory for later tensors, or return it to the system.
 
 glibc returns every freed block of more than 32 MiB to the kernel, and requesting new pages took a
-fifth of the time at 2048 and 4096 pixels. Other C libraries are not changed, nor is glibc before
-2.35, whose setting ends at 32 MiB. Imports no torch.
+fifth of a run's time at 2048 and 4096 pixels. Other C libraries are not changed, and neither is
+glibc before 2.35, whose setting ends at 32 MiB. This module imports no torch.
 """
 
 import ctypes
@@ -10,10 +10,10 @@ import sys
 
 # Parameters of mallopt, from glibc's malloc.h.
 M_TRIM_THRESHOLD, M_MMAP_THRESHOLD = -1, -3
-# Largest freed block that is kept, in bytes. Larger ones are few, live long, and leave holes in the
-# heap (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
+# Largest freed block that is kept, in bytes. Larger blocks are few and live long; kept, they would
+# leave holes in the heap (4.0 instead of 2.9 GiB for one gradient at 4096 x 4096 in tiles).
 LARGEST = 192 * 2**20
-# Bytes of free memory kept at the heap's end: mallopt's largest value.
+# Largest free memory at the heap's end that is kept, in bytes: the largest value for mallopt.
 KEPT_AT_MOST = 2**31 - 1
 
 

@@ -1,18 +1,22 @@
-"""Checkpoint files: written atomically, and verified before they are loaded.
+"""Checkpoint files, which are written atomically and verified before they are loaded.
 
 A file is the ZIP archive that `torch.save` writes. Its checksums detect damage, which `torch.load`
 does not (a flipped bit loads silently). Loading executes no code (`weights_only=True`).
 """
 
 import logging
+import math
 import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import torch
 
 from styletransfer.errors import UserError
+from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.files import atomic
 
 logger = logging.getLogger(__name__)
@@ -23,8 +27,55 @@ SCHEMA = 6
 REST = 20
 
 
+@contextmanager
+def refused(problem: str) -> Iterator[None]:
+    """Turn the errors that a state of another form may cause into a UserError with `problem`."""
+    try:
+        yield
+    except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
+        raise UserError(problem) from error
+    except RuntimeError as error:
+        if is_out_of_memory(error):
+            raise
+        raise UserError(problem) from error
+
+
+def check_like(value: Any, *likes: Any) -> None:
+    """Check that a loaded value has the form of one of `likes` (ValueError: it has none of these).
+
+    Tensors must have the same shape and dtype, mappings the same keys, lists the same length; the
+    values in mappings and lists are compared in the same way. An int or float is like any finite
+    int or float, and any number is like inf.
+    """
+    if not any(_is_like(value, like) for like in likes):
+        raise ValueError("a value of another form")
+
+
+def natural(value: Any, least: int = 0, most: float = math.inf) -> int:
+    """Return a loaded value (ValueError: it is no whole number from `least` to `most`)."""
+    if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError("not a whole number in its range")
+    return value
+
+
+def _is_like(value: Any, like: Any) -> bool:
+    if isinstance(like, torch.Tensor):
+        is_tensor = isinstance(value, torch.Tensor)
+        return is_tensor and (value.shape, value.dtype) == (like.shape, like.dtype)
+    if isinstance(like, dict):
+        is_dict = isinstance(value, dict) and value.keys() == like.keys()
+        return is_dict and all(_is_like(value[key], like[key]) for key in like)
+    if isinstance(like, list | tuple):
+        is_list = isinstance(value, list | tuple) and len(value) == len(like)
+        return is_list and all(map(_is_like, value, like))
+    if isinstance(like, int | float) and not isinstance(like, bool):
+        is_number = isinstance(value, int | float) and not isinstance(value, bool)
+        return is_number and (math.isfinite(value) or like == math.inf)
+    return type(value) is type(like)
+
+
 class Checkpoint:
-    """A checkpoint is a file with a run's state. A save is due after `every` seconds; 0: never."""
+    """A checkpoint is a file with a run's state, due for a save every `every` seconds; 0: never."""
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every
@@ -39,12 +90,12 @@ class Checkpoint:
         return self.every > 0 and self._next <= time.monotonic()
 
     def save(self, state: dict[str, Any]) -> None:
-        """Write plain values and tensors; if that fails (UserError), the last checkpoint stays."""
+        """Write a state of plain values and tensors; on failure (UserError), the old file stays."""
         began = time.monotonic()
         try:
             with atomic(self.path) as temporary, temporary.open("wb") as file:
                 torch.save({"schema": SCHEMA, "state": state}, file)
-        except RuntimeError as error:  # torch raises this for an OSError, as of a full disk
+        except RuntimeError as error:  # torch raises this for an OSError, such as a full disk
             reason = getattr(error.__context__, "strerror", None) or "writing failed"
             raise UserError(f"cannot write {self.path}: {reason}") from error
         finally:
@@ -52,7 +103,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save the state; if that fails, log a warning, and make no more saves due."""
+        """Save the state; if that fails, log a warning, and let no later save be due."""
         try:
             self.save(state)
         except UserError as error:

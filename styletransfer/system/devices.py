@@ -27,35 +27,28 @@ def choose_device(name: str) -> torch.device:
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
-        return torch.device("cpu") if accelerator is None else _own(accelerator.type)
-    try:
-        device = torch.device(name)
-    except RuntimeError:
-        device = None
-    if device is None or device.type not in ("cpu", "cuda", "mps", "xpu"):
+        name = "cpu" if accelerator is None else accelerator.type
+    kind, colon, index = name.partition(":")
+    known = ("cpu", "cuda", "mps", "xpu", getattr(accelerator, "type", "cpu"))
+    if kind not in known or (colon and not index.isdecimal()):
         raise UserError(f"unknown device {name!r}; choose auto, cpu, cuda, cuda:N, mps or xpu")
-    if device.type == "cpu":
+    if kind == "cpu":
         return torch.device("cpu")
-    is_here = accelerator is not None and accelerator.type == device.type
+    is_here = accelerator is not None and accelerator.type == kind
     count = torch.accelerator.device_count() if is_here else 0
-    if (device.index or 0) >= count:
+    if int(index or 0) >= count:
         raise UserError(
-            f"device={name} is not here: {count} {device.type.upper()} devices were found; "
+            f"device={name} is not here: {count} {kind.upper()} devices were found; "
             "choose device=auto or device=cpu"
         )
-    if device.index is None:
-        return _own(device.type)
-    if (processes := process_rank().local_world_size) > 1:
-        advice = f"choose device={device.type}"
-        raise UserError(f"device={name} is one device for {processes} processes; {advice}")
-    return device
-
-
-def _own(kind: str) -> torch.device:
-    """Return this process's accelerator: the only one, or the one numbered `local_rank`."""
-    here, count = process_rank(), torch.accelerator.device_count()
+    here = process_rank()
     if here.local_world_size == 1:
-        return torch.device(kind)
+        return torch.device(kind, int(index)) if index else torch.device(kind)
+    if index:
+        raise UserError(
+            f"device={name} is one device for {here.local_world_size} processes; "
+            f"choose device={kind}"
+        )
     if here.local_world_size > count:
         raise UserError(
             f"{here.local_world_size} processes on this machine, and {count} {kind.upper()} "
@@ -68,7 +61,7 @@ def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
     auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: the
-    device does not support the precision.)
+    device is mps, which has no float64.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
@@ -96,7 +89,7 @@ def cpu_bfloat16_units() -> list[str]:
 
 
 def set_float32_precision() -> None:
-    """Set how CUDA computes in float32, independent of torch's defaults and the environment.
+    """Set how CUDA computes in float32, whatever torch's defaults and the environment say.
 
     Convolutions use TF32: factors rounded to 10 bits, sums in float32. Matrix products, including
     the Gram matrices and the style loss's gradients, use float32 throughout.
@@ -106,7 +99,7 @@ def set_float32_precision() -> None:
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
-# RuntimeError. oneDNN names no reason, but a network that ran before fails only for this one.
+# RuntimeError. oneDNN gives no reason, but if a network ran before, only lack of memory stops it.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -179,7 +172,7 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number in a file, in the line `name` if given; `unknown` if none, as "max"."""
+    """Return the number in a file (in its line `name`, if given), or `unknown` if there is none."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

@@ -1,4 +1,4 @@
-"""Atomic writing of files, hashes of files, checks of output paths, and locks."""
+"""Writes files atomically, hashes files, checks output paths, and locks folders."""
 
 import hashlib
 import json
@@ -6,6 +6,7 @@ import os
 import secrets
 import sys
 import tempfile
+import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
@@ -16,7 +17,7 @@ from filelock import FileLock, Timeout
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# Name of the file in a folder that is locked while a run is at work there.
+# Name of a folder's lock file, which is locked while a command writes into the folder.
 LOCK = ".lock"
 
 
@@ -60,9 +61,9 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: it cannot be written).
+    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: the file cannot be written).
 
-    `wanted` receives a parsed line. Incomplete lines, as of a killed process, are dropped.
+    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped.
     """
     lines = []
     for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
@@ -82,35 +83,60 @@ def to_json(value: Any, indent: int | None = None) -> str:
 def check_outputs(
     outputs: Iterable[str | os.PathLike[str]],
     inputs: Iterable[tuple[str, str | os.PathLike[str]]],
+    filled: Iterable[Path] = (),
 ) -> None:
     """Check, before any work, that `outputs` can be written and would replace no input.
 
     Every command calls this for all files that it will write. Paths are compared by the files to
     which they lead, links followed, not by their names.
 
-    `inputs` are (key, path); an input may be missing. (UserError: an output equals an input or
-    another output, or `check_folder` refuses it.)
+    `inputs` are (key, path); an input may be missing. `filled` are folders whose files a command
+    writes or replaces, whatever their names. (UserError: an output equals an input or another
+    output, an input lies in a folder of `filled`, or `check_folder` refuses an output.)
     """
     read: dict[object, str] = {}
+    folders = [(folder, os.path.realpath(folder)) for folder in filled]
     for key, path in inputs:
         read.setdefault(_identity(path), f"{key}={path}")
-    written = set()
+        for folder, full in folders:
+            if Path(os.path.realpath(path)).is_relative_to(full):
+                raise UserError(
+                    f"files in {folder} would overwrite {key}={path}; move it elsewhere"
+                )
+    written: dict[str, list[str]] = {}  # path, case-folded and in NFC -> outputs
     for output in outputs:
         check_folder(output)
         if what := read.get(_identity(output)):
             raise UserError(f"{output} would overwrite {what}; choose another output")
         target = os.path.realpath(output)
-        if target in written:
+        alike = written.setdefault(unicodedata.normalize("NFC", target).casefold(), [])
+        if any(is_one_file(target, other) for other in alike):
             advice = "choose another output, or rename what they are made of"
             raise UserError(f"two results would become {output}; {advice}")
-        written.add(target)
+        alike.append(target)
+
+
+def is_one_file(path: str, other: str) -> bool:
+    """Tell whether two paths would be one file, if they differ only in case or form of accents.
+
+    The file system decides: a file is made and looked up in a temporary folder near the paths.
+    """
+    if path == other:
+        return True
+    shared = Path(os.path.commonpath([path, other]))
+    name, twin = (Path(one).relative_to(shared).parts[0] for one in (path, other))
+    folder = next(parent for parent in (shared, *shared.parents) if parent.is_dir())
+    with suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=folder) as trial:
+        Path(trial, name).touch()
+        return Path(trial, twin).exists()
+    return False
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
     """Check that a file can be written at `path` later; leave no file there.
 
-    Raise UserError if it is a folder, a device or a pipe, or its nearest existing parent folder
-    accepts no new file.
+    Raise UserError if `path` is a folder, a device or a pipe, or if its nearest existing parent
+    folder accepts no new file.
     """
     with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
@@ -166,14 +192,25 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
-    Whoever is killed holds it no longer. Some network file systems have no such lock. (UserError,
-    with `advice`: another `holder` has it.)
+    (UserError: another process has the lock; the message calls it a `holder`, and ends with
+    `advice`.)
     """
-    lock = FileLock(folder / LOCK, thread_local=False)
+    message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
+    with lock_held(folder / LOCK, message):
+        yield
+
+
+@contextmanager
+def lock_held(path: Path, message: str) -> Iterator[None]:
+    """Lock the file `path` while the body runs (UserError with `message`: it is locked already).
+
+    The system frees the lock of a killed process. On a file system without such locks, as some
+    network file systems are, the body runs without a lock.
+    """
+    lock = FileLock(path, thread_local=False)
     try:
         lock.acquire(blocking=False)
     except Timeout:
-        message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
         raise UserError(message) from None
     except (OSError, NotImplementedError):
         yield
@@ -182,12 +219,12 @@ def locked(
         yield
     finally:
         with suppress(OSError):  # Windows cannot remove an open file; there, release() removes it
-            (folder / LOCK).unlink()
+            path.unlink()
         lock.release()
 
 
 def is_locked(folder: Path) -> bool:
-    """Tell whether a run is at work in `folder`."""
+    """Tell whether a command holds the lock of `folder`."""
     if (folder / LOCK).exists():  # a killed process leaves the file
         with suppress(OSError, NotImplementedError):
             try:
@@ -198,7 +235,7 @@ def is_locked(folder: Path) -> bool:
 
 
 def new_folder(path: str) -> str:
-    """Make a new folder, `path`, or if that exists `path-2` and so on; return it (or OSError)."""
+    """Make a new folder, `path` or else `path-2`, `path-3` ...; return its path (or OSError)."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""The rank of this process among those that torchrun started; imports no torch."""
+"""The rank of this process among those that torchrun started. This module imports no torch."""
 
 import os
 from contextlib import suppress
@@ -14,8 +14,8 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 class ProcessRank:
     """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files.
 
-    Ranks count from 0: among all `world_size` processes, and the `local_world_size` ones on this
-    machine.
+    `rank` counts from 0 among all `world_size` processes, `local_rank` among the `local_world_size`
+    processes on this machine.
     """
 
     rank: int = 0

@@ -14,14 +14,14 @@ from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
 from types import FrameType
 
-# Ctrl-C sends SIGINT, a scheduler SIGTERM, a closed terminal SIGHUP, which Windows lacks.
+# Ctrl-C sends SIGINT, a scheduler SIGTERM, a closed terminal SIGHUP; Windows has no SIGHUP.
 STOPPING = [
     getattr(signal, name) for name in ("SIGINT", "SIGTERM", "SIGHUP") if hasattr(signal, name)
 ]
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asked the program to stop."""
+    """Raised because a signal asked the program to stop."""
 
     def __init__(self, number: int) -> None:
         super().__init__(f"stopped by {signal.Signals(number).name}")
@@ -69,7 +69,7 @@ def signals_held() -> AbstractContextManager[None]:
 
 
 def interruptible() -> AbstractContextManager[None]:
-    """Return a context that a signal may interrupt; on entry raise a signal that waits."""
+    """Return a context that signals may interrupt; on entry, a waiting signal is raised."""
     return _held(False)
 
 
@@ -85,7 +85,7 @@ def _held(is_held: bool) -> Iterator[None]:
 
 
 def raise_waiting() -> None:
-    """Raise a signal that waits, unless signals are held."""
+    """Raise the signal that waits, if there is one, unless signals are held."""
     if SIGNALS.asked is not None and not SIGNALS.is_held:
         raise SIGNALS.asked
 

@@ -1,4 +1,4 @@
-"""Pages that are made from Jinja templates."""
+"""Loads Jinja templates, from which HTML pages are made."""
 
 from typing import TYPE_CHECKING
 

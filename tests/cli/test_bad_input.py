@@ -40,7 +40,29 @@ LINES = [
     (["optimizer=null"], r"optimizer=null: give one name, or leave it out"),
     (["--frobnicate"], r"unknown flag --frobnicate; see --help"),
     (["--config-dir", "do${x}"], r"--config-dir do\$\{x\}: there is no such folder"),
-    (["-content_image", "x"], r"unknown flag -content_image; .* content_image=x$"),
+    (["-content_image", "x"], r"unknown flag -content_image; .* take no dash: content=x$"),
+    (["--info"], r"unknown flag --info; see --help$"),
+    (["--hydra-help"], r"unknown flag --hydra-help; see --help$"),
+    (["--config-name", "x"], r"unknown flag --config-name; see --help$"),
+    (["--version"], r"--version stands alone: styletransfer --version$"),
+    (["a.jpg", "b.jpg"], r"cannot understand 'a\.jpg'; .*: content=a\.jpg style=b\.jpg$"),
+    (["a b.jpg"], r"cannot understand 'a b\.jpg'; .*: 'content=a b\.jpg'$"),
+    (["--content", "a b.jpg"], r"unknown flag --content; .* take no dash: 'content=a b\.jpg'$"),
+    (["init", "=", "a b"], r"KEY=VALUE is one word, .*: 'init=a b'$"),
+    (["size.x=1"], r"unknown key size\.x; did you mean size\?"),
+    (["~size.x"], r"unknown key size\.x; did you mean size\?"),
+    (["-m", "size=choice(16,32),range(1,3)"], r"size=choice\(.*: choice\(\.\.\.\) or range"),
+    (["init", "=", "noise"], r"KEY=VALUE is one word, without spaces around =: init=noise$"),
+    (["init=", "noise"], r"KEY=VALUE is one word, .*: init=noise$"),
+    (["init", "=noise"], r"KEY=VALUE is one word, .*: init=noise$"),
+    (["~style_detail"], r"~style_detail: no key can be taken away; leave it out, or give style_"),
+    (["~experiment=1"], r"~experiment=1: no key can be taken away; leave it out"),
+    (["~experiment"], r"~experiment: no key can be taken away; leave it out"),
+    (["hydra.verbose=null"], r"Hydra cannot use one of its own settings; check the words"),
+    (["output=folder.png"], r"cannot write folder\.png: it is a folder; add a file name"),
+    (["output=folder"], r"cannot write folder: it is a folder; add a file name"),
+    (["output=http://a.b/c.png"], r"http://a\.b/c\.png is an address, .*; name a file on this"),
+    (["optimizer.preconditioner=9e18"], r"optimizer\.preconditioner=9e\+18 must be .* at most 8"),
     (["--content", "x"], r"unknown flag --content; .* keys take no dash: content=x$"),
     (["hydra.job.chdir=true"], r"hydra\.job\.chdir=true would change what file names mean"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
@@ -50,11 +72,27 @@ LINES = [
 @pytest.mark.parametrize(("words", "message"), LINES)
 def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     (desk / "folder.png").mkdir()
+    (desk / "folder").mkdir()
     before = sorted(desk.rglob("*"))
     status, printed, line = train(capsys, *words)
     assert re.match("error: .*" + message, line), line
     assert (status, printed) == (1, "")
     assert sorted(desk.rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["init=a b.jpg"], r".*name one first: styletransfer train 'init=a b\.jpg'$"),
+        (["train", "content=a.jpg", "b.jpg"], r".*; say what it is: style=b\.jpg$"),
+        (["gradcheck", "experiment=tiny"], "this command takes no experiment=; leave it out"),
+        (["apply", "film.mp4"], r"cannot understand 'film\.mp4'; say what it is: input=film\.mp4$"),
+        (["export", "any.onnx"], r".*; say what it is: output=any\.onnx$"),
+        (["info", "picture.x=1"], r"unknown key picture\.x; did you mean picture\?"),
+    ],
+)
+def test_what_other_commands_advise(words, message, desk, capsys):
+    assert re.match("error: " + message, refusal(capsys, *words))
 
 
 def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys):
@@ -67,9 +105,26 @@ def test_a_run_that_gives_up_prints_where_the_picture_is(desk, tmp_path, capsys)
     assert output.exists()
     assert record_of(tmp_path / "run")["status"] == "gave up"
     output.write_bytes(b"an earlier picture")
-    printed = train(capsys, *words)[1]
-    assert printed.splitlines()[-1] == str(tmp_path / "run" / "pastiche.png")
+    printed = train(capsys, *words[:-1], f"hydra.run.dir={tmp_path}/again")[1]
+    assert printed.splitlines()[-1] == str(tmp_path / "again" / "pastiche.png")
     assert output.read_bytes() == b"an earlier picture"
+
+
+@pytest.mark.parametrize("command", ["film", "train_network"])
+def test_a_folder_whose_name_is_too_long_is_told(command, desk, capsys):
+    names = [f"{letter * 120}.png" for letter in "abc"]
+    for name in names:
+        (desk / "style.png").with_name(name).write_bytes((desk / "style.png").read_bytes())
+    content = ["content=content.png"] if command == "film" else []
+    line = refusal(capsys, command, *content, f"style=[{','.join(names)}]")
+    assert re.match(r"error: cannot write outputs/.*: File name too long; choose hydra\.run", line)
+
+
+@pytest.mark.parametrize("words", [["train"], ["compare"], ["train", "-m", "seed=1,2"]])
+def test_a_folder_that_takes_no_file_is_told(words, desk, capsys):
+    (desk / "outputs").write_text("no folder")
+    line = refusal(capsys, *words, "content=content.png", "style=style.png")
+    assert re.match(r"error: cannot write .*outputs.*; choose .*hydra\.run\.dir=PATH", line)
 
 
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):

@@ -25,6 +25,7 @@ def run(name):
     [
         ("small", "4.0 4.0 5.0\n7.0 6.0 5.0\n3.0 2.0 None\n"),
         ("scale", "[5.0, 7.0] None\n"),
+        ("cube", "24.0 by hand 48\n"),
         ("global_max_pool", "4.0 1 False [[[[0.0, 1.0], [0.0, 0.0]]]]\n"),
         *((way, "gradient norm 0.071815025859\n") for way in WAYS),
     ],
@@ -35,7 +36,7 @@ def test_every_example_runs_and_prints_what_it_should(name, printed, capsys):
 
 
 def test_no_example_is_forgotten():
-    assert set(EXAMPLES) == {"small", "scale", "global_max_pool", *WAYS}
+    assert set(EXAMPLES) == {"small", "scale", "global_max_pool", "cube", *WAYS}
     assert not any("styletransfer" in path.read_text("utf-8") for path in EXAMPLES.values())
 
 

@@ -2,9 +2,11 @@
 
 import json
 import re
+import runpy
 from itertools import chain
 
 import pytest
+import torch
 from helpers import MODES, ROOT
 
 PATH = ROOT / "docs" / "course" / "stepper.html"
@@ -13,6 +15,18 @@ DATA = json.loads(re.findall(r"const WAYS = (\{.*?\});\n", PATH.read_text("utf-8
 
 def test_every_way_is_in_the_stepper():
     assert list(DATA) == MODES
+
+
+def test_the_stepper_runs_the_nodes_that_torch_runs():
+    """The page on modules has the same two layers and losses; a hook is no node."""
+    script = runpy.run_path(str(ROOT / "docs" / "download.py"))["script"]
+    page = {"__name__": "__main__"}
+    with torch.random.fork_rng(devices=[]):
+        exec(script(ROOT / "docs" / "course" / "modules.md"), page)
+    for way, each in DATA.items():
+        is_node = [title != "hook" for title, _ in each["nodes"]]
+        runs = sum(is_node[number] for number in chain(*each["passes"]))
+        assert page["table"][way][:2] == (sum(is_node), runs)
 
 
 @pytest.mark.slow

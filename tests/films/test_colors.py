@@ -77,7 +77,7 @@ def errors(path):
         (SRGB, (8, lambda y: y)),
         (SRGB, (4, lambda y: y ** (1 / 2.2))),
     ],
-    ids=str,
+    ids=lambda stated: str(stated[0]),
 )
 @pytest.mark.parametrize("name", ["a.mkv", "a.mp4"])
 def test_frames_of_other_colours_become_srgb(tmp_path, primaries, transfer, name):
@@ -113,7 +113,7 @@ def test_a_film_from_hdr_is_tagged_as_what_it_is(tmp_path, extension):
     source, target = film(tmp_path / "a.mkv", BT2020, (16, pq)), tmp_path / f"b.{extension}"
     with Film(source) as read, FilmWriter(target, read) as writer:
         for frame in read.frames():
-            writer.write(frame.image, frame.time)
+            writer.write(*frame)
     with av.open(str(target)) as container:
         frame = next(container.decode(video=0))
         stated = (frame.color_primaries, frame.color_trc, frame.colorspace, frame.color_range)

@@ -23,6 +23,7 @@ from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs import info
+from styletransfer.runs.claim import made_by
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.compose import compose
 from styletransfer.settings.values import quote_names
@@ -135,7 +136,9 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
     other = replace(config, temporal_weight=1.0)
-    check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
+    with made_by({"overrides.yaml": "another command"}):
+        check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
+    assert not (tmp_path / ".hydra").exists()
     moved = replace(config, content=photos[0])
     check_error(r"clip\.mp4; go on with that one, or start afresh in", main, moved, tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
@@ -143,8 +146,19 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", main, config, tmp_path)
     (tmp_path / "film.json").unlink()
-    check_error(r"holds frames and no film\.json; choose another", main, config, tmp_path)
+    check_error(r"holds frames already; choose another folder", main, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
+
+
+def test_a_film_needs_a_folder_without_other_results(config, tmp_path, desk):
+    for name, own in (("painted.mp4", "painted.mp4"), ("frames", "frames/000000.png")):
+        (tmp_path / name / own).parent.mkdir(parents=True)
+        (tmp_path / name / own).write_bytes(b"my own")
+        check_error(f"holds {name} already; choose", main, config, tmp_path / name)
+    (tmp_path / "own/frames").mkdir(parents=True)
+    Path(config.style).rename(tmp_path / "own/frames/000001.png")
+    own = replace(config, style=str(tmp_path / "own/frames/000001.png"))
+    check_error(r"files in .*frames would overwrite style=", main, own, tmp_path / "own")
 
 
 def test_films_of_one_stem_have_their_own_folders():

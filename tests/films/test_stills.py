@@ -124,6 +124,28 @@ def test_a_damaged_animation_ends_in_one_line(tmp_path):
     check_error(r"a\.png is damaged; get an intact copy", Film, tmp_path / "a.png")
 
 
+def frame_of_a_gif(path, size):
+    """Return the bytes of a frame of (width, height) `size` in a GIF, without those around it."""
+    Image.new("L", size).save(path)
+    data = path.read_bytes()
+    return data[data.index(b",\0\0\0\0") : -1]
+
+
+def test_a_frame_larger_than_its_gif_is_refused(tmp_path):
+    data = animated(tmp_path / "a.gif", colored(40, 90)).read_bytes()
+    larger = frame_of_a_gif(tmp_path / "b.gif", (10000, 9000))
+    (tmp_path / "a.gif").write_bytes(data[:-1] + larger + data[-1:])
+    check_error(r"a\.gif is damaged after frame 2; get an intact copy", frames, tmp_path / "a.gif")
+
+
+def test_a_gif_that_breaks_off_is_refused_in_one_line(tmp_path):
+    """Pillow looks for all frames first, with errors of other kinds than at a frame."""
+    data = animated(tmp_path / "a.gif", colored(40, 90)).read_bytes()
+    kept = data[: data.rindex(b",\0\0\0\0") + 9]
+    (tmp_path / "a.gif").write_bytes(kept)
+    check_error(r"a\.gif is damaged.*; get an intact copy", frames, tmp_path / "a.gif")
+
+
 def test_frames_come_in_the_order_of_their_numbers(tmp_path):
     names = [f"{number}.png" for number in range(12)]
     assert reds(write(tmp_path, *names)) == list(range(10, 130, 10))

@@ -74,6 +74,13 @@ def test_the_film_is_the_stream_with_most_frames(first, tmp_path):
         assert (film.size, film.count, len(list(film.frames()))) == ((26, 34), 5, 5)
 
 
+@pytest.mark.parametrize(("name", "codec"), [("in.mp4", b"avc1"), ("in.mkv", b"V_MPEG4/ISO/AVC")])
+def test_a_film_in_an_unknown_codec_is_refused(name, codec, tmp_path):
+    path = make(tmp_path / name, greys())
+    path.write_bytes(path.read_bytes().replace(codec, codec[:2] + b"x" * (len(codec) - 2)))
+    check_error(rf"{name} has no frame that FFmpeg can read", Film, path)
+
+
 @pytest.mark.parametrize("name", ["in.mp4", "in.mkv"])
 def test_all_frames_are_read_if_the_sound_is_the_first_stream(name, tmp_path):
     """H.264 gives its last frames only at the end of the file."""

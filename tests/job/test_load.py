@@ -23,12 +23,12 @@ from styletransfer.errors import UserError
 from styletransfer.job import memory
 from styletransfer.job.choices import Choices, parse_tile
 from styletransfer.job.job import Start
+from styletransfer.job.memory import plan
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import Pyramid, longer_sides, steps_at_scale
 from styletransfer.pictures import images
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.rotate import inner_size
-from styletransfer.runs.plan import plan
 from styletransfer.settings import FeaturesConfig
 
 RED, BLUE = (255, 0, 0), (0, 0, 255)

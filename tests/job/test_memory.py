@@ -17,7 +17,6 @@ from styletransfer.objective.inputs import pair
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.run import Run
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
-from styletransfer.system.measure import peak_memory
 
 CLOSED = LOSS_MODES["autograd_function"]
 GIB = 2**30
@@ -37,12 +36,13 @@ def vgg19():
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_the_estimate_is_near_the_measured_peak(optimizer, tile):
     """The test uses float64, because torch's float64 convolutions need equal memory everywhere."""
+    measure = pytest.importorskip("styletransfer.lessons.measure")
     # The layers are wide enough that activations take more memory than images.
     network, side = tiny_network(((16, 16), (24, 24))), 64
     config = run_settings(optimizer, size=side, steps=6 if optimizer == "lbfgs" else 2, tile=tile)
     config.optimizer.history = 4
     job = job_with(config, network, CLOSED, pair(picture(1, side, side), picture(2, side, side)))
-    peak = peak_memory(lambda: Run(job).complete(), torch.device("cpu"))
+    peak = measure.peak_memory(lambda: Run(job).complete(), torch.device("cpu"))
     expected = plan_memory(job, job.scales[0], math.inf).bytes - FIXED
     assert 0.4 * peak <= expected <= 2.5 * peak
 

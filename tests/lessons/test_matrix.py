@@ -42,6 +42,24 @@ def test_the_matrix_is_what_torch_does(asked):
         assert found in words, (torch.__version__, way)
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_a_compiled_function_can_lose_a_tensor_hook():
+    received = []
+
+    def divided(x):
+        y = x.square()
+        loss = y.sum()
+        torch._dynamo.graph_break()
+        y.register_hook(received.append)
+        return loss
+
+    for function in (divided, torch.compile(divided, backend="aot_eager")):
+        function(torch.tensor([1.0, 2.0], requires_grad=True)).backward()
+    assert received[0].tolist() == [1.0, 1.0]
+    assert received[1:] == [None]
+
+
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
 def test_opcheck_does_not_find_a_wrong_derivative():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)

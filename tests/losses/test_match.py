@@ -30,6 +30,13 @@ def test_the_loss_is_its_formula_and_ignores_lengths(loss):
     assert loss(x, -x).item() == pytest.approx(2)
 
 
+@pytest.mark.parametrize("loss", [MatchDistance.forward, lambda loss, x: loss.tap(x)[1]])
+def test_positions_count_by_their_weights(loss):
+    x, target, weights = features(), features(), torch.rand(1, 1, 4, 3, dtype=torch.float64)
+    expected = (weights[0] * (1 - cosine_similarity(x, target, dim=1))).mean()
+    torch.testing.assert_close(loss(MatchDistance(target, weights), x), expected)
+
+
 def test_many_rows_are_multiplied_a_few_at_a_time(monkeypatch):
     monkeypatch.setattr(match, "BLOCK", 31)  # two of the eleven rows of 3 x 5 values
     x, target = features(1, 5, 11, 3), features(1, 5, 11, 3)

@@ -10,7 +10,6 @@ from helpers import call, check_error, check_kept, check_refused, files_in, pict
 from networks.nets import style_encoder, style_network
 from PIL import Image
 
-from styletransfer.job.sources import style_image
 from styletransfer.networks import file
 from styletransfer.networks.apply import painter
 from styletransfer.networks.apply.command import main
@@ -24,11 +23,11 @@ from styletransfer.networks.encoder import (
     style_features,
 )
 from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.files import locked
-from styletransfer.system.measure import peak_memory
 
 SLIM = Architecture((3, 4, 5), 1)
 
@@ -98,7 +97,9 @@ def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
     """Check that the memory estimate is at least the measured peak."""
     network, image = StyleNetwork(LAYOUTS["tiny"], 1), picture(0, 64, 96).float()
     file.write(Path("tiny.safetensors"), network.requires_grad_(False), ["oil"])
-    needed = peak_memory(partial(deployed(network), image, torch.ones(1, 1)), torch.device("cpu"))
+    measure = pytest.importorskip("styletransfer.lessons.measure")
+    paints = partial(deployed(network), image, torch.ones(1, 1))
+    needed = measure.peak_memory(paints, torch.device("cpu"))
     tiny = Painter(settings(network="tiny.safetensors"))
     monkeypatch.setattr(painter, "free_bytes", lambda device: needed - 1)
     check_error(r"a.png needs 1 MiB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")
@@ -160,6 +161,33 @@ def test_a_second_call_paints_only_missing_files(album, desk, caplog):
     assert "4 of 5 files are in done already, and stay" in caplog.text
     after = times(desk / "done")
     assert {name for name in after if after[name] != before[name]} == {"a.webp"}
+
+
+def test_a_second_call_with_other_settings_is_refused(album, desk, caplog):
+    """Each picture carries its recipe; the device and the version change only the last bits."""
+    work = {"input": "album", "output": "done"}
+    apply(**work)
+    before = files_in("done")
+    check_refused(
+        apply,
+        [
+            (work | {"style": "oil"}, "was painted with another style; choose another output"),
+            (work | {"style_weights": [1.0, 2.0]}, "was painted with another style_weights"),
+            (work | {"size": 30}, "was painted with another size"),
+            (work | {"color_strength": 0.5}, "was painted with another color_strength"),
+        ],
+    )
+    apply(**work)
+    whole = (desk / "net.safetensors").read_bytes()
+    file.write(Path("net.safetensors"), style_network(SLIM, 3), ["oil", "wash", "ink"])
+    check_refused(apply, [(work, "was painted with another network")])
+    (desk / "net.safetensors").write_bytes(whole)
+    images.write(album / "a.png", picture(5, 13, 22))
+    check_refused(apply, [(work, "a.png was painted with another input")])
+    assert files_in("done") == before
+    apply(input="album", output="bare", recipe=False)
+    apply(input="album", output="bare", style="oil")
+    assert "5 of them may have other settings: they carry no recipe" in caplog.text
 
 
 def test_a_folder_replaces_no_other_file(album, desk):

@@ -13,6 +13,7 @@ from helpers import (
     call,
     check_error,
     check_refused,
+    files_in,
     layers,
     metrics_of,
     picture,
@@ -22,22 +23,23 @@ from helpers import (
 from networks.nets import ended_early
 
 from styletransfer.errors import UserError
-from styletransfer.job.sources import style_image
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
 from styletransfer.networks.commands import train_network as command
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.command import check_shares, main, train_network
 from styletransfer.networks.training.prepare import prepare
+from styletransfer.networks.training.processes import Processes
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
+from styletransfer.runs.claim import made_by
 from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.files import locked
-from styletransfer.system.processes import Processes
 from styletransfer.system.rank import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])
@@ -180,9 +182,49 @@ def test_what_stands_in_the_way_is_named(config, tmp_path):
     Checkpoint(tmp_path / "other" / "checkpoint.pt").save({"run": 1})
     with pytest.raises(UserError, match="settings of another version; start afresh"):
         train_network(config, tmp_path / "other")
-    (tmp_path / "previews").write_text("in the way")
-    with pytest.raises(UserError, match=r"cannot write .*step_00000\.png"):
+    for name in ("previews", "network.safetensors", "metrics.jsonl"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name).joinpath("mine").touch()
+        with pytest.raises(UserError, match=r"holds previews already|it is a folder"):
+            train_network(config, tmp_path)
+
+
+def test_what_a_training_reads_is_no_preview_of_it(config, here):
+    write_pictures("run/previews/step_00002.png", height=32, width=40)
+    check_error(
+        "files in .*previews would overwrite style=run/previews/step_00002.png",
+        train_network,
+        replace(config, style=["oil.png", "run/previews/step_00002.png"]),
+        Path("run"),
+    )
+
+
+def test_a_refused_training_keeps_the_first_ones_record(config, tmp_path):
+    with made_by({"overrides.yaml": "first"}):
         train_network(config, tmp_path)
+    before = files_in(tmp_path)
+    with made_by({"overrides.yaml": "second"}):
+        other = replace(config, learning_rate=0.5)
+        check_error("learning_rate=0.5 differs from the run's own", train_network, other, tmp_path)
+    assert files_in(tmp_path) == before
+
+
+def test_a_checkpoint_of_another_form_is_refused(config, tmp_path):
+    train_network(config, tmp_path)
+    checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
+    whole = checkpoint.load()
+    for name in whole:
+        for wrong in (None, "x", -1, 10**30, [1], {"a": 1}, torch.ones(3)):
+            checkpoint.save(whole | {name: wrong})
+            check_error("start afresh", train_network, config, tmp_path)
+
+
+def test_a_network_without_its_checkpoint_is_not_replaced(config, tmp_path):
+    train_network(config, tmp_path)
+    (tmp_path / "checkpoint.pt").unlink()
+    before = files_in(tmp_path)
+    check_error("holds network.safetensors already", train_network, config, tmp_path)
+    assert files_in(tmp_path) == before
 
 
 BAD: list[tuple[dict[str, Any], str]] = [

@@ -9,8 +9,9 @@ from torch.nn.functional import cosine_similarity, interpolate, normalize, pad
 
 from styletransfer.losses import LOSS_MODES
 from styletransfer.losses.moments import gram_matrix
-from styletransfer.objective import SEARCHED, Criterion
+from styletransfer.objective import SEARCHED, Criterion, calm
 from styletransfer.objective import matching as module
+from styletransfer.objective.calm import busyness
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import match_targets, matching
 from styletransfer.objective.reader import WholeReader
@@ -50,8 +51,27 @@ def calm_by_hand(network, image):
     return variation < 0.65 * variation.mean()
 
 
+def busy_by_hand(network, style):
+    """Return 1 if at most 0.10 of a style is calm, 0 if at least 0.16 is, linear between."""
+    share = float(calm_by_hand(network, style).double().mean())
+    return min(1.0, max(0.0, (0.16 - share) / 0.06))
+
+
+def places_by_hand(image, size):
+    """Return (3, h, w): rows and columns over height and width, and ranks of lightness."""
+    around = pad(image.mean(1, keepdim=True), (4, 4, 4, 4), mode="replicate")
+    grey = around.unfold(2, 9, 1).unfold(3, 9, 1).mean((4, 5))
+    rank = grey.flatten().argsort().argsort().double() / (grey.numel() - 1)
+    light = interpolate(rank.view_as(grey), size, mode="bilinear", antialias=True)[0]
+    row, column = ((torch.arange(length) + 0.5) / length for length in size)
+    return torch.cat([row.expand(1, size[1], -1).mT, column.expand(1, *size), light])
+
+
 def by_hand(network, pictures, layer, share):
-    """Return the features at `layer` (relu3_1 or relu4_1) of each position's nearest neighbour."""
+    """Return the features at `layer` (relu3_1 or relu4_1) of each position's nearest neighbour.
+
+    Also the weights of the match losses there, (h, w).
+    """
     calm = calm_by_hand(network, pictures.content)
     sought = pictures.content
     if pictures.start is not None:
@@ -59,7 +79,14 @@ def by_hand(network, pictures, layer, share):
     wanted, offered = columns_of(network, sought), [columns_of(network, s) for s in pictures.styles]
     seen = [network(style, [layer])[layer][0] for style in pictures.styles]
     height, width = network(pictures.content, [layer])[layer].shape[2:]
-    rows = []
+    here = places_by_hand(pictures.content, wanted.shape[1:])
+    there = [
+        places_by_hand(style, keys.shape[1:])
+        for style, keys in zip(pictures.styles, offered, strict=True)
+    ]
+    busy = [busy_by_hand(network, style) for style in pictures.styles]
+    strengths = torch.tensor([3.0, 1.5, 6.0])[:, None, None]
+    rows, weights = [], []
     for i in range(height):
         for j in range(width):
             y, x = (i + 0.5) * wanted.shape[1] / height, (j + 0.5) * wanted.shape[2] / width
@@ -73,11 +100,14 @@ def by_hand(network, pictures, layer, share):
             for part in region.sources:
                 keys = offered[part.style]
                 alike = cosine_similarity(wanted[:, at[0], at[1], None, None], keys, dim=0)
+                if calm[at]:
+                    apart = there[part.style] - here[:, at[0], at[1], None, None]
+                    alike = alike - (strengths * apart.square()).sum(0)
                 if part.weights is not None:
                     inside = interpolate(
                         part.weights, keys.shape[1:], mode="bilinear", antialias=True
                     )
-                    alike = alike.masked_fill(inside[0, 0] < 0.5, -2.0)
+                    alike = alike.masked_fill(inside[0, 0] < 0.5, -99.0)
                 place = divmod(int(alike.argmax()), keys.shape[2])
                 near.append((float(alike.max()), part.style, place, keys.shape[1:]))
             _, style, place, cells = max(near)
@@ -85,8 +115,10 @@ def by_hand(network, pictures, layer, share):
                 int((place[axis] + (y, x)[axis] % 1) * seen[style].shape[1 + axis] / cells[axis])
                 for axis in (0, 1)
             )
-            rows.append(seen[style][:, down, right] * ~calm[at])
-    return torch.stack(rows, 1).view(-1, height, width)
+            rows.append(seen[style][:, down, right])
+            weights.append(1 - 0.5 * busy[style] * float(calm[at]))
+    made = torch.stack(rows, 1).view(-1, height, width)
+    return made, torch.tensor(weights, dtype=torch.float64).view(height, width)
 
 
 @pytest.mark.parametrize("pictures", [pair(picture(1, 37, 52), picture(2, 40, 33)), DIVIDED])
@@ -95,9 +127,10 @@ def test_targets_are_those_of_a_search_by_hand(pictures):
     criterion = Criterion.of(replace(MATCHED, match_painted=0.25))
     found = matching(criterion, pictures, WholeReader(network, False))
     for layer in ("relu3_1", "relu4_1"):
-        expected = by_hand(network, pictures, layer, 0.25)
+        expected, weights = by_hand(network, pictures, layer, 0.25)
         values = found.values(layer, expected.shape[1:])
         assert torch.equal(values[0], expected)
+        assert (found.weights_at(weights.shape)[0, 0] - weights).abs().max() < 1e-12
 
 
 def test_a_style_of_details_is_matched_at_its_layers_alone():
@@ -158,21 +191,62 @@ def half_plain(light=0.5):
     return content
 
 
-def test_calm_places_of_the_content_have_no_target():
-    pictures, network = pair(half_plain(), picture(2, 64, 64)), tiny_network(VGG19)
-    targets, _ = match_targets(Criterion.of(MATCHED), WholeReader(network, False), pictures, {})
+BUSY, PLAIN = picture(3, 35, 48), half_plain()
+
+
+def targets_of(style, network, **settings):
+    criterion = Criterion.of(replace(MATCHED, **settings))
+    return match_targets(criterion, WholeReader(network, False), pair(half_plain(), style), {})
+
+
+@pytest.mark.parametrize("style", [BUSY, PLAIN])
+def test_calm_places_are_matched_more_if_the_style_is_calm(style):
+    targets, _ = targets_of(style, tiny_network(VGG19))
     for target in targets.values():
-        half = target.distance.target.shape[3] // 2
-        is_empty = target.distance.target.abs().sum((0, 1, 2)) == 0
-        assert is_empty[: half - 4].all()
-        assert not is_empty[half:].any()
+        weights = target.distance.weights[0, 0]
+        left = weights[:, : weights.shape[1] // 2 - 4]
+        assert (left == (1 if style is PLAIN else 0.5)).all()
+        assert weights.mean() > 0.7
+
+
+def test_a_style_counts_as_less_busy_the_more_of_it_is_calm():
+    torch.manual_seed(0)
+    columns = normalize(torch.randn(40, 20, 100, dtype=torch.float64), dim=0)
+    found = []
+    for width in (0, 5, 10, 13, 14, 16, 20, 40):  # the first columns of positions are alike
+        columns[:, :, :width] = columns[:, :1, :1]
+        found.append(busyness(columns))
+    assert found[:2] == [1, 1]
+    assert found[-2:] == [0, 0]
+    assert found == sorted(found, reverse=True)
+    assert any(0 < busy < 1 for busy in found)
+
+
+def test_calm_places_have_style_losses_under_busy_styles_alone():
+    network = tiny_network(VGG19)
+    assert set(targets_of(BUSY, network)[1]) == set(MATCHED.style_layers)
+    assert not any(targets_of(PLAIN, network)[1].values())
+
+
+@pytest.mark.parametrize("freedom", [0.0, 0.4, 1.0])
+def test_how_freely_calm_places_are_painted_can_be_said(freedom):
+    network = tiny_network(VGG19)
+    (free, weak), (_, full) = (
+        targets_of(PLAIN, network, calm_freedom=freedom) for freedom in (freedom, 1.0)
+    )
+    for target in free.values():
+        weights = target.distance.weights
+        assert weights[weights > 0].min() == pytest.approx(1 - 0.5 * freedom)
+    for layer, targets in full.items():
+        found = sum(target.weight for target in weak[layer])
+        assert found == pytest.approx(freedom * targets[0].weight)
 
 
 def test_calm_places_have_style_losses_of_their_own():
     network, criterion = tiny_network(VGG19), Criterion.of(MATCHED)
     right = (torch.arange(96)[None, None, None] >= 24).expand(1, 1, 64, 96).double()
     divided = (Region("sea", 1 - right), Region("land", right))
-    pictures = replace(pair(half_plain(), picture(2, 64, 64)), regions=divided)
+    pictures = replace(pair(half_plain(), BUSY), regions=divided)
     _, found = match_targets(criterion, WholeReader(network, False), pictures, {})
     for layer, (sea, land) in found.items():
         assert [sea.name, land.name] == [f"style/sea/calm/{layer}", f"style/land/calm/{layer}"]
@@ -186,12 +260,38 @@ def test_calm_places_have_style_losses_of_their_own():
         assert soft[-1] < 0.1
 
 
+def test_each_style_acts_in_calm_places_as_busy_as_it_is():
+    network, half = tiny_network(VGG19), picture(2, 40, 33)
+    criterion, blank = Criterion.of(MATCHED), replace(pair(half_plain(), BUSY))
+
+    def found(*styles):
+        sources = tuple(StylePart(number, share) for number, share in enumerate((3.0, 1.0)))
+        region = Region(sources=sources[: len(styles)])
+        pictures = replace(blank, styles=styles, regions=(region,))
+        return match_targets(criterion, WholeReader(network, False), pictures, {})[1]
+
+    busy = busy_by_hand(network, half)
+    assert 0 < busy < 1
+    alone, other, both = found(BUSY), found(half), found(half, BUSY)
+    for layer, (target,) in both.items():
+        one, two = alone[layer][0].distance.target, other[layer][0].distance.target
+        mean = (3 * busy * two + one) / (3 * busy + 1)
+        assert relative_error(target.distance.target, mean) < 1e-12
+        gram = target.distance.target.square().mean() * target.weight
+        expected = gram / target.distance.weights.mean() / criterion.styles[layer]
+        assert float(expected) == pytest.approx(0.25 * (3 * busy + 1) / 4, rel=0.01)
+    for layer, (target,) in found(BUSY, PLAIN).items():
+        assert torch.equal(target.distance.target, alone[layer][0].distance.target)
+        assert target.weight == pytest.approx(0.75 * alone[layer][0].weight)
+
+
 @pytest.mark.parametrize("light", [0.0, 1.0])
 def test_calm_places_paint_with_the_part_that_is_as_light(light):
     network, style = tiny_network(VGG19), 0.5 * picture(2, 64, 96)
     style[..., 48:] += 0.5
     pictures = pair(half_plain(light), style)
-    args = Criterion.of(MATCHED), WholeReader(network, False), pictures, {}
+    criterion = Criterion.of(replace(MATCHED, calm_freedom=1.0))
+    args = criterion, WholeReader(network, False), pictures, {}
     value = match_targets(*args)[1]["relu1_1"][0].distance.target
     seen = network(style, ["relu1_1"])["relu1_1"]
     dark, bright = (
@@ -200,7 +300,10 @@ def test_calm_places_paint_with_the_part_that_is_as_light(light):
     assert (bright.norm() < dark.norm()) == (light == 1.0)
 
 
-@pytest.mark.parametrize("pictures", [DIVIDED, pair(half_plain(), picture(2, 64, 64))])
+MIXED = Inputs(half_plain(), (BUSY, PLAIN), (Region(sources=(StylePart(0), StylePart(1))),))
+
+
+@pytest.mark.parametrize("pictures", [DIVIDED, pair(half_plain(), BUSY), MIXED])
 def test_all_modes_agree(pictures):
     network = tiny_network(VGG19)
     criterion = Criterion.of(MATCHED)
@@ -216,7 +319,7 @@ def test_all_modes_agree(pictures):
 def test_large_pictures_are_searched_at_a_smaller_size(monkeypatch):
     """Each half of a 1040-pixel image matches the similar half of the style, with few axes too."""
     monkeypatch.setattr(module, "AXES", 6)  # of 14 channels
-    monkeypatch.setattr(module, "CALM", 0.0)
+    monkeypatch.setattr(calm, "CALM", 0.0)
     network = tiny_network(VGG19)
     content, style = (picture(seed, 128, 1040) for seed in (1, 2))
     content[..., 520:] *= 0.1

@@ -11,7 +11,7 @@ from styletransfer import stylize
 from styletransfer.objective.inputs import Inputs, Region, StylePart
 from styletransfer.objective.paired import copied, correspondence
 from styletransfer.pictures import images
-from styletransfer.runs.metadata import carried
+from styletransfer.runs.recipe import carried
 
 VGG19 = ((4, 4), (4, 4), (4, 4, 4, 4), (4, 4, 4, 4), (4,))
 EVERYWHERE = (Region(),)

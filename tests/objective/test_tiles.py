@@ -134,7 +134,7 @@ def test_other_losses(settings, height, tile):
 def test_matched_targets_are_cut_as_the_content_is():
     sky = (torch.arange(52)[None, None, None] < 30).expand(1, 1, 37, 52).double()
     regions = (Region("sky", sky), Region("house", 1 - sky, (StylePart(0), StylePart(1))))
-    styles = (picture(2, 40, 33), picture(3, 35, 48))
+    styles = (picture(2, 40, 33), picture(3, 35, 48))  # both are busy, one less
     content = picture(1, 37, 52)
     content[..., :26] = 0.5  # calm
     pictures = Inputs(content, styles, regions, start=picture(4, 37, 52))

@@ -19,6 +19,7 @@ from helpers import (
     with_bowl,
 )
 
+from styletransfer.job import memory
 from styletransfer.job.job import Start
 from styletransfer.job.prepare import prepare
 from styletransfer.job.scales import longer_sides
@@ -27,7 +28,6 @@ from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.color import recolored, to_oklab, with_chroma_of
 from styletransfer.pictures.images import Picture, resize, scaled_size
-from styletransfer.runs import plan
 from styletransfer.settings import FeaturesConfig, TrainConfig
 
 CURVES = {
@@ -243,6 +243,58 @@ def test_each_region_gets_the_colors_of_its_styles_and_keeps_light():
     assert plain.colors.before(pictures) is pictures
 
 
+def finished(image, *styles, strength=1.0, **inputs):
+    """Return an image as a run with color=style_palette finishes it."""
+    pictures = Inputs(CONTENT, styles, **inputs)
+    config = run_settings(color="style_palette", color_strength=strength)
+    return job_with(config, tiny_network(), MODE, pictures).colors.after(pictures)(image)
+
+
+def spread(image):
+    return (image.amax(1) - image.amin(1)).max()
+
+
+GREY = picture(2, 18, 14)[:, :1].expand(1, 3, -1, -1)
+BROWN = torch.tensor([0.3, 0.2, 0.1]).view(1, 3, 1, 1) + 0.6 * GREY
+BRIGHT = 0.3 + 0.4 * picture(7, 16, 20)
+
+
+def test_a_grey_style_gives_a_grey_picture():
+    left = (torch.arange(20)[None, None, None] < 8).expand(1, 1, 16, 20).double()
+    made = finished(BRIGHT, GREY, protected=left)
+    assert spread(made[..., 8:]) == 0
+    assert torch.equal(made[..., :8], BRIGHT[..., :8])
+    assert spread(finished(BRIGHT, GREY, strength=0.5)) > 0.05
+    assert torch.equal(finished(BRIGHT, GREY, strength=0.0), BRIGHT)
+
+
+def test_a_brown_style_gives_no_color_but_its_own():
+    def rest(image):
+        """Return the deviation of a, b in OKLab from their best linear function of lightness."""
+        lab = to_oklab(image[0].flatten(1))
+        basis = torch.stack([torch.ones_like(lab[0]), lab[0]], 1)
+        fitted = basis @ torch.linalg.lstsq(basis, lab[1:].mT).solution
+        return (lab[1:].mT - fitted).square().mean().sqrt(), lab[1:].mean(1)
+
+    made = finished(BRIGHT, BROWN)
+    assert rest(BROWN)[0] < 0.01
+    assert rest(BRIGHT)[0] > 0.04
+    assert rest(made)[0] < 0.01
+    assert (rest(made)[1] - rest(BROWN)[1]).abs().max() < 0.005
+    light = [to_oklab(image[0].flatten(1))[0] for image in (made, BRIGHT)]
+    assert (light[0] - light[1]).abs().max() < 1e-6
+
+
+def test_a_region_of_a_style_with_colors_keeps_its_own():
+    left = (torch.arange(20)[None, None, None] < 8).expand(1, 1, 16, 20).double()
+    regions = Region("left", left, (StylePart(0),)), Region("right", 1 - left, (StylePart(1),))
+    made = finished(BRIGHT, BROWN, picture(3, 18, 14), regions=regions)
+    assert torch.equal(made[..., 8:], BRIGHT[..., 8:])
+    assert (made[..., :8] - BRIGHT[..., :8]).abs().max() > 0.05
+    colored = picture(3, 18, 14)
+    assert finished(BRIGHT, colored) is BRIGHT
+
+
 def test_unseen_pixels_and_details_give_no_palette():
     style, detail = (0.35 + 0.3 * picture(seed, 18, 14) for seed in (2, 3))
     parts = StylePart(0, layers=("relu1_1",)), StylePart(1, layers=("relu2_1",))
@@ -277,9 +329,9 @@ def settings_of_photos(photos, **settings):
 
 
 def test_the_plan_is_what_a_run_does(tiny_vgg, photos, monkeypatch):
-    monkeypatch.setattr(plan, "free_bytes", lambda device: 2.0**33)
+    monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**33)
     todo = prepare(settings_of_photos(photos, tile="32"))
-    said, iterates = plan.plan(todo).splitlines(), []
+    said, iterates = memory.plan(todo).splitlines(), []
     iterates.extend(Run(todo))
     assert [max(iterate.image.shape[2:]) for iterate in iterates] == [32] * 3 + [64] * 4
     assert said[0] == "cpu, float32, autograd_function, lbfgs"

@@ -2,6 +2,7 @@
 
 import copy
 import io
+from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
 
@@ -9,11 +10,13 @@ import pytest
 import torch
 from helpers import job_with, layers, picture, run_settings, tiny_network
 
+from styletransfer.errors import UserError
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.run import Run
 from styletransfer.settings import OptimizerConfig
+from styletransfer.system.checkpoint import refused
 
 OPTIMIZERS = {
     "lbfgs": OptimizerConfig(history=3),
@@ -129,3 +132,34 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
     assert run.steps == evaluation - 1 - (evaluation - 1) // 4
     assert torch.equal(resumed(job, run.state_dict()).complete().image, expected.image)
     assert torch.equal(run.complete().image, expected.image)
+
+
+WRONG = (None, "x", -1, 10**30, float("nan"), [1], {"a": 1}, torch.ones(1, 3, 5, 5), torch.ones(3))
+
+
+def parts(value, path=()):
+    """Yield the path of each part of nested dicts and lists, () first."""
+    yield path
+    if isinstance(value, dict | list):
+        for key, part in value.items() if isinstance(value, dict) else enumerate(value):
+            yield from parts(part, (*path, key))
+
+
+@pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam"])
+def test_a_state_of_another_form_is_refused_or_runs(optimizer):
+    """Check states after a step and between two scales, each with a wrong value at each place."""
+    job = job_of(optimizer)
+    for steps in (2, 4):
+        whole = stored(left(job, steps).state_dict())
+        for path in parts(whole):
+            for wrong in WRONG:
+                state = {"": copy.deepcopy(whole)}
+                place, keys = state, ("", *path)
+                for key in keys[:-1]:
+                    place = place[key]
+                place[keys[-1]] = wrong
+                with suppress(UserError):
+                    with refused("no state of this run"):
+                        (run := Run(job)).load_state_dict(state[""])
+                    next(iter(run), None)
+                    assert run.result().image.shape == (1, 3, 16, 20), (path, wrong)

@@ -171,6 +171,22 @@ def test_heif_and_avif_state_nclx(tmp_path, stated, bits):
         assert error(path) < (16 if bits == 8 else 9), path.name
 
 
+@pytest.mark.parametrize("bits", [10, 12])
+def test_avif_and_heif_keep_more_than_eight_bits(tmp_path, bits):
+    ramp = np.linspace(0.2, 0.6, 256)[None, :, None].repeat(3, 2).repeat(16, 0)
+    samples = np.round(ramp * (2**bits - 1)).astype(np.uint16)
+    options = {"level": 100, "pixelformat": "444", "bitspersample": bits}
+    (tmp_path / "a.avif").write_bytes(imagecodecs.avif_encode(samples, **options))
+    if bits == 10:  # pillow-heif writes 10 bits
+        whole = (samples << 6).tobytes()
+        image = pillow_heif.from_bytes("RGB;16", (256, 16), whole)
+        image.save(tmp_path / "a.heic", quality=100, chroma=444)
+    for path in tmp_path.iterdir():
+        rgb = read(path).rgb[0].permute(1, 2, 0).numpy()
+        assert np.abs(rgb - ramp).mean() < 0.3 / 255, path.name
+        assert len(np.unique(np.round(rgb * 1023))) > 200, path.name
+
+
 def test_png_states_gamma_and_chromaticities(tmp_path):
     adobe, p3 = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06), (0.68, 0.32, 0.265, 0.69, 0.15, 0.06)
     for primaries, curve, chunks in (

@@ -3,9 +3,11 @@
 from pathlib import Path
 
 import pytest
-from helpers import check_kept, files_in, refusal, write_pictures
+from helpers import check_error, check_kept, files_in, refusal, write_pictures
 
 from styletransfer.runs.record import write_record
+from styletransfer.system import files
+from styletransfer.system.files import check_outputs
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 MASKS = ["init=start.png", "protect=mask.png", "content_regions=left.png"]
@@ -41,3 +43,37 @@ def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):
     for output in ("photo.png", "link.png", "linked/photo.png"):
         assert "would overwrite" in refusal(capsys, "mix", "run", f"output={output}")
         assert files_in(".") == before, output
+
+
+@pytest.mark.parametrize("name", ["checkpoint.pt", "metrics.jsonl", "run.json", "pastiche.png"])
+def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
+    """The input is a link to the file, which a run in that folder would write."""
+    Path("used").mkdir()
+    Path("photo.png").rename(Path("used", name))
+    Path("photo.png").symlink_to(Path("used", name))
+    before = files_in("used")
+    refusal(capsys, "train", *TINY, "hydra.run.dir=used", "resume=auto")
+    assert files_in("used") == before
+
+
+@pytest.mark.parametrize("name", ["content_resized.png", "checkpoint.png", "run.json"])
+def test_an_output_is_no_other_file_of_the_run(name, desk, capsys):
+    Path("new").mkdir()
+    Path("link.png").symlink_to(Path("new", name if name != "checkpoint.png" else "checkpoint.pt"))
+    line = refusal(capsys, "train", *TINY, "hydra.run.dir=new", "output=link.png")
+    assert "two results would become" in line
+
+
+def test_outputs_that_differ_in_case_are_asked_of_the_folder(here, monkeypatch):
+    """A folder may take x.png and X.png, or two forms of one accent, for one file."""
+    (here / "a").touch()
+    ignores_case = (here / "A").exists()
+    assert files.is_one_file(str(here / "x.png"), str(here / "X.png")) == ignores_case
+    assert files.is_one_file(str(here / "new/x/y"), str(here / "new/X/y")) == ignores_case
+    for pair in (("x.png", "X.png"), ("\u00e9.png", "e\u0301.png"), ("d/x.png", "D/x.png")):
+        for together in (True, False):
+            monkeypatch.setattr(files, "is_one_file", lambda one, other, both=together: both)
+            if together:
+                check_error("two results would become", check_outputs, pair, [])
+            else:
+                check_outputs(pair, [])

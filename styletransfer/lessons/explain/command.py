@@ -15,6 +15,7 @@ from styletransfer.lessons.explain.study import study
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
+from styletransfer.runs.claim import claimed
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.files import atomic
 
@@ -43,7 +44,8 @@ def main(config: StyleTransferConfig, folder: Path) -> None:
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
     files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
     files["explain.html"] = render("page.html", studies=studies, setting=setting)
-    for name, text in files.items():
-        with atomic(folder / name) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+    with claimed(folder, files):
+        for name, text in files.items():
+            with atomic(folder / name) as temporary:
+                temporary.write_text(text, encoding="utf-8")
     print(f"{studies[0].mode}: {setting}", *summary(studies[0]), folder / "explain.html", sep="\n")

@@ -1,15 +1,19 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure; a second call paints only the files that are missing in `output`. With `random=true`,
-each file gets a random style image and strength, to make a varied data set for training.
+structure. A second call paints only the pastiches that are missing in `output`; it raises UserError
+if those in `output` were painted with other settings. With `random=true`, each file gets a random
+style image and strength, to make a varied data set for training.
 """
 
 import csv
 import io
+import json
 import logging
 import os
+import shlex
 import sys
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
@@ -24,6 +28,7 @@ from styletransfer.networks.apply.painter import Painter, network_path, paint
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
+from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
 from styletransfer.system.signals import stop_on_signals
@@ -36,8 +41,8 @@ MANIFEST = "manifest.csv"  # table with the random style and strength of each fi
 def main(config: ApplyConfig, folder: Path) -> None:
     """Paint the file or folder `config.input`, and print the path of the result.
 
-    Each file appears when it is complete. After a signal such as Ctrl-C, finished files stay, and
-    an unfinished film stays as NAME.styletransfer-partial.EXTENSION.
+    A file gets its name when it is complete. After a signal such as Ctrl-C, finished files stay,
+    and an unfinished film is NAME.styletransfer-partial.EXTENSION.
     """
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
@@ -65,15 +70,15 @@ def default_output(source: Path, network: Path) -> Path:
 
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
+    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
     if is_film(target) or is_film(source):
         check_writable(target)
     else:
         images.check_writable(target)
-    check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
 
 
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
-    """Paint each file without a pastiche. If some fail, paint the rest, then raise UserError."""
+    """Paint each file that has no pastiche yet; raise UserError at the end if some failed."""
     check_folders(source, target)
     files = pairs(source, target)
     written = [name for _, path in files for name in _written(path)]
@@ -90,8 +95,10 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
             remove_stale(folder)
         left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
         left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
-        if done := len(files) - len(left):
-            logger.info("%d of %d files are in %s already, and stay", done, len(files), target)
+        if done := [pair for pair in files if pair not in left]:
+            if not draws:
+                check_done(painter, done)
+            logger.info("%d of %d files are in %s already, and stay", len(done), len(files), target)
         failed = 0
         bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
         for path, pastiche in bar:
@@ -109,12 +116,41 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
         )
 
 
+def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
+    """Check that the existing pastiches `done`, (file, pastiche), have the painter's settings.
+
+    A warning counts the pastiches without a recipe. (UserError: one has another recipe.)
+    """
+    unknown = 0
+    for path, pastiche in done:
+        try:
+            then = essence(carried(pastiche))
+            now = essence(json.loads(text_of("apply", painter.recipe_of(path))))
+        except (UserError, ValueError):
+            unknown += 1
+            continue
+        if changed := sorted(key for key, _ in then ^ now):
+            raise UserError(
+                f"{pastiche} was painted with another {changed[0].removeprefix('sha256 of ')}; "
+                "choose another output, or remove it"
+            )
+    if unknown:
+        logger.warning("%d of them may have other settings: they carry no recipe", unknown)
+
+
+def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
+    """Return the (key, value) pairs of a recipe: its words, except device, and its hashes."""
+    words = (word.partition("=") for word in shlex.split(recipe["command"])[2:])
+    values = {key: value for key, _, value in words if key != "device"}
+    return {*(values | {key: recipe[key] for key in recipe if key.startswith("sha256")}).items()}
+
+
 def draw(
     config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
 ) -> dict[Path, tuple[str, float]]:
     """Return file -> a random style image and strength, the same in each call with equal settings.
 
-    Write them to MANIFEST. (UserError: `target` was begun with other styles, strengths or seed.)
+    Write them to MANIFEST. (UserError: `target` holds pastiches of other draws.)
     """
     styles, draws = files_of("style", config.style), {}
     table, text = target / MANIFEST, io.StringIO()
@@ -137,7 +173,7 @@ def draw(
 
 
 def as_written(name: str) -> str:
-    """Return `name`, with .png or .mp4 added if no file of its format can be written."""
+    """Return `name`; if its format can be read but not written, add .png or .mp4."""
     extension = Path(name).suffix.lower()
     if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
         return name + ".png"
@@ -147,7 +183,7 @@ def as_written(name: str) -> str:
 
 
 def check_folders(source: Path, target: Path) -> None:
-    """Check that neither folder contains the other, so that no pastiche becomes an input."""
+    """Raise UserError if one folder contains the other: pastiches would become inputs."""
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")
@@ -157,6 +193,7 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
     """Return (file, path of its pastiche) for all pictures and films below `source`.
 
     Hidden files are left out. A warning names the files that are neither picture nor film.
+    (UserError: there is no picture and no film.)
     """
     files, others = [], []
     for path in sorted(source.rglob("*")):
@@ -181,5 +218,5 @@ def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Pa
 
 
 def _written(target: Path) -> tuple[Path, ...]:
-    """Return the files that painting `target` writes: itself and, for a film, its partial file."""
+    """Return the files that painting writes: `target` and, for a film, its partial file."""
     return film_files(target) if is_film(target) else (target,)

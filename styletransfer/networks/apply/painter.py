@@ -17,7 +17,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter
-from styletransfer.job.sources import files_of, style_image
+from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     SMALLEST_PAINTING,
@@ -29,6 +29,7 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
@@ -40,9 +41,8 @@ from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
-# Estimate of the largest number of tensors like the first layer's output, (1, widths[0], H, W) in
-# float32, that exist at one time: 3.3 were measured (convolved, normalised and padded), and torch
-# needs some more.
+# Peak memory of painting, as a multiple of the first layer's output, (1, widths[0], H, W) in
+# float32: 3.3 was measured (convolved, normalised and padded tensors); the rest is a reserve.
 MAPS = 5
 # With `strength` below 1, the style is blended with the content image's own style, which is
 # computed from a copy of the image with this longer side in pixels.
@@ -64,7 +64,7 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def take(self, style: str, strength: float) -> None:
-        """Paint in the style image `style` from now on (UserError: this file is no picture)."""
+        """Paint in the style of the file `style` from now on (UserError: it is no picture)."""
         assert self.paintings is not None, "a network with styles of its own"
         self.paintings.strength = strength
         if style != self.config.style:
@@ -90,7 +90,7 @@ class Painter:
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche for a picture of (height, width) `size`.
 
-        (UserError, with the file's `name`: the picture is too small, or too large for the memory.)
+        (UserError, which names the file `name`: the picture is too small, or too large for memory.)
         """
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
@@ -120,11 +120,11 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """A Painting is all data of a style image that a network for any style uses."""
+    """A Painting holds what a network for any style needs of one style image."""
 
-    row: Tensor  # (1, R), scales and shifts for the normalisation layers of the network
+    row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
-    is_grey: bool  # whether the image has no colours
+    is_grey: bool  # whether all pixels of the image are grey
 
 
 class Paintings:
@@ -143,7 +143,7 @@ class Paintings:
         self.choose([self.look_at(file) for file in self.files])
 
     def look_at(self, file: str) -> Painting:
-        """Return row and palette of the style image `file` (UserError: it is no picture)."""
+        """Return the data of the style image `file` (UserError: the file is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
         return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)
@@ -155,7 +155,7 @@ class Paintings:
         self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
-        """Give the network the styles; if `strength` < 1, blend them with the style of `image`."""
+        """Set the network's scales and shifts, blended with those of `image` if `strength` < 1."""
         rows = self.rows
         if self.strength < 1:
             size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
@@ -176,7 +176,7 @@ class Paintings:
 
 
 def network_path(config: ApplyConfig) -> Path:
-    """Return the network's file; auto is the network "any" if `style` is a file, else "oil"."""
+    """Return the network's file; auto is "any" if `style` names a file or folder, else "oil"."""
     if config.network != "auto":
         return network_file(config.network)
     is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))
@@ -186,7 +186,8 @@ def network_path(config: ApplyConfig) -> Path:
 def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
     """Return the weight of each style in a pastiche, (1, S), with sum 1.
 
-    If `named`, `config.style` may name one of `styles`. (UserError: unknown style, wrong weights.)
+    If `named`, `config.style` may be one of the names `styles`, whose weight is then 1. (UserError:
+    an unknown style, or wrong weights.)
     """
     weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
     if config.style is not None and named:
@@ -209,7 +210,7 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint `source` and write `target`, as a film if `target` has the extension of one."""
+    """Paint `source` and write `target`: a film if `target` has the extension of a film."""
     (paint_film if is_film(target) else paint_picture)(painter, source, target)
 
 
@@ -228,7 +229,8 @@ def paint_film(
 ) -> None:
     """Paint the film `source` frame by frame; write `target` with the same times and sound.
 
-    To reduce flicker, the share `config.steady` of the previous result is mixed into each frame.
+    To reduce flicker, each frame is mixed with the previous result, whose share is `config.steady`.
+    `callback` is called after each frame.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
     with Film(source) as film, FilmWriter(target, film, text) as writer:

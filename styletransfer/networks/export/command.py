@@ -1,7 +1,7 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
-Any ONNX runtime paints with the file, without this package; docs/networks.md shows how in ten
-lines. `target=web` writes a page that paints in a browser. Both need the extra `onnx`.
+Any ONNX runtime paints with the file, without this package; docs/networks.md has an example.
+`target=web` writes a page that paints in a browser. Both targets need the extra `onnx`.
 """
 
 import importlib.util
@@ -50,7 +50,7 @@ LOGGERS = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Write the network that `config` names, atomically, and print the paths."""
+    """Write the network that `config` names, each file or folder atomically; print the paths."""
     check(config)
     network, target = network_file(config.network), Path(config.output)
     saved, targets = read(network), [target]
@@ -74,7 +74,7 @@ def main(config: ExportConfig, folder: Path) -> None:
 
 
 def check(config: ExportConfig) -> None:
-    """Raise UserError for an output without .onnx, or for a missing package."""
+    """Raise UserError if a package is missing, or if an ONNX output does not end in .onnx."""
     if config.target == "onnx" and Path(config.output).suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
     for name in TARGETS[config.target]:
@@ -108,12 +108,12 @@ class PaintingToRow(nn.Module):
 
 
 def as_onnx(saved: NetworkFile) -> list[bytes]:
-    """Return a network as an ONNX file with its weights, and a second file for its encoder, if any.
+    """Return the bytes of a network's ONNX file and, if it has an encoder, of the encoder's file.
 
-    The network's inputs are `image` and, for several styles, `blend`; with an encoder, `image` and
-    `style`, the encoder's output for a `painting`. The network's output is `pastiche`, of the
-    image's size. The graph pads to multiples of the stride and crops, so pictures may have any size
-    from SMALLEST_SIDE up, and a batch any length.
+    The network's inputs are `image` and, for several styles, `blend`; with an encoder, they are
+    `image` and `style`, the encoder's output for a `painting`. The network's output is `pastiche`,
+    of the image's size. The graph pads to multiples of the stride and crops, so pictures may have
+    any size from SMALLEST_SIDE up, and a batch any length.
     """
     image = torch.zeros(EXAMPLE)
     if (encoder := saved.network.encoder) is None:
@@ -130,10 +130,10 @@ def as_onnx(saved: NetworkFile) -> list[bytes]:
 def exported(
     module: nn.Module, given: dict[str, Tensor], made: str, extra: dict[str, str]
 ) -> bytes:
-    """Return a module as an ONNX file.
+    """Return the bytes of a module's ONNX file.
 
     `given` maps the name of each input to an example; `made` is the name of the output. Height and
-    width may vary, also the batch if the example's is larger than 1. `extra` is added metadata.
+    width may vary, and the batch too if the example holds more than one. `extra` is metadata.
     """
     from onnx_ir import Shape
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass

@@ -19,9 +19,9 @@ from typing import Any
 import torch
 
 from styletransfer.errors import UserError
-from styletransfer.job.sources import style_image
 from styletransfer.networks import encoder
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ExportConfig
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS
@@ -34,7 +34,8 @@ BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Licence files of the Python package onnxruntime (same sources), as the npm package has none.
+# Licence files of the Python package onnxruntime, which has the same sources: the npm package has
+# no licence files.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
 STYLE_SIDE, SHOWN = 512, 160
@@ -82,7 +83,7 @@ def write(
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
-    """Return what the page knows of each style: name, thumbnail, row, and palette or None.
+    """Return for each style what the page needs: name, thumbnail, row, and palette or None.
 
     The row is the network's input for the style. The page blends styles by averaging rows and
     palettes.

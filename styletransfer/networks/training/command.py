@@ -1,8 +1,8 @@
 """Train a network that paints in one pass: `scripts/train_network.py style=PAINTING`.
 
-After an interruption the same command continues the training. The network paints by the command
+After an interruption the same command continues the training. To paint with the network, run
 `python scripts/apply.py network=outputs/networks/NAME/network.safetensors input=PHOTO output=FILE`.
-Several processes share the work by `torchrun --nproc-per-node=2 scripts/train_network.py ...`.
+`torchrun --nproc-per-node=2 scripts/train_network.py ...` shares the work between two processes.
 """
 
 import logging
@@ -19,19 +19,20 @@ from styletransfer.job.sources import files_read
 from styletransfer.networks import file
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.prepare import NetworkTask, prepare
+from styletransfer.networks.training.processes import Processes, joined
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.record import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import check_outputs, keep_lines, locked, remove_stale, to_json
-from styletransfer.system.processes import Processes, joined
+from styletransfer.system.files import check_outputs, keep_lines, to_json
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-NETWORK = "network.safetensors"
+NETWORK, PREVIEWS = "network.safetensors", "previews"  # names in the folder
 METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 
 
@@ -46,8 +47,8 @@ def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
     """Train a network, or continue from the checkpoint in `folder`; return the network's file.
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a
-    signal such as Ctrl-C to any process of torchrun, the current step is completed, all files are
-    written, and Stopped is raised. Only the first process of torchrun uses `folder`.
+    signal such as Ctrl-C to any process of torchrun, the processes complete the current step, the
+    first writes all files, and Stopped is raised. Only the first process uses `folder`.
     """
     with stop_on_signals() as stop, joined(choose_device(config.device)) as processes:
         task = prepare(config)
@@ -74,12 +75,11 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
     with ExitStack() as stack:
 
         def begin() -> dict[str, Any] | None:
-            written = [folder / name for name in (NETWORK, CHECKPOINT, METRICS)]
-            check_outputs(written, files_read(task.config))
-            folder.mkdir(parents=True, exist_ok=True)
-            stack.enter_context(locked(folder))
-            remove_stale(folder)
-            return checkpoint.load() if checkpoint.exists() else None
+            written, read = (NETWORK, CHECKPOINT, METRICS), files_read(task.config)
+            check_outputs([folder / name for name in written], read, [folder / PREVIEWS])
+            goes_on = checkpoint.exists()
+            stack.enter_context(claimed(folder, (*written, PREVIEWS), goes_on=goes_on))
+            return checkpoint.load() if goes_on else None
 
         run = NetworkTraining(task, processes.broadcast(begin), processes)
         if run.step:
@@ -99,8 +99,10 @@ def complete(
     config, start = run.config, run.step
 
     def save() -> None:
-        file.write(folder / NETWORK, run.result, run.task.names)
-        checkpoint.try_to_save(run.state_dict())
+        try:
+            file.write(folder / NETWORK, run.result, run.task.names)
+        finally:
+            checkpoint.try_to_save(run.state_dict())
 
     def note(**values: Any) -> None:
         metrics.write(to_json({"step": run.step, **values}) + "\n")
@@ -143,7 +145,7 @@ def check_shares(task: NetworkTask, processes: Processes) -> None:
 
 
 def paint_preview(run: NetworkTraining, folder: Path) -> str:
-    """Paint the preview, write it below `folder`, and return its name."""
-    name = f"previews/step_{run.step:05d}.png"
+    """Paint the preview, write it below `folder`, and return its path relative to `folder`."""
+    name = f"{PREVIEWS}/step_{run.step:05d}.png"
     images.write(folder / name, run.preview())
     return name

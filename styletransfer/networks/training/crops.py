@@ -21,11 +21,11 @@ PHOTO_SIZE, KEPT = 1536, 16
 
 
 class Photos:
-    """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, reduced to PHOTO_SIZE pixels.
+    """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE pixels a side.
 
-    Each picture is read when it is indexed, and the last KEPT stay in memory, so that a folder may
-    be larger than memory. A file that cannot be read is logged, and the next readable file replaces
-    it. A UserError reports that `folder` does not exist or holds no readable picture.
+    Each picture is read when it is indexed, and the last KEPT stay in memory, so the pictures need
+    not fit in memory. If a file cannot be read, a warning says so, and the next readable file
+    replaces it. (UserError: `folder` does not exist, or holds no readable picture.)
     """
 
     def __init__(self, folder: Path) -> None:
@@ -65,7 +65,7 @@ def _is_shown(path: Path) -> bool:
 
 
 class Crops:
-    """`Crops` makes pictures (3, size, size): parts of photographs, enlarged or reduced."""
+    """`Crops` makes pictures (3, size, size): square parts of photographs, enlarged or reduced."""
 
     def __init__(self, photos: Sequence[Tensor] | Photos, size: int) -> None:
         self.photos, self.size = photos, size

@@ -8,11 +8,12 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
-from styletransfer.job.sources import check_side, files_of, style_image
+from styletransfer.job.sources import check_side, files_of
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
 from styletransfer.networks.file import BASE, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
+from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.crops import Photos
 from styletransfer.objective import Criterion, smallest_tile
@@ -20,8 +21,8 @@ from styletransfer.pictures import images
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# Upper limit of a preview's longer side, in pixels. A preview is a picture painted now and then to
-# show the progress.
+# Largest longer side of a preview in pixels. A preview is painted at regular steps, to show the
+# progress.
 PREVIEW_SIZE = 512
 
 
@@ -90,7 +91,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of a style image (UserError: crops are smaller)."""
+    """Return the smallest side in pixels of style images and crops (UserError: crop is below)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

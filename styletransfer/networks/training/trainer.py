@@ -1,12 +1,12 @@
-"""Trains a style network, step by step (Johnson et al. 2016, section 3).
+"""Trains a style network step by step (Johnson et al. 2016, section 3).
 
 Each step paints a batch of training pictures. `Objective` computes the losses and the gradient of
 each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries these
 gradients back to the network's weights. All random numbers of step k depend only on (seed, k), so
 a resumed training continues with the same bits.
 
-Several processes share the batch: each makes all its pictures and evaluates a part of them. The
-sums of gradients and losses are those of a single process, except for rounding.
+Several processes share the batch: each process makes all pictures and evaluates a part of them.
+The sums of gradients and losses equal those of a single process, except for rounding.
 """
 
 from collections.abc import Mapping
@@ -27,23 +27,26 @@ from styletransfer.networks import encoder
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork, adopt
 from styletransfer.networks.training.crops import Crops
 from styletransfer.networks.training.prepare import NetworkTask
+from styletransfer.networks.training.processes import Processes
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective, style_targets_of
 from styletransfer.runs.resume import check_settings
-from styletransfer.system.processes import Processes
+from styletransfer.system.checkpoint import check_like, natural, refused
 from styletransfer.system.signals import signals_held
 
-# Settings that may differ when a training is resumed; hashes are compared instead of `style` and
-# `start`.
+# Settings that may differ when a training is resumed. For `style` and `start`, the hashes of the
+# files and weights are compared instead.
 FREE_SETTINGS = (
     *("style", "start", "pictures", "preview", "preview_every"),
     *("device", "checkpoint_every"),
 )
 # Attributes of NetworkTraining whose `state_dict` is saved in a checkpoint.
 PARTS = ("network", "average", "optimizer", "schedule")
-# Largest norm of the gradient of all weights; longer ones, as in the first steps, are scaled down.
+ANOTHER = "the checkpoint is no training's of this version; start afresh"
+# Largest norm of the gradient of all weights. A longer gradient, as in the first steps, is scaled
+# to this norm.
 LONGEST_GRADIENT = 1.0
 WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
 
@@ -59,8 +62,8 @@ class Style(NamedTuple):
 class NetworkTraining:
     """A NetworkTraining trains a network step by step, with a running mean of its weights.
 
-    `state`, the result of `state_dict`, resumes a training (UserError: its settings differ). Each
-    of several `processes`, which share the batch, has its own NetworkTraining.
+    With `state`, a result of `state_dict`, the training continues (UserError: the settings differ,
+    or `state` is of another form). Each of several `processes` has its own NetworkTraining.
     """
 
     def __init__(
@@ -71,7 +74,8 @@ class NetworkTraining:
     ) -> None:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
-            check_settings(state.get("recipe", {}), recipe(task))
+            with refused(ANOTHER):
+                check_settings(state.get("recipe", {}), recipe(task))
         self.make = Crops(task.photos, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
@@ -79,15 +83,26 @@ class NetworkTraining:
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
-        # Signals wait, because torch imports libraries here that an exception would crash.
+        # Signals wait: torch imports libraries here, and an exception in this import would crash.
         with signals_held():
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
         self.step = 0
         if state is not None:
+            self._load(state)
+
+    def _load(self, state: Mapping[str, Any]) -> None:
+        """Continue from a `state_dict` of equal settings (UserError: it is of another form)."""
+        zero = torch.zeros(())
+        moments = [{"step": zero, "exp_avg": w, "exp_avg_sq": w} for w in self.network.parameters()]
+        own = {name: getattr(self, name).state_dict() for name in PARTS}
+        with refused(ANOTHER):
+            self.step = natural(state["step"], most=self.config.steps)
+            if self.step:
+                own["optimizer"]["state"] = dict(enumerate(moments))
             for name in PARTS:
+                check_like(state[name], own[name])
                 getattr(self, name).load_state_dict(state[name])
-            self.step = state["step"]
 
     def advance(self) -> dict[str, Tensor]:
         """Make one training step; return name of a loss -> its mean over the batch, a scalar.
@@ -199,7 +214,7 @@ def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
 
 
 def recipe(task: NetworkTask) -> dict[str, Any]:
-    """Return all on which the trained weights depend, except photographs, as plain values."""
+    """Return what the trained weights depend on, except the photographs, as plain values."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
     return settings | {"styles": task.hashes, "start": start}

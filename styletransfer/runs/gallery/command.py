@@ -31,14 +31,14 @@ QUALITY = 85  # JPEG quality of a picture, from 1 to 95
 class FoundRun:
     """A FoundRun is one run of `train` that the page shows."""
 
-    name: str  # path of its folder, relative to the folder that was searched
+    name: str  # path of the run's folder, relative to the searched folder if there is only one
     record: RunFolder  # the contents of its run.json
     # Kind of loss, such as "style" or "total" -> sum of its weighted losses at the last step.
     losses: Mapping[str, float]
 
     @cached_property
     def settings(self) -> dict[str, str]:
-        """Key -> value on the run's command line, without the keys that change no pixel."""
+        """Key -> value on the run's command line, without the keys in FREE_KEYS."""
         words = (word.lstrip("+").partition("=") for word in self.record.typed or ())
         return {key: value for key, _, value in words if key not in FREE_KEYS}
 
@@ -92,7 +92,7 @@ def main(config: GalleryConfig, folder: Path) -> None:
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
-    """Return the runs in and below folders, "9" before "10" (UserError: there is no run).
+    """Return the runs in and below folders, "9" before "10" (UserError: no folder, or no run).
 
     The second list holds (name, reason) of each run that cannot be read.
     """
@@ -102,7 +102,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
         if not folder.is_dir():
             raise UserError(f"{folder} is no folder; name that of a sweep, or of a run of train")
         for path in _run_folders(folder):
-            # The page's title names the folder if it is the only one; else each run's name does.
+            # The page's title names a single folder; of several, each run's name holds its folder.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
             name = folder.resolve().name if name == "." else name
             try:
@@ -117,7 +117,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders that hold run.json; skip hidden ones, and a job scheduler's such as %j."""
+    """Yield the folders with run.json; skip hidden ones, and %j, a job scheduler's folder."""
     for name, inner, files in os.walk(folder):
         if RECORD in files:
             yield Path(name)

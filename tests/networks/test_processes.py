@@ -5,8 +5,8 @@ import math
 import torch
 from helpers import call, check_error
 
+from styletransfer.networks.training.processes import Processes, joined
 from styletransfer.system.devices import choose_device
-from styletransfer.system.processes import Processes, joined
 from styletransfer.system.rank import VARIABLES, ProcessRank, process_rank
 from styletransfer.system.signals import stop_on_signals
 

@@ -27,7 +27,7 @@ T = TypeVar("T")
 
 
 class Processes:
-    """`Processes` exchanges data between the `count` processes of a job; this is number `rank`."""
+    """`Processes` exchanges data between `count` processes; this one is number `rank`, from 0."""
 
     def __init__(self, rank: int = 0, count: int = 1) -> None:
         self.rank, self.count = rank, count
@@ -69,7 +69,7 @@ class Processes:
         return made
 
     def stopped(self, stop: Stop) -> Stopped | None:
-        """Return a signal that any process has received, the same in all processes, or None."""
+        """Return, in all processes, a signal that any of them has received, or None."""
         status = torch.tensor(0 if stop.asked is None else stop.asked.status)
         if self.count > 1:
             _together(distributed.all_reduce, status, distributed.ReduceOp.MAX)
@@ -78,7 +78,7 @@ class Processes:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
-    """Connect the processes of this job and yield them (UserError: one cannot be reached)."""
+    """Connect the processes of this job; yield them (UserError: the others cannot be reached)."""
     here = process_rank()
     if here.world_size == 1:
         yield Processes()

@@ -1,0 +1,1 @@
+"""The doctor: examines a Function, a module or a function of the reader's own file."""

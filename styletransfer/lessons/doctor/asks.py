@@ -1,0 +1,110 @@
+"""The probes of transformations: whose derivative do torch.func and torch.compile take?"""
+
+import warnings
+from collections.abc import Callable, Sequence
+from functools import partial
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from styletransfer.lessons.doctor.probes import first_line
+from styletransfer.lessons.doctor.study import Study, Verdict, same
+from styletransfer.lessons.doctor.watch import scaled
+
+# Each backward is multiplied by this; torch's own derivative of forward is not.
+FACTOR = 1.5
+
+
+# What is missing, by a word of torch's message.
+MISSING = {
+    "setup_context staticmethod": "a forward without ctx, and a setup_context",
+    "must implement the jvp": "a jvp",
+    "vmap support": "a vmap, or generate_vmap_rule = True",
+}
+
+
+def refused(error: Exception) -> Verdict:
+    """Return that a call is refused, and what is missing or the first line of torch's message."""
+    error = getattr(error, "inner_exception", error)  # torch.compile wraps errors
+    for words, missing in MISSING.items():
+        if words in str(error):
+            return Verdict("note", f"refused: it needs {missing}")
+    return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
+
+
+def _positions(study: Study) -> tuple[int, ...]:
+    return tuple(i for i, x in enumerate(study.subject.inputs) if any(x is y for y in study.leaves))
+
+
+def func_grad(study: Study) -> Sequence[Tensor | None]:
+    """Return the gradients by `torch.func.grad`."""
+    return list(torch.func.grad(study.total, argnums=_positions(study))(*study.subject.inputs))
+
+
+def func_vmap(study: Study) -> Sequence[Tensor | None]:
+    """Return the gradients by `torch.func.vmap` of `torch.func.grad`, for a batch of one."""
+    positions = _positions(study)
+    batched = [x[None] if i in positions else x for i, x in enumerate(study.subject.inputs)]
+    of_one = torch.func.grad(study.total, argnums=positions)
+    dims = tuple(0 if i in positions else None for i in range(len(batched)))
+    return [x[0] for x in torch.func.vmap(of_one, in_dims=dims)(*batched)]
+
+
+def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
+    """Return the gradients of the compiled subject."""
+    torch.compiler.reset()
+    try:
+        function = torch.compile(study.total, backend=backend)
+        total = function(*study.subject.inputs)
+        return list(torch.autograd.grad(total, study.leaves, allow_unused=True))
+    finally:
+        torch.compiler.reset()
+
+
+ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
+    "func.grad": func_grad,
+    "vmap of func.grad": func_vmap,
+    "compile, aot_eager": partial(compiled, "aot_eager"),
+    "compile, inductor": partial(compiled, "inductor"),
+}
+
+
+def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verdict:
+    """Whose derivative does this call take?"""
+    if not study.functions:
+        return Verdict("ok", "there is no Function in the graph")
+    with scaled(study.functions, FACTOR), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        ours = study.gradients_of(*study.subject.inputs)
+        try:
+            found = ask(study)
+        except Exception as error:
+            return refused(error)
+    if same(found, ours):
+        return Verdict("ok", "yours")
+    if same(found, study.gradients):
+        return Verdict("note", "forward's: your backward is not called")
+    return Verdict("FAULT", "neither yours nor forward's", study.place())
+
+
+def jvp(study: Study) -> Verdict:
+    """Is there a derivative in forward mode, and is it that of forward?"""
+    leaves = study.leaves
+    directions = tuple(torch.ones_like(x) for x in leaves)
+    positions = _positions(study)
+
+    def along(*given: Tensor) -> Any:
+        inputs = list(study.subject.inputs)
+        for position, x in zip(positions, given, strict=True):
+            inputs[position] = x
+        return study.total(*inputs)
+
+    try:
+        found: Tensor = torch.func.jvp(along, leaves, directions)[1]
+    except Exception as error:
+        return refused(error)
+    wanted = sum(x.sum() for x in study.gradients if x is not None)
+    if torch.allclose(found, torch.as_tensor(wanted).to(found), rtol=1e-6, atol=1e-6):
+        return Verdict()
+    return Verdict("FAULT", "not the derivative of forward", study.place("jvp"))

@@ -1,0 +1,74 @@
+"""The doctor's report: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
+
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from functools import partial
+
+from styletransfer.lessons.doctor import asks, habits, probes
+from styletransfer.lessons.doctor.probes import first_line
+from styletransfer.lessons.doctor.study import Study, Verdict
+from styletransfer.lessons.doctor.subject import Subject, load
+from styletransfer.lessons.settings import GradcheckConfig
+
+Probe = Callable[[Study], Verdict]
+PROBES: dict[str, Probe] = {
+    "backward is called": probes.called,
+    "first derivative": probes.first,
+    "second derivative": probes.second,
+    "gradients returned": probes.returned,
+    "unused outputs": probes.undefined,
+    "grad_output": habits.grad_output,
+    "inputs in place": habits.marked,
+    "kept for backward": habits.kept,
+    "layouts in memory": habits.layouts,
+    "empty inputs": habits.empty,
+    "low precision": habits.precision,
+    "kinks": habits.kinks,
+    "func.jvp": asks.jvp,
+    **{name: partial(asks.whose, ask) for name, ask in asks.ASKED.items()},
+}
+
+
+def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
+    """Yield each probe's name and verdict; only the first one if nothing can be differentiated."""
+    try:
+        study = Study(subject)
+    except Exception as error:
+        yield "backward is called", no_study(subject, error)
+        return
+    for name, probe in probes.items():
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            try:
+                verdict = probe(study)
+            except Exception as error:
+                verdict = Verdict("FAULT", f"{type(error).__name__}: {first_line(error)}")
+        yield name, verdict
+
+
+def no_study(subject: Subject, error: Exception) -> Verdict:
+    """Return why a subject has no gradient at all."""
+    try:
+        result = subject.call(*subject.inputs)
+    except Exception as failure:
+        return Verdict("FAULT", f"forward fails: {type(failure).__name__}: {first_line(failure)}")
+    if not subject.differentiable(*subject.inputs):
+        kind = type(result).__name__
+        text = f"the result, a {kind}, has no graph: backward is never called"
+        change = "return floating point tensors, one or a tuple, that no detach, item or NumPy cut"
+        return Verdict("FAULT", text, change)
+    return Verdict("FAULT", f"backward fails: {type(error).__name__}: {first_line(error)}")
+
+
+def main(config: GradcheckConfig) -> int:
+    """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
+    subject = load(str(config.target), config.inputs)
+    faults = 0
+    print(f"{subject.name}, with inputs {', '.join(config.inputs)}")
+    for name, verdict in examine(subject, PROBES):
+        faults += verdict.word == "FAULT"
+        print(f"{name:<19} {verdict.word:<5} {verdict.text}".rstrip(), flush=True)
+        if verdict.change:
+            print(f"{'':<25} change: {verdict.change}")
+    print("no fault" if not faults else f"{faults} faults" if faults > 1 else "1 fault")
+    return 1 if faults else 0

@@ -1,0 +1,203 @@
+"""The probes of everything beside the derivative: memory, changes in place, layouts, precision."""
+
+import gc
+import weakref
+from collections.abc import Callable
+
+import torch
+from torch import Tensor
+from torch.nn import functional
+
+from styletransfer.lessons.doctor.probes import first_line, mismatch
+from styletransfer.lessons.doctor.study import Study, Verdict, same
+from styletransfer.lessons.doctor.subject import tensors_in
+from styletransfer.lessons.doctor.watch import Seen, watched
+
+
+def grad_output(study: Study) -> Verdict:
+    """Does backward leave grad_output alone?"""
+    for seen in study.seen:
+        if seen.spoiled:
+            return Verdict(
+                "FAULT",
+                "grad_output is changed in place: other nodes may receive the same tensor",
+                f"{study.place(seen=seen)}: change a clone of it",
+            )
+    return Verdict()
+
+
+def marked(study: Study) -> Verdict:
+    """Does forward mark the inputs that it changes in place?"""
+    for seen in study.seen:
+        for index in seen.changed:
+            return Verdict(
+                "FAULT",
+                f"input {index} is changed in place and not marked: "
+                "backward is left out for whoever uses the input afterwards",
+                f"{study.place('forward', seen)}: call ctx.mark_dirty, and return the input",
+            )
+    return Verdict()
+
+
+def kept(study: Study) -> Verdict:
+    """What is kept for backward, and by whom?"""
+    for seen in study.seen:
+        cure = f"{study.place('forward', seen)}: use ctx.save_for_backward"
+        for name, tensors in seen.attributes.items():
+            if _is_any(tensors, tensors_in(seen.result)) and _is_alive(study):
+                text = f"ctx.{name} is an output: a reference cycle, freed only by the collector"
+                return Verdict("FAULT", text, cure)
+            if _is_any(tensors, tensors_in(seen.inputs)):
+                text = f"ctx.{name} is an input: a later change in place of it is not noticed"
+                return Verdict("FAULT", text, cure)
+    count = sum(x.numel() * x.element_size() for seen in study.seen for x in _own(seen))
+    return Verdict("ok", f"{count} bytes beside inputs and outputs")
+
+
+def _is_any(tensors: list[Tensor], others: list[Tensor]) -> bool:
+    return any(x is other for x in tensors for other in others)
+
+
+def _own(seen: Seen) -> list[Tensor]:
+    """Return the kept tensors that share no memory with inputs and outputs."""
+    kept = [*seen.saved, *(x for each in seen.attributes.values() for x in each)]
+    known = {x.data_ptr() for x in [*tensors_in(seen.inputs), *tensors_in(seen.result)]}
+    return [x for x in kept if x.data_ptr() not in known]
+
+
+def _is_alive(study: Study) -> bool:
+    """Return whether an output outlives its last name while no collector runs."""
+    gc.collect()
+    gc.disable()
+    try:
+        outputs = tensors_in(study.subject.call(*study.subject.inputs))
+        references = [weakref.ref(x) for x in outputs]
+        del outputs
+        return any(reference() is not None for reference in references)
+    finally:
+        gc.enable()
+
+
+def _strided(x: Tensor) -> Tensor:
+    """Return x with a gap after each number in memory."""
+    return torch.stack([x, x], -1)[..., 0]
+
+
+def _transposed(x: Tensor) -> Tensor:
+    return x.mT.contiguous().mT if x.dim() > 1 else _strided(x)
+
+
+LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {"strided": _strided, "transposed": _transposed}
+
+
+def _expanded(x: Tensor) -> Tensor:
+    """Return ones, each the same number in memory, as the gradient of a sum is."""
+    return torch.ones((), dtype=x.dtype).expand(x.shape)
+
+
+def layouts(study: Study) -> Verdict:
+    """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
+    for name, change in LAYOUTS.items():
+        try:
+            found = study.gradients_of(*study.with_inputs(change))
+        except Exception as error:
+            return Verdict("FAULT", f"{name} inputs: {first_line(error)}", study.place())
+        if not same(found, study.gradients):
+            return Verdict("FAULT", f"another gradient for {name} inputs", study.place())
+    if any(seen.spoiled for seen in study.seen):
+        return Verdict()  # said already, and an expanded tensor cannot be changed
+    plain = _gradients(study, torch.ones_like)
+    grad_outputs = {"expanded": _expanded} | LAYOUTS
+    for name, change in grad_outputs.items():
+        cure = f"{study.place()}: use reshape in the place of view, or call contiguous()"
+        try:
+            found = _gradients(study, lambda x, to=change: to(torch.ones_like(x)))  # type: ignore[misc]
+        except Exception as error:
+            return Verdict("FAULT", f"{name} grad_output: {first_line(error)}", cure)
+        if not same(found, plain):
+            return Verdict("FAULT", f"another gradient for {name} grad_output", cure)
+    return Verdict()
+
+
+def _gradients(study: Study, grad_output: Callable[[Tensor], Tensor]) -> list[Tensor | None]:
+    """Return the gradients for grad_outputs that are made of the outputs."""
+    outputs = study.subject.differentiable(*study.subject.inputs)
+    grads = [grad_output(x.detach()) for x in outputs]
+    return list(torch.autograd.grad(outputs, study.leaves, grads, allow_unused=True))
+
+
+def empty(study: Study) -> Verdict:
+    """Does backward take what forward takes, if the first sides are 0?"""
+    inputs = study.with_inputs(lambda x: x[:0].clone() if x.dim() else x.clone())
+    try:
+        total = study.total(*inputs)
+    except Exception as error:
+        return Verdict("note", f"forward refuses them: {first_line(error)}")
+    try:
+        torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+    except Exception as error:
+        return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", study.place())
+    return Verdict()
+
+
+def precision(study: Study) -> Verdict:
+    """Does backward work in lower precision, with gradients that are finite?"""
+    if len(study.subject.inputs) > study.subject.taken:
+        return Verdict("note", "left out for a module with parameters")
+    for dtype in (torch.float32, torch.bfloat16, torch.float16):
+        name = str(dtype).removeprefix("torch.")
+        inputs = study.with_inputs(lambda x, to=dtype: x.to(to))  # type: ignore[misc]
+        with watched(study.functions) as calls:
+            try:
+                outputs = study.subject.differentiable(*inputs)
+            except Exception as error:
+                return Verdict("note", f"forward refuses {name}: {first_line(error)}")
+            try:
+                total = torch.stack([x.double().mean() for x in outputs]).sum()
+                found = torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+            except Exception as error:
+                return Verdict("FAULT", f"only backward refuses {name}: {first_line(error)}")
+        wrong = mismatch(study, calls)
+        if wrong.text:
+            return wrong
+        if not all(x is None or bool(x.isfinite().all()) for x in found):
+            return Verdict("FAULT", f"not finite in {name}", study.place())
+    return Verdict()
+
+
+def _leaves(inputs: tuple[object, ...]) -> list[Tensor]:
+    return [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
+
+
+NEIGHBOURS: tuple[Callable[[Tensor], Tensor], ...] = (
+    *(functional.relu, functional.relu6, functional.leaky_relu, functional.hardtanh),
+    *(functional.hardswish, functional.hardsigmoid, functional.softshrink, functional.hardshrink),
+    *(torch.abs, functional.elu, functional.celu, functional.selu, functional.softsign),
+)
+
+
+def kinks(study: Study) -> Verdict:
+    """Is the value at a kink that of torch's own function?"""
+    if len(study.subject.inputs) != 1 or study.subject.inputs[0].numel() == 0:
+        return Verdict()
+    x = study.subject.inputs[0]
+    for torchs in NEIGHBOURS:
+        wide = [4 * x.detach(), *(torch.full_like(x, value) for value in (-3, -1, 0, 1, 3, 6))]
+        try:
+            alike = all(torch.equal(study.subject.call(at), torchs(at)) for at in wide)
+        except Exception:
+            return Verdict()
+        for at in wide[1:] if alike else ():
+            at = at.requires_grad_()
+            (ours,) = torch.autograd.grad(study.subject.call(at).sum(), at)
+            (theirs,) = torch.autograd.grad(torchs(at).sum(), at)
+            if not torch.equal(ours, theirs):
+                values = [each.flatten()[0].item() for each in (at, ours, theirs)]
+                name = torchs.__name__
+                return Verdict(
+                    "note",
+                    f"at {values[0]:g} the slope is {values[1]:g}, that of torch's {name} is "
+                    f"{values[2]:g}",
+                    f"{study.place()}: decide what happens at {values[0]:g}, as < or <= do",
+                )
+    return Verdict()

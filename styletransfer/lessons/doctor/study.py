@@ -1,0 +1,99 @@
+"""What every probe of the doctor works on: a subject, its gradient, and what was seen of it."""
+
+import inspect
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.lessons.doctor.subject import Subject, requires_grad, tensors_in
+from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A verdict is what a probe says."""
+
+    word: str = "ok"  #: "ok"; "note": good to know; "FAULT": to be changed
+    text: str = ""  #: what was found
+    change: str = ""  #: what to change, and where
+
+
+class Study:
+    """A study is a subject with its gradient at its inputs.
+
+    Attributes:
+        subject: what is examined.
+        functions: the Functions that its backward pass runs.
+        gradients: of `total`, one for each input that requires grad; None if it has none.
+        seen: the calls of the Functions on the way there.
+    """
+
+    def __init__(self, subject: Subject) -> None:
+        self.subject, self.functions = subject, subject.functions()
+        with watched(self.functions) as self.seen:
+            self.gradients = self.gradients_of(*subject.inputs)
+
+    @cached_property
+    def leaves(self) -> tuple[Tensor, ...]:
+        """The inputs that require grad."""
+        return tuple(x for x in self.subject.inputs if requires_grad(x))
+
+    def total(self, *inputs: Any) -> Tensor:
+        """Return a sum of all outputs, with weights that differ from number to number."""
+        outputs = [x for x in tensors_in(self.subject.call(*inputs)) if x.is_floating_point()]
+        total = torch.zeros((), dtype=torch.float64)
+        for output in outputs:
+            weights = torch.linspace(0.5, 1.5, max(1, output.numel())).to(output)
+            total = total + (output.flatten() * weights[: output.numel()]).sum()
+        return total
+
+    def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
+        """Return the gradient of `total` with respect to each input that requires grad."""
+        leaves = [x for x in inputs if requires_grad(x)]
+        return list(torch.autograd.grad(self.total(*inputs), leaves, allow_unused=True))
+
+    def with_inputs(self, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
+        return tuple(
+            change(x.detach()).requires_grad_(x.requires_grad)
+            if isinstance(x, Tensor) and x.is_floating_point()
+            else x
+            for x in self.subject.inputs
+        )
+
+    def place(self, method: str = "backward", seen: Seen | None = None) -> str:
+        """Return where a method of the Function stands, such as "relu.py:14, backward"."""
+        of = seen.function if seen else self.functions[0] if self.functions else None
+        if of is None:
+            return "in " + self.subject.name
+        name = backward_name(of) if method == "backward" else method
+        try:
+            code = inspect.unwrap(getattr(of, name))
+            file, line = inspect.getsourcefile(code), inspect.getsourcelines(code)[1]
+            return f"{Path(str(file)).name}:{line}, {of.__name__}.{name}"
+        except (OSError, TypeError):
+            return f"{of.__name__}.{name}"
+
+
+def is_module(study: Study) -> bool:
+    """Return whether the subject is a module."""
+    return isinstance(study.subject.target, nn.Module)
+
+
+def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
+    """Return whether two lists of gradients are alike; None is like zeros."""
+    return all(
+        torch.allclose(_number(a, b), _number(b, a), rtol=tolerance, atol=tolerance)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _number(x: Tensor | None, other: Tensor | None) -> Tensor:
+    if x is None:
+        return torch.zeros(()) if other is None else torch.zeros_like(other).double()
+    return x.detach().double()

@@ -1,0 +1,123 @@
+"""Watches the Functions of a subject: what forward saves, what backward gets and returns."""
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+from unittest.mock import patch
+
+from torch import Tensor
+from torch.autograd import Function
+
+from styletransfer.lessons.doctor.subject import tensors_in
+
+
+@dataclass
+class Seen:
+    """What was seen of one call of a Function, from forward to backward."""
+
+    function: type[Function]
+    inputs: tuple[Any, ...]
+    result: Any = None
+    changed: list[int] = field(default_factory=list)  #: inputs changed in place, and not marked
+    saved: list[Tensor] = field(default_factory=list)  #: by `save_for_backward`
+    attributes: dict[str, list[Tensor]] = field(default_factory=dict)  #: tensors set on `ctx`
+    needed: tuple[bool, ...] = ()  #: `ctx.needs_input_grad`
+    called: int = 0  #: how often backward ran
+    grads: tuple[Any, ...] = ()  #: what its first run returned
+    spoiled: bool = False  #: whether it changed a grad_output in place
+
+    @property
+    def intermediates(self) -> list[Tensor]:
+        """Floating point tensors that were kept, and are neither inputs nor outputs."""
+        kept = [*self.saved, *(x for each in self.attributes.values() for x in each)]
+        known = {id(x) for x in [*tensors_in(self.inputs), *tensors_in(self.result)]}
+        return [x for x in kept if x.is_floating_point() and id(x) not in known]
+
+
+def backward_name(function: type[Function]) -> str:
+    """Return the name of the method that differentiates: "backward", or "vjp"."""
+    return "vjp" if function.backward is Function.backward else "backward"
+
+
+def _versions(values: Sequence[Any]) -> list[int | None]:
+    return [x._version if isinstance(x, Tensor) else None for x in values]
+
+
+def _record(seen: Seen, ctx: Any, result: Any, before: list[int | None]) -> None:
+    """Note what one forward has left on its inputs and on `ctx`."""
+    marked = {id(x) for x in tensors_in(ctx.dirty_tensors or ())}
+    after = _versions(seen.inputs)
+    moved = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
+    seen.changed = [i for i in moved if id(seen.inputs[i]) not in marked]
+    seen.result, seen.needed = result, ctx.needs_input_grad
+    seen.saved = tensors_in(ctx.to_save or ())
+    found = {name: tensors_in(value) for name, value in vars(ctx).items()}
+    seen.attributes = {name: tensors for name, tensors in found.items() if tensors}
+
+
+@contextmanager
+def watched(functions: Sequence[type[Function]]) -> Iterator[list[Seen]]:
+    """Yield a list, to which each call of the Functions inside the `with` block is added."""
+    calls: list[Seen] = []
+    with ExitStack() as stack:
+        for function in functions:
+            for name, method in _watching(function, calls).items():
+                stack.enter_context(patch.object(function, name, staticmethod(method)))
+        yield calls
+
+
+def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable[..., Any]]:
+    """Return the methods of a Function, wrapped so that they record what they do."""
+    forward, setup = function.forward, function.setup_context
+    backward = getattr(function, backward_name(function))
+    is_apart = setup is not Function.setup_context
+    before: list[list[int | None]] = [[]]
+
+    def watched_forward(*args: Any) -> Any:
+        inputs = args if is_apart else args[1:]
+        before[0] = _versions(inputs)
+        result = forward(*args)
+        if not is_apart:
+            calls.append(Seen(function, inputs))
+            _record(calls[-1], args[0], result, before[0])
+            args[0]._doctor = len(calls) - 1
+        return result
+
+    def watched_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
+        setup(ctx, inputs, output)
+        calls.append(Seen(function, inputs))
+        _record(calls[-1], ctx, output, before[0])
+        ctx._doctor = len(calls) - 1
+
+    def watched_backward(ctx: Any, *grads: Any) -> Any:
+        seen, before = calls[ctx._doctor], _versions(grads)
+        seen.called += 1
+        result = backward(ctx, *grads)
+        seen.spoiled |= before != _versions(grads)
+        if seen.called == 1:
+            seen.grads = result if isinstance(result, tuple) else (result,)
+        return result
+
+    methods = {"forward": watched_forward, backward_name(function): watched_backward}
+    return methods | ({"setup_context": watched_setup} if is_apart else {})
+
+
+@contextmanager
+def scaled(functions: Sequence[type[Function]], factor: float) -> Iterator[None]:
+    """Multiply what each backward returns by a factor, so that a result tells whose it is."""
+
+    def wrong(backward: Callable[..., Any]) -> Callable[..., Any]:
+        def method(ctx: Any, *grads: Any) -> Any:
+            found = backward(ctx, *grads)
+            found = found if isinstance(found, tuple) else (found,)
+            return tuple(None if each is None else each * factor for each in found)
+
+        return method
+
+    with ExitStack() as stack:
+        for function in functions:
+            name = backward_name(function)
+            method = staticmethod(wrong(getattr(function, name)))
+            stack.enter_context(patch.object(function, name, method))
+        yield

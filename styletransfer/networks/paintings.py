@@ -1,0 +1,24 @@
+"""Reads the style images for the training and the use of style networks."""
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.job.sources import check_side
+from styletransfer.pictures import images
+
+
+def style_image(path: str, size: int, least: int) -> Tensor:
+    """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
+
+    UserError: the file cannot be read, or the shorter side would be below `least` pixels.
+    """
+    picture = images.crop_transparent(images.read(path))
+    check_side(picture)
+    image = images.fill_transparent(images.resize_picture(picture, size))
+    height, width = image.shape[2:]
+    if min(height, width) < least:
+        raise UserError(
+            f"{path} comes down to {width} x {height} pixels, and the deepest layer needs {least}; "
+            f"raise style_size={size}, or name shallower layers"
+        )
+    return image

@@ -1,0 +1,144 @@
+"""Calm places, such as a clear sky, a white wall, a cheek or paper, and how a style paints them.
+
+In a calm place of the content, features do not tell which part of the style belongs there. The
+place is matched to style positions of similar place and lightness. That suffices for a style which
+is calm in places itself, such as a drawing on paper. A style that is busy everywhere, such as *The
+Starry Night*, has nothing calm to match: it also paints freely, by extra style losses of calm
+places, and stars and waves arise. Under other styles these losses would draw scars on faces and
+creases in paper.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, pad
+
+from styletransfer.objective.inputs import FEWEST, Inputs, Region
+from styletransfer.pictures.images import resize, scaled_size
+
+# A position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM times the
+# mean of this variation over the picture. The variation is measured in a square with a side of
+# NEIGHBOURS positions.
+CALM, NEIGHBOURS = 0.65, 5
+# Weights of the squared differences in row, column (as fractions of the picture's height and width)
+# and rank of lightness, from 0 to 1, in the search for calm places.
+PLACE = (3.0, 1.5, 6.0)
+# Largest calm share of a style that counts as wholly busy, and least that counts as not busy.
+BUSY, PLAIN = 0.10, 0.16
+# Where the style paints calm places freely, match losses have 1 - FREE of their weight there, and
+# the extra style losses have CALM_SHARE of the weight of those of the whole region.
+FREE, CALM_SHARE = 0.5, 0.25
+# Number of means over NEIGHBOURS x NEIGHBOURS positions that soften the edges of calm places.
+SOFTENED = 3
+# The style losses of calm places use style pixels whose rank of lightness, 0 (darkest) to 1,
+# differs by less than LIKE from that of the calm places. Lightness is averaged over
+# SMOOTHED x SMOOTHED pixels of the image, reduced to LIGHT_SIDE pixels.
+LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
+
+
+def calm_places(columns: Tensor) -> Tensor:
+    """Return (h, w), True where the hypercolumns (D, h, w) vary little around a position.
+
+    Hypercolumns are unit vectors. Their variation is 1 minus the length of their mean, the circular
+    variance of directional statistics (Mardia and Jupp 2000, "Directional Statistics").
+    """
+    # channels_last takes a third of the time.
+    wide = columns[None].contiguous(memory_format=torch.channels_last)
+    around = pad(wide, (NEIGHBOURS // 2,) * 4, mode="replicate")
+    variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)
+    calm: Tensor = variation < CALM * variation.mean()
+    return calm
+
+
+def busyness(columns: Tensor) -> float:
+    """Return how busy a style with these hypercolumns (D, h, w) is, from 0 to 1.
+
+    It is 1 if at most the share BUSY of its positions is calm, and 0 from PLAIN on; between these
+    it falls linearly.
+    """
+    share = float(calm_places(columns).double().mean())
+    return min(1.0, max(0.0, (PLAIN - share) / (PLAIN - BUSY)))
+
+
+def placed_queries(columns: Tensor, image: Tensor, calm: Tensor) -> Tensor:
+    """Return rows (h * w, D + 5) whose products with `placed_keys` compare positions.
+
+    With unit hypercolumns f (D, h, w) and the coordinates u of `_places`, the product of a content
+    position p and a style position q is
+
+        f_p . f_q                   at other positions
+        f_p . f_q - |u_p - u_q|^2   at calm positions, where `calm` (h, w) is True
+
+    since |u_p - u_q|^2 = |u_p|^2 - 2 u_p . u_q + |u_q|^2. Hypercolumns of calm places hardly
+    differ; by these alone, all would be matched to one plain patch of the style.
+    """
+    u = _places(image, calm.shape)
+    square = u.square().sum(1, keepdim=True)
+    added = torch.cat([2 * u, -square, -torch.ones_like(square)], 1)
+    return torch.cat([columns.flatten(1).mT, calm.flatten()[:, None] * added], 1)
+
+
+def placed_keys(columns: Tensor, image: Tensor) -> Tensor:
+    """Return rows (h * w, D + 5) of a style image, see `placed_queries`."""
+    u = _places(image, columns.shape[1:])
+    square = u.square().sum(1, keepdim=True)
+    return torch.cat([columns.flatten(1).mT, u, torch.ones_like(square), square], 1)
+
+
+def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
+    """Return u (h * w, 3): row, column and rank of lightness of an image's (h, w) positions.
+
+    Each is from 0 to 1, and multiplied by the root of its weight in PLACE.
+    """
+    height, width = size
+    light = resize(light_ranks(image), (height, width), "bilinear")[0, 0]
+    row, column = ((torch.arange(length).to(light) + 0.5) / length for length in (height, width))
+    u = torch.stack([row[:, None].expand_as(light), column.expand_as(light), light], 2)
+    return (u * light.new_tensor(PLACE).sqrt()).flatten(0, 1)
+
+
+def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> Inputs:
+    """Return pictures whose regions are the calm places of each region, for extra style losses.
+
+    Each style's statistics are taken where the style is about as light as the calm places, so that
+    no dark shape covers a bright sky.
+
+    `calm` is (h, w), True at calm positions; its edge is softened. `freedom` tells for each style
+    image how freely it paints there, from 0 to 1; regions in which no style does are left out.
+    """
+    soft = calm[None, None].to(pictures.content)
+    for _ in range(SOFTENED):
+        soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
+    soft = resize(soft, (pictures.content.shape[2], pictures.content.shape[3]), "bilinear")
+    light, of_styles = light_ranks(pictures.content), [light_ranks(s) for s in pictures.styles]
+    regions = []
+    for region in pictures.regions:
+        own = soft if region.weights is None else soft * region.weights
+        if own.sum() < FEWEST or not any(freedom[part.style] for part in region.sources):
+            continue
+        rank = (own * light).sum() / own.sum()
+        sources = []
+        for part in region.sources:
+            alike = (1 - (of_styles[part.style] - rank).abs() / LIKE).clamp_min(0)
+            if part.weights is not None:
+                alike = alike * part.weights
+            weights = alike if alike.sum() >= FEWEST else part.weights
+            sources.append(
+                replace(part, weights=weights, strength=CALM_SHARE * freedom[part.style])
+            )
+        name = f"{region.name}/calm".removeprefix("/")
+        regions.append(Region(name, own, tuple(sources)))
+    return replace(pictures, regions=tuple(regions))
+
+
+def light_ranks(image: Tensor) -> Tensor:
+    """Return (1, 1, H, W): each pixel's rank, in [0, 1], by the mean lightness around it."""
+    size = (image.shape[2], image.shape[3])
+    grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
+    grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
+    order = grey.flatten().argsort(stable=True)
+    rank = torch.empty_like(grey)
+    rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)
+    return resize(rank, size, "bilinear")

@@ -1,0 +1,71 @@
+"""Gives one command the folder of its result, before the command writes anything there."""
+
+import logging
+import os
+from collections.abc import Iterable, Iterator, Mapping
+from contextlib import contextmanager
+from contextvars import ContextVar
+from pathlib import Path
+
+from styletransfer.errors import UserError
+from styletransfer.runs.record import ERROR, HYDRA, RECORD
+from styletransfer.system.files import LOCK, atomic, locked, remove_stale
+
+logger = logging.getLogger(__name__)
+
+# Name -> text of Hydra's files for the current command line, see `made_by`.
+_FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES")
+# Endings of the names of files that a command without a result may leave in a folder.
+LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
+
+
+@contextmanager
+def made_by(files: Mapping[str, str]) -> Iterator[None]:
+    """Let `claimed` write `files`, Hydra's record as name -> text, in the `with` block."""
+    token = _FILES.set(files)
+    try:
+        yield
+    finally:
+        _FILES.reset(token)
+
+
+@contextmanager
+def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> Iterator[None]:
+    """Lock the folder of a result while the body runs, and write the command line into `.hydra`.
+
+    `written` are the names of the files and folders that the command writes. With `goes_on`, the
+    folder holds the command's own result: it is not checked, and `.hydra` stays as it is.
+    (UserError: another command has the lock, or `check_free` refuses the folder.)
+    """
+    folder.mkdir(parents=True, exist_ok=True)
+    with locked(folder):
+        if not goes_on:
+            check_free(folder, written)
+            keep_command_line(folder)
+        remove_stale(folder)
+        yield
+
+
+def check_free(folder: Path, written: Iterable[str]) -> None:
+    """Raise UserError if a folder holds a name in `written`, or another command's result."""
+    held = [name for name in written if os.path.lexists(folder / name)]
+    kept = Path(HYDRA).parts[0]
+    if not held and (folder / kept).exists():  # of another command, whose result is beside it
+        names = {path.name for path in folder.iterdir()} - {kept}
+        held = sorted(name for name in names if not name.endswith(LEFTOVERS))
+    if held:
+        way = ", or add resume=auto to go on with its run" if RECORD in held else ""
+        raise UserError(
+            f"{folder} holds {held[0]} already; choose another folder with hydra.run.dir=FOLDER "
+            f"(hydra.sweep.dir=FOLDER for a sweep){way}"
+        )
+
+
+def keep_command_line(folder: Path) -> None:
+    """Write the command line into `folder/.hydra`; if that fails, log a warning."""
+    try:
+        for name, text in _FILES.get({}).items():
+            with atomic((folder / HYDRA).with_name(name)) as temporary:
+                temporary.write_text(text, encoding="utf-8")
+    except UserError as error:
+        logger.warning("%s; going on without", error)

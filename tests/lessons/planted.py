@@ -1,0 +1,215 @@
+"""Functions with one fault each, which the doctor has to name, and right ones."""
+
+import torch
+from torch import nn
+from torch.autograd import Function
+from torch.autograd.function import once_differentiable
+
+
+class Square(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+class WrongFactor(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2.001 * x * grad_output
+
+
+class SavedIntermediate(Function):
+    @staticmethod
+    def forward(ctx, x):
+        square = x * x
+        ctx.save_for_backward(square)
+        return square * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (square,) = ctx.saved_tensors
+        return 3 * square * grad_output
+
+
+class Marked(SavedIntermediate):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        (square,) = ctx.saved_tensors
+        return 3 * square * grad_output
+
+
+class Guarded(SavedIntermediate):
+    @staticmethod
+    def backward(ctx, grad_output):
+        if torch.is_grad_enabled():
+            raise RuntimeError("Guarded has no second derivative")
+        (square,) = ctx.saved_tensors
+        return 3 * square * grad_output
+
+
+class DetachedBackward(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x.detach() * grad_output
+
+
+class Corner(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.clamp(min=0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.masked_fill(x < 0, 0)
+
+
+class SpoiledGrad(Corner):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output.masked_fill_(x <= 0, 0)
+
+
+class Unmarked(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.mul_(2)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+
+class MarkedDirty(Unmarked):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.mark_dirty(x)
+        return x.mul_(2)
+
+
+class Bias(Function):
+    @staticmethod
+    def forward(ctx, x, bias):
+        return x + bias
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output.sum(0)
+
+
+class SummedShape(Bias):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output
+
+
+class MissingGradient(Bias):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, None
+
+
+class OneForTwo(Bias):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+class Halves(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.set_materialize_grads(False)
+        return 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, grad_double, grad_triple):
+        return 2 * grad_double + 3 * grad_triple
+
+
+class Cycle(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.result = x.exp()
+        return ctx.result
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.result
+
+
+class Attribute(Square):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.both = (x, 1)
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.both[0] * grad_output
+
+
+class Viewed(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (2 * x.reshape(-1) * grad_output.view(-1)).reshape(x.shape)
+
+
+class AlwaysDouble(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x.double() * grad_output
+
+
+class NotForEmpty(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output + 0 * grad_output.max()
+
+
+class Listed(Square):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return [x * x]
+
+
+class WrongJvp(Square):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+        ctx.save_for_forward(*inputs)
+
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return x * tangent
+
+
+class FakeLayer(nn.Module):
+    def forward(self, x):
+        return x * x
+
+    def backward(self, grad_output):
+        return grad_output
+
+
+def sized(size):
+    return torch.ones(size)

@@ -1,0 +1,164 @@
+"""The doctor: `styletransfer gradcheck target=FILE.py:NAME`."""
+
+import re
+import runpy
+import shutil
+
+import pytest
+import torch
+from helpers import ROOT, call, refusal
+from lessons import planted
+from torch import nn
+
+from styletransfer.lessons import checks
+from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.subject import is_function, subject
+
+QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
+FILE = ROOT / "tests" / "lessons" / "planted.py"
+
+
+def verdicts(target, *inputs, probes=QUICK):
+    """Return name -> verdict, without those that are "ok"."""
+    inputs = inputs or (torch.randn(4, 3, generator=torch.Generator().manual_seed(0)),)
+    found = examine(subject(target, inputs), probes)
+    return {name: verdict for name, verdict in found if verdict.word != "ok"}
+
+
+def faults(*arguments, **options):
+    """Return name -> text of each fault."""
+    found = verdicts(*arguments, **options)
+    return {name: each.text for name, each in found.items() if each.word == "FAULT"}
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "words"),
+    [
+        ("WrongFactor", "first derivative", "not the derivative of forward"),
+        ("SavedIntermediate", "second derivative", "what forward saves is a constant"),
+        ("Marked", "second derivative", "once_differentiable does not always"),
+        ("DetachedBackward", "second derivative", "wrong without an error"),
+        ("SpoiledGrad", "grad_output", "changed in place"),
+        ("Unmarked", "inputs in place", "input 0 is changed in place and not marked"),
+        ("Halves", "unused outputs", "fails if an output is not used"),
+        ("Cycle", "kept for backward", "ctx.result is an output: a reference cycle"),
+        ("Attribute", "kept for backward", "ctx.both is an input"),
+        ("Viewed", "layouts in memory", "transposed grad_output: view size is not"),
+        ("AlwaysDouble", "low precision", "float64 for input 0 of torch.float32"),
+        ("NotForEmpty", "empty inputs", "only backward refuses them"),
+        ("Listed", "backward is called", "a list, has no graph"),
+        ("WrongJvp", "func.jvp", "not the derivative of forward"),
+    ],
+)
+def test_a_planted_fault_is_named(target, name, words):
+    found = faults(getattr(planted, target))
+    assert list(found) == [name]
+    assert words in found[name]
+
+
+@pytest.mark.parametrize(
+    ("target", "name", "words"),
+    [
+        ("SummedShape", "gradients returned", "shape (4, 3) for input 1 of (3,)"),
+        ("MissingGradient", "first derivative", "None for input 1"),
+        ("OneForTwo", "backward is called", "incorrect number of gradients (expected 2, got 1)"),
+    ],
+)
+def test_a_fault_of_one_of_two_inputs_is_named(target, name, words):
+    found = faults(getattr(planted, target), torch.randn(4, 3), torch.randn(3))
+    assert words in found[name]
+
+
+def test_a_slope_at_a_corner_is_told():
+    found = verdicts(planted.Corner)["kinks"]
+    assert found.text == "at 0 the slope is 1, that of torch's relu is 0"
+    assert re.match(r"planted.py:\d+, Corner.backward: ", found.change)
+    assert faults(planted.Corner) == {}
+
+
+def test_a_modules_method_is_not_called():
+    assert "no method of a module" in faults(planted.FakeLayer())["backward is called"]
+
+
+def test_a_refused_second_derivative_is_no_fault():
+    found = verdicts(planted.Guarded)["second derivative"]
+    assert (found.word, found.text) == ("note", "refused: Guarded has no second derivative")
+
+
+@pytest.mark.parametrize("name", ["Square", "MarkedDirty", "Bias"])
+def test_right_functions_pass(name):
+    inputs = (torch.randn(4, 3), torch.randn(3)) if name == "Bias" else ()
+    assert faults(getattr(planted, name), *inputs) == {}
+
+
+@pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
+def test_the_functions_of_the_package_pass(case):
+    found = faults(case.function, *case.inputs)
+    assert found == {}
+
+
+def test_the_functions_of_the_examples_pass(capsys):
+    inputs = {
+        "ReLU": [(4, 3)],
+        "Linear": [(4, 3), (2, 3), (2,)],
+        "Pool": [(1, 2, 4, 4)],
+        "MomentsTap": [(3, 8)],
+        "Scale": [(4, 3), (4, 3)],
+        "GlobalMaxPool": [(1, 3, 2, 2)],
+    }
+    found = {}
+    for page in ("scale", "global_max_pool"):
+        found |= runpy.run_path(str(ROOT / "docs" / "examples" / f"{page}.py"))
+    script = runpy.run_path(str(ROOT / "docs" / "download.py"))["script"]
+    page = {"__name__": "__main__"}
+    with torch.random.fork_rng(devices=[]):
+        exec(script(ROOT / "docs" / "course" / "functions.md"), page)
+    functions = {name: each for name, each in (found | page).items() if is_function(each)}
+    assert {*inputs} == {*functions} - {"Function", "WrongReLU"}
+    for name, shapes in inputs.items():
+        assert faults(functions[name], *map(torch.randn, shapes)) == {}, name
+
+
+def test_a_modules_parameters_are_checked():
+    class Scaled(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.bias = nn.Parameter(torch.randn(3))
+
+        def forward(self, x):
+            return planted.MissingGradient.apply(x, self.bias)
+
+    assert "None for input 1" in faults(Scaled())["first derivative"]
+
+
+def test_the_table_names_the_line_and_the_exit_status_tells(capsys, monkeypatch):
+    monkeypatch.setattr("styletransfer.lessons.doctor.command.PROBES", QUICK)
+    ended, (printed, _) = call(capsys, "gradcheck", f"target={FILE}:WrongFactor")
+    assert ended == 1
+    assert re.search(r"change: planted\.py:\d+, WrongFactor\.backward: ", printed)
+    ended, (printed, _) = call(capsys, "gradcheck", f"target={FILE}:Bias", "inputs=[4x3,3]")
+    assert (ended, printed.splitlines()[-1]) == (0, "no fault")
+
+
+def test_a_wrong_target_is_refused_in_one_line(capsys):
+    for words, said in [
+        (f"target={FILE}:Nobody", "has no Function, module or function 'Nobody'"),
+        ("target=nowhere.py:A", "give FILE.py:NAME of a file that is there"),
+        (f"target={FILE}", "give FILE.py:NAME"),
+    ]:
+        assert said in refusal(capsys, "gradcheck", words)
+    words = "gradcheck", f"target={FILE}:Square", "inputs=[sized]"
+    assert "inputs=sized cannot be called without arguments" in refusal(capsys, *words)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("c++"), reason="inductor needs a compiler")
+def test_the_page_shows_what_the_doctor_prints(capsys, monkeypatch):
+    monkeypatch.chdir(ROOT)
+    page = (ROOT / "docs" / "course" / "functions.md").read_text(encoding="utf-8")
+    words, table = re.findall(r"^    styletransfer (.+)\n\n```text\n(.*?)^```$", page, re.M | re.S)[
+        0
+    ]
+    ended, (printed, _) = call(capsys, *words.split())
+    own = "24.0 by hand 48\nCube, with inputs 4x3\n"  # the file prints, too
+    assert (ended, printed) == (1, own + table)
