@@ -33,7 +33,7 @@ from styletransfer.pictures.convert import Source, as_picture, to_array, to_imag
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.changes import OF_A_RUN, changed, with_values
-from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
 
@@ -187,7 +187,9 @@ def stylize(
         content: a path, a Pillow image, a NumPy array (H, W), (H, W, 3) or (H, W, 4), uint8 or
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
             A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
-        style: such a picture, a list of pictures, or the path of a folder of pictures.
+        style: such a picture, a list of pictures, or the path of a folder of pictures. With
+            `style_source=PHOTO`, the picture of which it is a painting, the content is painted as
+            the photograph was.
         callback: called with an `Iterate` after each step.
         progress: show a bar, in notebooks as well as in terminals.
         settings: any key of a style transfer, as on the command line: `size=768`,
@@ -241,8 +243,8 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
         if IN_MEMORY not in names:
             continue
         values[key] = names if isinstance(value, list | tuple) else IN_MEMORY
-        if key == "style":
-            called = [f"style {n + 1}" for n in range(len(names))] if names[1:] else ["style"]
+        if key in ("style", "style_source"):
+            called = [f"{key} {n + 1}" for n in range(len(names))] if names[1:] else [key]
             given[key] = list(map(as_picture, each(value), called))
         elif key in ("content_regions", "style_regions", "protect"):
             given[key] = value
@@ -271,6 +273,8 @@ def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
     presets = {group: values.pop(group) for group in named}
     for group, name in presets.items():
         check_choice(group, name)
+    if values.get("style_source") is not None and "experiment" not in asked:
+        presets["experiment"] = PAIRED
     composed = compose(train, [f"{group}={name}" for group, name in presets.items()])
     settings: TrainConfig = settings_of(composed)
     return with_values(settings, values)

@@ -19,7 +19,13 @@ from styletransfer.cli.folders import RunFolders
 from styletransfer.errors import UserError
 from styletransfer.runs.claim import keep_command_line, made_by
 from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
-from styletransfer.settings.compose import compose, initialized, search_path, settings_of
+from styletransfer.settings.compose import (
+    compose,
+    initialized,
+    search_path,
+    settings_of,
+    with_preset,
+)
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
@@ -70,7 +76,8 @@ def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
     # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
     own = "hydra.output_subdir=null"
-    words = [*search_path(command, arguments.config_dir), own, *arguments.overrides]
+    words = [*search_path(command, arguments.config_dir), own]
+    words += with_preset(arguments.overrides)
     job, folders = partial(run_job, command, arguments.multirun), RunFolders()
     try:
         with initialized(command) as hydra:

@@ -12,6 +12,7 @@ from styletransfer.job.scales import Pyramid
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
+from styletransfer.objective.paired import LAYERS
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
 
@@ -109,6 +110,11 @@ class Choices:
         device = choose_device(config.device)
         dtype = choose_precision(config.precision, device)
         layers = tuple(criterion.layers)
+        if config.style_source is not None:
+            layers += tuple(LAYERS)
+            if config.style_detail is not None:
+                problem = "style_source and style_detail exclude each other; leave one of them out"
+                raise UserError(problem, "style_detail")
         return cls(
             mode=LOSS_MODES[config.loss_mode.name],
             criterion=criterion,

@@ -38,9 +38,10 @@ class Colors:
 
         In each region the content's colours get the mean and covariance of those of its styles
         (those used at the first style layer). Each pixel keeps its lightness, so that the light and
-        shade of the content stay. Transparent pixels of the content do not count.
+        shade of the content stay. Transparent pixels of the content do not count. A content that is
+        compared with photographs, see `Inputs.sources`, keeps its colours.
         """
-        if self.source != "style_palette":
+        if self.source != "style_palette" or pictures.sources:
             return pictures
         content = result = pictures.content
         for region, end in zip(pictures.regions, self._palettes(pictures), strict=True):

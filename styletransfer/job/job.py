@@ -11,6 +11,7 @@ from styletransfer.job.scales import Scale
 from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion, Evaluates
 from styletransfer.objective.inputs import Inputs
+from styletransfer.objective.paired import copied
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -33,10 +34,15 @@ class Start:
     seed: int  # of the noise
 
     def picture(self, pictures: Inputs) -> Tensor:
-        """Return the picture (1, 3, h, w), of any size, from which a run starts."""
+        """Return the picture (1, 3, h, w), of any size, from which a run starts.
+
+        With a correspondence, init=content means the pixels of the paintings that match it.
+        """
         content = pictures.content
         if pictures.start is not None:
             return pictures.start
+        if self.name == "content" and (found := pictures.correspondence) is not None:
+            return copied(found, pictures.styles, (content.shape[2], content.shape[3]))
         if self.name == "content":
             return content
         if self.name == "style":  # the first style of the first region

@@ -82,6 +82,10 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
         choices.colors.of_style(_fitted(style, max(1, round(factor * side)), enlarge), content)
         for style, factor in zip(styles, factors, strict=True)
     ]
+    photos = [
+        images.resize(photo.rgb, style.size)
+        for photo, style in zip(_turned(choices, sources.painted_from), styles, strict=False)
+    ]
     names = tuple(picture.name for picture in (content, *styles))
     with about("style_weights"):
         parts = choices.blend.parts(names[1:])
@@ -90,6 +94,7 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
     return Inputs(
         content=filled,
         styles=tuple(map(images.fill_transparent, styles)),
+        sources=tuple(photos),
         regions=regions,
         protected=protected,
         start=None if sources.start is None else images.fill_transparent(sources.start),
@@ -100,14 +105,16 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
     """Return the style images, turned, and `style_detail`; all without transparent margins."""
-    styles = []
-    angles = for_each("style_rotation", choices.blend.rotation, len(sources.styles))
-    for picture, degrees in zip(sources.styles, angles, strict=True):
-        style = images.crop_transparent(picture)
-        styles.append(rotated(style, degrees) if degrees else style)
+    styles = _turned(choices, list(map(images.crop_transparent, sources.styles)))
     if sources.detail is not None:
         styles.append(images.crop_transparent(sources.detail))
     return styles
+
+
+def _turned(choices: Choices, pictures: Sequence[Picture]) -> list[Picture]:
+    """Return style images, or their photographs, turned by `style_rotation`."""
+    angles = for_each("style_rotation", choices.blend.rotation, len(pictures)) if pictures else []
+    return [rotated(one, by) if by else one for one, by in zip(pictures, angles, strict=True)]
 
 
 def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:

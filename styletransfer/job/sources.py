@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # Settings that name pictures; init may also be a word such as "noise".
 PICTURE_KEYS = (
-    *("content", "style", "style_detail", "content_regions", "style_regions"),
+    *("content", "style", "style_source", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
 )
 # Pattern of a `content` that names an aspect ratio, width:height such as 4:3, instead of a file.
@@ -42,6 +42,7 @@ class Sources:
 
     content: Picture
     styles: tuple[Picture, ...]  # of `style`, not yet turned
+    painted_from: tuple[Picture, ...]  # of `style_source`, of the sizes of `styles`, or none
     detail: Picture | None  # of `style_detail`
     content_regions: Regions | None
     style_regions: tuple[Regions, ...]  # one for each style, or none
@@ -62,7 +63,9 @@ class Sources:
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)
         with about("style"):
-            styles = _styles(named["style"])
+            styles = _styles("style", named["style"])
+        with about("style_source"):
+            painted_from = _painted_from(named["style_source"], styles)
         with about("content_regions"):
             content_regions = _regions(named["content_regions"], "content_regions", content)
         with about("protect"):
@@ -70,6 +73,7 @@ class Sources:
         return cls(
             content,
             styles,
+            painted_from,
             _picture("style_detail", named["style_detail"]),
             content_regions,
             _style_regions(named["style_regions"], styles),
@@ -94,11 +98,38 @@ def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
     return content
 
 
-def _styles(named: Any) -> tuple[Picture, ...]:
-    """Return the style images, read from files or given in memory."""
+def _styles(key: str, named: Any) -> tuple[Picture, ...]:
+    """Return the style images, or their photographs, read from files or given in memory."""
     if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
         return tuple(named)
-    return tuple(map(images.read, files_of("style", named)))
+    return tuple(map(images.read, files_of(key, named)))
+
+
+def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
+    """Return the photograph of each style image, at its size, or nothing without photographs."""
+    if named is None:
+        return ()
+    found = _styles("style_source", named)
+    if (count := len(found)) != len(styles):
+        raise UserError(
+            f"style_source names {count} photograph{'s' * (count != 1)}, and style {len(styles)} "
+            f"painting{'s' * (len(styles) != 1)}; give one photograph for each, in their order"
+        )
+    fitted = []
+    for photo, style in zip(found, styles, strict=True):
+        check_aspect(photo.size, style.size, f"style_source={photo.name}")
+        if images.crop_transparent(style).size != style.size:
+            raise UserError(
+                f"style_source needs {style.name} without transparent margins; crop both files"
+            )
+        rgb = images.resize(images.fill_transparent(photo), style.size)
+        if torch.equal(rgb, images.fill_transparent(style)):
+            raise UserError(
+                f"style_source shows the same picture as style, {style.name}; name the photograph "
+                "of which it is a painting, or leave style_source out"
+            )
+        fitted.append(Picture(rgb, name=photo.name))
+    return tuple(fitted)
 
 
 def _start(named: Picture | str) -> Picture | None:

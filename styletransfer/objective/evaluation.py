@@ -50,13 +50,13 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict[str, Tensor]:
     """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
 
-    They are total variation, with the linear weight `tv_weight`, and the temporal loss of a film.
+    They are total variation, with the linear weight `tv_weight`, and the loss of the anchor.
     """
     losses = {}
     if tv_weight > 0:
         losses["total_variation"] = tv_weight * total_variation(image)
     if anchor is not None and anchor.weight > 0:
-        losses["temporal"] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
+        losses[anchor.name] = anchor.weight * temporal_loss(image, anchor.target, anchor.weights)
     return losses
 
 

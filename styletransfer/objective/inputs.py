@@ -66,11 +66,16 @@ class Region:
 
 @dataclass(frozen=True)
 class Anchor:
-    """An anchor is the expected frame of a film, predicted from the frame before."""
+    """An anchor is a picture near which the pastiche is kept.
 
-    target: Tensor  #: (1, 3, H, W), sRGB in [0, 1], the expected frame
+    It is the expected frame of a film, predicted from the frame before, or in paired painting the
+    picture of copied pixels.
+    """
+
+    target: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
-    weight: float  #: linear weight of the temporal loss in the objective
+    weight: float  #: linear weight of its loss in the objective
+    name: str = "temporal"  #: name of its loss
 
 
 @dataclass(frozen=True)
@@ -94,6 +99,20 @@ class Protection:
 
 
 @dataclass(frozen=True)
+class Correspondence:
+    """A correspondence holds, for each pixel of the content, a pixel of one of the styles.
+
+    It serves pictures of any size: pixel (row, column) of a style of (height, width) `cells` is a
+    part of the style image.
+    """
+
+    styles: Tensor  #: (h, w), index of the style image, on the CPU
+    rows: Tensor  #: (h, w), row of the pixel in its style image
+    columns: Tensor  #: (h, w), column of that pixel
+    cells: list[tuple[int, int]]  #: height and width of each style image
+
+
+@dataclass(frozen=True)
 class Inputs:
     """`Inputs` are the pictures of a run, or these resized for the objective of one scale."""
 
@@ -108,6 +127,10 @@ class Inputs:
     #: scale starts from; None if `init` is content, style or noise.
     start: Tensor | None = None
     anchor: Anchor | None = None  #: the expected frame of a film, or None
+    #: (1, 3, h, w) each: for each style, the photograph of which it is a painting; or empty.
+    sources: tuple[Tensor, ...] = ()
+    #: Where the content's pixels lie in the sources; None to compare the content with the styles.
+    correspondence: Correspondence | None = None
     alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency at full size, or None
     names: tuple[str, ...] = ()  #: names of the content image and of each style, for messages
 
@@ -152,6 +175,7 @@ class Inputs:
             self,
             content=image(self.content, None),
             styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
+            sources=tuple(image(source, number) for number, source in enumerate(self.sources)),
             regions=tuple(
                 replace(old, weights=changed(old.weights), sources=tuple(map(part, old.sources)))
                 for old in self.regions

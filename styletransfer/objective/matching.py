@@ -10,6 +10,7 @@ import math
 from collections.abc import Collection, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -26,7 +27,7 @@ from styletransfer.objective.calm import (
     placed_queries,
 )
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import Inputs, Region
+from styletransfer.objective.inputs import Correspondence, Inputs, Region
 from styletransfer.objective.reader import Reader
 from styletransfer.objective.targets import Target, Targets, at_reference, style_targets
 from styletransfer.pictures.images import resize
@@ -62,6 +63,14 @@ class Matching:
     cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
     freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
+
+    @classmethod
+    def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
+        """Return a matching at the pixels of a correspondence, all of which weigh the same."""
+        places = (found.styles, found.rows, found.columns)
+        calm = torch.zeros(found.rows.shape, dtype=torch.bool)
+        freedom = [0.0] * len(features)
+        return cls(calm, (~calm).double(), *places, found.cells, features, freedom)
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the features (1, C, h, w) of the style position matched to each content position.
@@ -143,7 +152,11 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.
+    Pictures with a correspondence keep it: there is no search, and no place is calm.
     """
+    if (found := pictures.correspondence) is not None:
+        features = [reader.features(style, criterion.matches) for style in pictures.styles]
+        return Matching.at(found, features)
     sought = pictures.content
     if pictures.start is not None:
         sought = torch.lerp(sought, pictures.start, criterion.painted_share)

@@ -12,6 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
+from styletransfer.objective.paired import held, matched
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.optimizers import moments_like
@@ -118,6 +119,8 @@ class Run:
         pictures = self._recolored.resized(scale.size, scale.style_sizes)
         if self._index or pictures.start is not None:
             pictures = replace(pictures, start=start)
+        if pictures.sources and pictures.anchor is None and self.job.start.name == "content":
+            pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
@@ -189,6 +192,8 @@ class Run:
         """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
+        if self.pictures.sources:
+            self.pictures = matched(job.extractor, self.pictures)
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
         self.start = job.on_device(job.start.picture(self._recolored))

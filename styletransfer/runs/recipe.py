@@ -99,6 +99,8 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
+    if recipe["config"].get("style_source"):
+        words.insert(0, "experiment=null")  # the words have all that the preset set
     told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:

@@ -19,6 +19,8 @@ from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check, on_disk, refusal
 from styletransfer.settings.values import quoted
 
+# Preset of paired painting, for a command line with style_source and no preset of its own.
+PAIRED = "paired"
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -39,12 +41,20 @@ def compose(
     with _own_hydra():
         try:
             with initialized(command):
-                words = [*search_path(command, config_dir), *overrides]
+                words = [*search_path(command, config_dir), *with_preset(overrides)]
                 return hydra.compose(command.name, words, return_hydra_config=with_hydra)
         except UserError:
             raise
         except Exception as error:  # Broken files under config_dir raise nearly anything.
             raise refusal(error, command.schema) from error
+
+
+def with_preset(overrides: Sequence[str]) -> list[str]:
+    """Return KEY=VALUE words with experiment=PAIRED if style_source is given and no experiment."""
+    values = dict(word.partition("=")[::2] for word in overrides)
+    if values.get("style_source", "null") == "null" or "experiment" in values:
+        return list(overrides)
+    return [f"experiment={PAIRED}", *overrides]
 
 
 def settings_of(config: DictConfig) -> Any:

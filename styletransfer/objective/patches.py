@@ -1,0 +1,205 @@
+"""A search for the most similar pixels of several pictures: PatchMatch (Barnes et al. 2009).
+
+The matches of neighbours, moved along, are tried for each pixel, so whole surfaces find their match
+once a pixel has found it, and patches stay whole.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Self
+
+import torch
+from torch import Tensor
+from torch.nn.functional import avg_pool2d, pad
+
+from styletransfer.objective.inputs import Correspondence, Region, Size
+from styletransfer.pictures.images import resize
+
+# Patches have PATCH x PATCH pixels.
+PATCH = 5
+# The first search compares means of CELL x CELL pixels, all with all, BLOCK at a time.
+CELL, BLOCK = 4, 512
+# Distances in pixels of the neighbours that propose their match, and of random proposals.
+NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
+
+
+@dataclass
+class PatchSearch:
+    """A search holds, for each of the content's pixels, the index of a pixel of the sources.
+
+    The pixels of all sources are counted one source after the other, row by row.
+    """
+
+    size: Size  # (height, width) of the content
+    cells: list[Size]  # (height, width) of each source
+    index: Tensor  # (h * w,), in any shape before `begin`
+    allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint there
+    owners: Tensor  # (h * w,), the region of each of the content's pixels
+    cost: Tensor = field(init=False)  # (h * w,), squared distance of the axes
+    keys: Tensor = field(init=False)  # (pixels of all sources, D)
+    wanted: Tensor = field(init=False)  # (h * w, D)
+
+    @classmethod
+    def over(cls, content: Tensor, sources: Sequence[Tensor], regions: Sequence[Region]) -> Self:
+        """Return a search that respects which styles paint a region."""
+        size, cells = size_of(content), [size_of(source) for source in sources]
+        allowed = []
+        for region in regions:
+            within = [content.new_zeros(cell, dtype=torch.bool) for cell in cells]
+            for part in region.sources:
+                within[part.style][:] = _within(part.weights, cells[part.style])
+            allowed.append(torch.cat([one.flatten() for one in within]))
+        owners = content.new_zeros(size, dtype=torch.long)
+        if len(regions) > 1:
+            covers = (region.weights for region in regions if region.weights is not None)
+            shares = [resize(cover, size, "bilinear") for cover in covers]
+            owners = torch.cat(shares, 1)[0].argmax(0)
+        return cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners.flatten())
+
+    @classmethod
+    def of(cls, found: Correspondence) -> Self:
+        """Return a search that has ended with `found`."""
+        size = (found.rows.shape[0], found.rows.shape[1])
+        search = cls(size, found.cells, found.rows, torch.ones(1, 1), found.rows)
+        search.index = search.indices(found.styles, found.rows, found.columns).flatten()
+        return search
+
+    def indices(self, styles: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
+        """Return the indices of pixels, moved into their sources."""
+        starts, heights, widths = self._tables(styles.device)
+        rows = rows.clamp(min=0).minimum(heights[styles] - 1)
+        columns = columns.clamp(min=0).minimum(widths[styles] - 1)
+        index: Tensor = starts[styles] + rows * widths[styles] + columns
+        return index
+
+    def places(self) -> tuple[Tensor, Tensor, Tensor]:
+        """Return source, row and column of each match, (h, w) each."""
+        starts, _, widths = self._tables(self.index.device)
+        starts = starts.contiguous()
+        index = self.index.view(self.size)
+        styles = torch.bucketize(index, starts, right=True) - 1
+        within = index - starts[styles]
+        return styles, within // widths[styles], within % widths[styles]
+
+    def _tables(self, device: torch.device) -> Tensor:
+        """Return the first index, the height and the width of each source, as three rows."""
+        starts, start = [], 0
+        for height, width in self.cells:
+            starts.append(start)
+            start += height * width
+        heights, widths = zip(*self.cells, strict=True)
+        return torch.tensor([starts, heights, widths], device=device)
+
+    def begin(self, keys: Tensor, wanted: Tensor) -> None:
+        """Find matches: exactly for cells of the content among cells of the sources, then finer."""
+        lengths = [height * width for height, width in self.cells]
+        parts = zip(torch.split(keys, lengths), self.cells, strict=True)
+        offered = torch.cat([_pooled(part, cell) for part, cell in parts])
+        squares, places = offered.square().sum(1), self._corners().to(keys.device)
+        allowed = self.allowed[:, self.indices(*places)]
+        height, width = (side // CELL for side in self.size)
+        owners = self.owners.view(self.size)[CELL // 2 :: CELL, CELL // 2 :: CELL]
+        owners, found = owners[:height, :width].flatten(), []
+        blocks = torch.split(_pooled(wanted, self.size), BLOCK), torch.split(owners, BLOCK)
+        for block, own in zip(*blocks, strict=True):
+            distance = squares - 2 * block @ offered.mT
+            forbidden = ~allowed[own]
+            found.append(distance.masked_fill(forbidden, torch.inf).argmin(1))
+        y, x = (torch.arange(side, device=keys.device) for side in self.size)
+        rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
+        nearest = places[:, torch.cat(found).view(height, width)[rows[:, None], columns]]
+        down, right = nearest[1] + (y - rows * CELL)[:, None], nearest[2] + x - columns * CELL
+        self.index = self.indices(nearest[0], down, right).flatten()
+        self.improve(keys, wanted)
+
+    def _corners(self) -> Tensor:
+        """Return source, row and column of the first pixel of every cell of the sources, (3, n)."""
+        places = []
+        for number, sides in enumerate(self.cells):
+            corners = (torch.arange(side // CELL) * CELL for side in sides)
+            down, right = torch.meshgrid(*corners, indexing="ij")
+            places.append(torch.stack([torch.full_like(down, number), down, right]).flatten(1))
+        return torch.cat(places, 1)
+
+    def improve(self, keys: Tensor, wanted: Tensor) -> None:
+        """Try the matches of neighbours, and random ones around, and keep what is nearer."""
+        self.keys, self.wanted = keys.contiguous(), wanted.contiguous()
+        self.cost = self._cost(self.index)
+        self._propagate()
+        generator = torch.Generator().manual_seed(0)
+        for reach in RANDOM:
+            styles, rows, columns = self.places()
+            moved = torch.randint(-reach, reach + 1, (2, *self.size), generator=generator)
+            moved = moved.to(rows.device)
+            self._try(self.indices(styles, rows + moved[0], columns + moved[1]))
+        self._propagate()
+
+    def _propagate(self) -> None:
+        for step in NEIGHBOURS:
+            for down, right in ((0, step), (0, -step), (step, 0), (-step, 0)):
+                styles, rows, columns = (
+                    torch.roll(one, (down, right), (0, 1)) for one in self.places()
+                )
+                self._try(self.indices(styles, rows + down, columns + right))
+
+    def _cost(self, index: Tensor) -> Tensor:
+        """Return the squared distances of the axes; infinity where a style may not paint."""
+        cost = (self.wanted - self.keys[index]).square_().sum(1)
+        return cost.masked_fill(~self.allowed[self.owners, index], torch.inf)
+
+    def _try(self, proposed: Tensor) -> None:
+        index = proposed.flatten()
+        cost = self._cost(index)
+        is_better = cost < self.cost
+        self.index = torch.where(is_better, index, self.index)
+        self.cost = torch.where(is_better, cost, self.cost)
+
+    def pixels(self, painted: Sequence[Tensor]) -> Tensor:
+        """Return the picture (1, 3, h, w) of the matched pixels."""
+        return _joined(painted)[:, self.index].view(1, 3, *self.size)
+
+    def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
+        """Return the mean (1, 3, h, w) of the painted patches that lie over each pixel."""
+        values, reach, (height, width) = _joined(painted), PATCH // 2, self.size
+        y, x = (torch.arange(side, device=self.index.device) for side in self.size)
+        styles, rows, columns = self.places()
+        around = [  # source, and how far down and right of the pixel its match lies
+            pad(one[None, None].float(), (reach,) * 4, mode="replicate")[0, 0].long()
+            for one in (styles, rows - y[:, None], columns - x)
+        ]
+        total = values.new_zeros(3, *self.size)
+        for down in range(PATCH):
+            for right in range(PATCH):
+                styles, rows, columns = (
+                    one[down : down + height, right : right + width] for one in around
+                )
+                total += values[:, self.indices(styles, rows + y[:, None], columns + x)]
+        return total[None] / PATCH**2
+
+    def result(self) -> Correspondence:
+        """Return the matches."""
+        styles, rows, columns = (one.cpu() for one in self.places())
+        return Correspondence(styles, rows, columns, self.cells)
+
+
+def size_of(image: Tensor) -> Size:
+    """Return (height, width) of an image (1, C, height, width)."""
+    return image.shape[2], image.shape[3]
+
+
+def _within(weights: Tensor | None, size: Size) -> Tensor | bool:
+    """Return (h, w), True where a style may be taken: a weight of 0.5 or the largest; or True."""
+    if weights is None:
+        return True
+    shares = resize(weights, size, "bilinear")[0, 0]
+    return shares >= min(0.5, float(shares.max()))
+
+
+def _pooled(axes: Tensor, size: Size) -> Tensor:
+    """Return the means (cells, D) of axes (h * w, D) over cells of a picture of `size`."""
+    return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
+
+
+def _joined(pictures: Sequence[Tensor]) -> Tensor:
+    """Return the pixels (3, n) of all pictures."""
+    return torch.cat([picture[0].flatten(1) for picture in pictures], 1)

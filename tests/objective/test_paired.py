@@ -1,0 +1,132 @@
+"""Paired painting: a picture is painted as a photograph was."""
+
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import composed, picture, refusal, status_of, tiny_network
+from torch.nn.functional import avg_pool2d, interpolate
+
+from styletransfer import stylize
+from styletransfer.objective.inputs import Inputs, Region, StylePart
+from styletransfer.objective.paired import copied, correspondence
+from styletransfer.pictures import images
+from styletransfer.runs.recipe import carried
+
+VGG19 = ((4, 4), (4, 4), (4, 4, 4, 4), (4, 4, 4, 4), (4,))
+EVERYWHERE = (Region(),)
+PAIR = ["content=content.png", "style=style.png", "size=48"]
+
+
+def photo(seed=0, height=40, width=48):
+    """Return smooth noise (1, 3, height, width)."""
+    coarse = picture(seed, height // 4 + 2, width // 4 + 2).float()
+    return interpolate(coarse, (height, width), mode="bicubic").clamp(0, 1)
+
+
+def painted(photograph):
+    """Return a painting of a photograph: other colours, and stripes where it is dark."""
+    stripes = (torch.arange(photograph.shape[3]) % 3 < 1).float()
+    dark = (photograph.mean(1, keepdim=True) < 0.5).float()
+    return (photograph.flip(1) * (1 - 0.8 * dark * stripes)).clamp(0, 1)
+
+
+def matched(content, sources, regions=EVERYWHERE):
+    """Return the correspondence of a content image and photographs."""
+    pictures = Inputs(content, tuple(map(painted, sources)), regions, sources=tuple(sources))
+    return correspondence(tiny_network(VGG19).float(), pictures)
+
+
+@pytest.fixture
+def written(here, tiny_vgg):
+    """Write a frame, a photograph and its painting into the current folder."""
+    images.write("content.png", photo(1))
+    images.write("photo.png", photo(2))
+    images.write("style.png", painted(photo(2)))
+    return here
+
+
+def test_the_painted_photograph_comes_back_as_it_was_painted(tiny_vgg):
+    wanted = painted(photo())
+    made = stylize(photo(), wanted, style_source=photo(), size=48, precision="float32")
+    assert (made.image - wanted).abs().mean() < 2 / 255
+
+
+def test_a_moved_photograph_gets_its_painting_moved():
+    whole = photo(0, 40, 64)
+    key, frame = whole[..., :56], whole[..., 8:]
+    made = copied(matched(frame, [key]), [painted(key)], (40, 56))
+    difference = avg_pool2d(made - painted(key).roll(-8, 3), 4)[..., 1:-1, 1:-3].abs()
+    assert difference.mean() < 0.03  # one colour for all has 0.15
+
+
+def test_each_region_is_painted_from_its_style():
+    left = (torch.arange(48) < 24).float().expand(1, 1, 40, 48)
+    regions = (
+        Region("left", left, (StylePart(1),)),
+        Region("right", 1 - left, (StylePart(0),)),
+    )
+    found = matched(photo(0), [photo(0), photo(1)], regions)
+    assert found.styles.eq((torch.arange(48) < 24).long()).all()
+
+
+def test_only_the_weighted_part_of_a_style_is_copied():
+    upper = (torch.arange(40) < 20).float()[:, None].expand(1, 1, 40, 48)
+    regions = (Region(sources=(StylePart(0, weights=upper),)),)
+    assert matched(photo(0), [photo(0)], regions).rows.max() < 20
+
+
+def test_of_equal_pixels_the_one_in_place_is_copied():
+    grey = torch.full((1, 3, 40, 48), 0.5)
+    found = matched(grey, [grey])
+    assert found.rows.equal(torch.arange(40)[:, None].expand(40, 48))
+    assert found.columns.equal(torch.arange(48).expand(40, 48))
+
+
+def test_larger_pictures_are_copied_in_full_detail():
+    key, fine = photo(0), painted(photo(0, 80, 96))
+    made = copied(matched(key, [key]), [fine], (80, 96))
+    torch.testing.assert_close(made, fine, rtol=0, atol=1e-6)
+
+
+def test_tiles_give_the_same_picture(written):
+    given = {"style_source": "photo.png", "size": 48, "precision": "float64"}
+    whole, tiled = (stylize("content.png", "style.png", tile=t, **given) for t in ("off", "16"))
+    torch.testing.assert_close(tiled.image, whole.image, rtol=0, atol=1e-5)
+
+
+def test_a_stopped_run_ends_in_the_same_bytes(written):
+    words = ["train", *PAIR, "style_source=photo.png"]
+    assert status_of(*words, "hydra.run.dir=whole") == 0
+    assert status_of(*words, "hydra.run.dir=run", "stop_after=2") == 0
+    assert status_of("train", "resume=run", "stop_after=0") == 0
+    assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
+
+
+def test_the_preset_is_found_with_the_photograph():
+    paired = composed("train", "experiment=paired", "style_source=a.png")
+    assert composed("train", "style_source=a.png") == paired
+    assert composed("train", "style_source=a.png", "experiment=classic").steps == 100
+    assert composed("train", "style_source=null") == composed("train")
+
+
+def test_the_recipe_names_the_photograph_and_all_settings(written):
+    stylize("content.png", "style.png", style_source="photo.png", size=48).save("made.png")
+    text = carried(Path("made.png"))
+    assert "sha256 of style_source" in text
+    assert "experiment=null content=content.png" in text["command"]
+
+
+@pytest.mark.parametrize(
+    ("words", "problem"),
+    [
+        (["style_source=gone.png"], "gone.png does not exist"),
+        (["style_source=short.png"], "another aspect ratio"),
+        (["style_source=style.png"], "the same picture as style"),
+        (["style_source=[photo.png,content.png]"], "names 2 photographs, and style 1 painting"),
+        (["style_source=photo.png", "style_detail=photo.png"], "exclude each other"),
+    ],
+)
+def test_a_pair_that_is_none_is_refused(written, capsys, words, problem):
+    images.write("short.png", photo(3, 24, 48))
+    assert problem in refusal(capsys, "train", *PAIR, *words)
