@@ -54,7 +54,10 @@ class BestPicture:
         """Continue from a `state_dict`, on the same device (ValueError: it is of another form)."""
         terms = state["losses"]
         if terms is not None:
-            check_like(terms, {name: terms[name].new_zeros(()) for name in terms} or {"": 0})
+            if not all(value.is_floating_point() for value in terms.values()):
+                raise ValueError("losses that are no real numbers")
+            zeros = {name: torch.zeros((), dtype=value.dtype) for name, value in terms.items()}
+            check_like(terms, zeros or {"": 0})
         check_like(state["image"], self.image)
         check_like(state["mean"], None, self.image)
         self.image, self.mean = state["image"], state["mean"]
