@@ -56,8 +56,9 @@ class BestPicture:
         if terms is not None:
             if not all(value.is_floating_point() for value in terms.values()):
                 raise ValueError("losses that are no real numbers")
-            zeros = {name: torch.zeros((), dtype=value.dtype) for name, value in terms.items()}
-            check_like(terms, zeros or {"": 0})
+            if not terms:
+                raise ValueError("no losses")
+            check_like(terms, {k: torch.zeros((), dtype=v.dtype) for k, v in terms.items()})
         check_like(state["image"], self.image)
         check_like(state["mean"], None, self.image)
         self.image, self.mean = state["image"], state["mean"]
