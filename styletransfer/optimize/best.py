@@ -57,7 +57,11 @@ class BestPicture:
         """
         terms = state["losses"]
         if terms is not None:
-            check_like(terms, {name: terms[name].new_zeros(()) for name in terms} or {"": 0})
+            if not all(value.is_floating_point() for value in terms.values()):
+                raise ValueError("losses that are no real numbers")
+            if not terms:
+                raise ValueError("no losses")
+            check_like(terms, {k: torch.zeros((), dtype=v.dtype) for k, v in terms.items()})
         check_like(state["image"], self.image)
         check_like(state["mean"], None, self.image)
         self.image, self.mean = state["image"], state["mean"]

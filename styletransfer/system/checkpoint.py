@@ -43,9 +43,9 @@ def refused(problem: str) -> Iterator[None]:
 def check_like(value: Any, *likes: Any) -> None:
     """Check that a loaded value has the form of one of `likes` (ValueError: it has none of these).
 
-    Tensors must have the same shape and dtype, mappings the same keys, lists the same length; the
-    values in mappings and lists are compared in the same way. An int or float is like any finite
-    int or float, and any number is like inf.
+    Tensors must have the same shape, dtype and layout, and need no gradient; mappings the same
+    keys, lists the same length. The values in mappings and lists are compared in the same way. An
+    int or float is like any finite int or float, and any number is like inf.
     """
     if not any(_is_like(value, like) for like in likes):
         raise ValueError("a value of another form")
@@ -60,8 +60,10 @@ def natural(value: Any, least: int = 0, most: float = math.inf) -> int:
 
 def _is_like(value: Any, like: Any) -> bool:
     if isinstance(like, torch.Tensor):
-        is_tensor = isinstance(value, torch.Tensor)
-        return is_tensor and (value.shape, value.dtype) == (like.shape, like.dtype)
+        if not isinstance(value, torch.Tensor) or value.is_meta or value.requires_grad:
+            return False
+        form = value.shape, value.dtype, value.layout
+        return form == (like.shape, like.dtype, like.layout)
     if isinstance(like, dict):
         is_dict = isinstance(value, dict) and value.keys() == like.keys()
         return is_dict and all(_is_like(value[key], like[key]) for key in like)

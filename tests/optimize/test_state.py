@@ -1,7 +1,9 @@
 """A run can be stopped and resumed after every step, with bit-identical results."""
 
 import copy
+import functools
 import io
+import operator
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -135,6 +137,13 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
 
 
 WRONG = (None, "x", -1, 10**30, float("nan"), [1], {"a": 1}, torch.ones(1, 3, 5, 5), torch.ones(3))
+# Other forms of a tensor: of a float one complex numbers, a sparse layout, no numbers, a gradient.
+OTHER_FORMS = (
+    lambda tensor: tensor.cfloat(),
+    lambda tensor: tensor.to_sparse(),
+    lambda tensor: tensor.to("meta"),
+    lambda tensor: tensor.clone().requires_grad_(),
+)
 
 
 def parts(value, path=()):
@@ -152,7 +161,9 @@ def test_a_state_of_another_form_is_refused_or_runs(optimizer):
     for steps in (2, 4):
         whole = stored(left(job, steps).state_dict())
         for path in parts(whole):
-            for wrong in WRONG:
+            part = functools.reduce(operator.getitem, path, whole)
+            others = OTHER_FORMS if torch.is_tensor(part) and part.is_floating_point() else ()
+            for wrong in (*WRONG, *(other(part) for other in others)):
                 state = {"": copy.deepcopy(whole)}
                 place, keys = state, ("", *path)
                 for key in keys[:-1]:
