@@ -160,9 +160,10 @@ class Stage:
     def tiles(self, picture: tuple[int, int], tile: int) -> list[Tile]:
         """Cut the input for a picture of (height, width) pixels into tiles; see `grid`.
 
-        The picture must have at least the stride of the stage's output along each axis. `tile` is
-        the side of a tile in pixels at the first stage. Layers of later stages hold fewer values
-        per pixel, so their tiles have a side of `tile` / 2 positions: 2 `tile` pixels at stride 4.
+        Along each axis, the picture must have at least as many pixels as the stride of the stage's
+        output. `tile` is the side of a tile in pixels at the first stage. Tiles of later stages
+        cover more of the picture, because their layers hold fewer values per pixel: their side is
+        `tile` / 2 positions, which at stride 4 are 2 * `tile` pixels.
         """
         side = tile if self.stride == 1 else max(tile // 2, pooling(self.layers))
         return grid(self.layers, self.size(picture), side)

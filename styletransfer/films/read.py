@@ -40,7 +40,7 @@ USUAL_RATE = Fraction(25)
 LARGEST_SD = (1279, 576)
 # FFmpeg's number (AVColorSpace) for a film that does not state the matrix of its YUV colours.
 UNSPECIFIED = 2
-# (More than 8 bits, alpha) -> pixel format into which FFmpeg converts frames.
+# (Colours must be converted to sRGB, alpha) -> pixel format into which FFmpeg converts frames.
 FORMATS = {
     (False, False): "rgb24",
     (False, True): "rgba",

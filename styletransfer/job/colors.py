@@ -36,8 +36,9 @@ class Colors:
     def before(self, pictures: Inputs) -> Inputs:
         """Return pictures with the content in the colours of its styles, for color=style_palette.
 
-        In each region the content's colours get the mean and covariance of those of its styles
-        (those used at the first style layer). Each pixel keeps its lightness, so that the light and
+        In each region the content's colours move towards the palette (mean and covariance) of the
+        region's styles, and reach it at `strength` 1. Styles that are not used at the first style
+        layer do not count. Each pixel keeps its lightness, so that the light and
         shade of the content stay. Transparent pixels of the content do not count. A content that is
         compared with photographs, see `Inputs.sources`, keeps its colours.
         """

@@ -18,7 +18,7 @@ class LossLayer(nn.Module):
 class Term:
     """A term is one content, match or style loss of an objective."""
 
-    name: str  #: kind and layer, such as "style/relu1_1"
+    name: str  #: kind, region and layer, such as "style/relu1_1" or "style/sky/relu1_1"
     module: LossLayer  #: the layer that computes the loss
     weight: float  #: the linear weight of the loss in the objective
 

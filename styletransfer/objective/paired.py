@@ -29,8 +29,8 @@ EDGES, EDGES_WEIGHT = (0.8, 2.4), 0.7
 LAYERS, AXES = {"relu2_1": 0.4, "relu3_1": 0.2, "relu4_1": 0.2}, 8
 # Weight of the position, from 0 to 1 along each side: of equal pixels, the one in place is taken.
 POSITION_WEIGHT = 0.2
-# Of painted patches PATCH_AXES principal axes are compared with the weight PATCH_WEIGHT, in ROUNDS
-# searches after the first.
+# After the first search, ROUNDS searches also compare patches of the picture so far with patches of
+# the paintings, along PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
 # Longer side in pixels of the content, and of a painting, in a search; larger ones are reduced, but
 # no side to less than LEAST.

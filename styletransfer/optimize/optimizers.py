@@ -24,7 +24,8 @@ LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they look like woven
 # cloth. The gain of colour is divided by the same factor, since no loss limits its finest waves.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
-# Mean change of a pixel value in L-BFGS's first step, along the plain gradient: one grey level.
+# Mean change of a value of the shift in L-BFGS's first step, along minus its gradient. Without a
+# preconditioner it changes a pixel by one grey level on average.
 FIRST_STEP = 1 / 255
 # Adam's decay rates; the second is below torch's 0.999, as each picture size has other gradients.
 BETAS = (0.9, 0.99)

@@ -40,7 +40,8 @@ _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromk
 ORIENTATION = 274  # number of the tag in TIFF and in EXIF
 _EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
 RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
-# First bytes of the RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma that are no TIFF.
+# Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
+# are no TIFF files.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]

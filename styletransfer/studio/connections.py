@@ -10,7 +10,7 @@ _ARRIVALS = count()
 
 
 class PatientConnection(H11Protocol):
-    """A PatientConnection may be closed for a new one while none of its requests is answered.
+    """A PatientConnection may be closed for a new one while no request of it is in progress.
 
     If there are `limit_concurrency` connections, the oldest such one is closed; a browser opens it
     again. Clients without the token are answered at once, so they cannot keep connections busy.

@@ -127,9 +127,9 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # the same settings as words KEY=VALUE in Hydra's grammar
+    overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # name -> text of the files that Hydra writes to a run's .hydra
+    record: dict[str, str]  # name -> text of the files of a run's .hydra, as Hydra writes them
     command: str = "train"  # name of the command; "apply" for a film
     shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
     cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`

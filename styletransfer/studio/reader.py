@@ -27,6 +27,7 @@ from styletransfer.system.allocator import return_freed_memory
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
+HASHES = "sha256 of "  # with a key of a file after it, a key of a recipe
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # LARGEST: largest longer side in pixels of the decoded pictures in memory, and so of all pictures
 # that the page shows. REMEMBERED: number of decoded pictures in memory.
@@ -130,13 +131,20 @@ def small(path: str, side: int) -> bytes:
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Return settings and SHA-256s of input files, by key, of a pastiche of `train`, or None."""
+    """Return the settings and the input files' SHA-256s, each by key, of a pastiche of `train`.
+
+    None if the file carries no recipe of `train`.
+    """
     from styletransfer.runs.recipe import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))
         name, values = settings_in({"command": told["command"]})  # leaves out "steered"
-        hashes = {key.removeprefix("sha256 of "): each.split() for key, each in told.items()}
+        hashes = {
+            key.removeprefix(HASHES): each.split()
+            for key, each in told.items()
+            if key.startswith(HASHES)
+        }
         return (values, hashes) if name == "train" else None
     return None
 

@@ -1,4 +1,4 @@
-"""The probes of transformations: whose derivative do torch.func and torch.compile take?"""
+"""Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
 import warnings
 from collections.abc import Callable, Sequence
