@@ -158,7 +158,9 @@ def test_help_shows_defaults_presets_and_meanings(capsys):
     for part in ("size=64 ", "steps=1000 ", "content=content/coffee.jpg ", "experiment=gatys_2016"):
         assert f"\n{part}" in text
     assert "Longer side of the pastiche in pixels" in text
-    presets = "bold, classic, drawn, faithful, gatys_2016, painted, painterly, texture, tiny,"
+    presets = (
+        "bold, classic, drawn, faithful, gatys_2016, painted, painterly, paired, texture, tiny,"
+    )
     assert presets in " ".join(text.split())
     assert "\nobjective.content_layers=[relu4_2] " in text
 
@@ -194,7 +196,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
     text = call(capsys, "train", "--config-dir", "my", "experiment=mine", "--help")[1].out
     assert "\nsize=77 " in text
-    assert "gatys_2016, mine, painted, painterly, texture" in " ".join(text.split())
+    assert "gatys_2016, mine, painted, painterly, paired, texture" in " ".join(text.split())
     for preset, message in (
         ("\tsize: 3\n", r"cannot start any token .*mine\.yaml\", line 1"),
         ("3\n", "Invalid loaded object type: int"),
