@@ -153,9 +153,6 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
         overrides = _overrides(_of_the_network(values))
         shown = settings_of(compose(train, _overrides(values)))
-    elif values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
-        said = "with regions drawn, each region has one style; reset the shares, or the regions"
-        raise RefusedError(said, key="style_weights")
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")

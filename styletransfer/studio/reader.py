@@ -197,8 +197,7 @@ def _painting(style: str, age: int) -> Any:
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    `sizes` maps the paths of content and styles to (width, height); these files are not read, but
-    those of regions and of the mask are.
+    `sizes` maps the paths of content and styles to (width, height); these files are not read.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
@@ -209,7 +208,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     from styletransfer.job.choices import Choices
     from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.job.prepare import prepare
-    from styletransfer.job.sources import files_of
+    from styletransfer.job.sources import SMALLEST_SIDE, files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
     from styletransfer.system.devices import free_bytes, readable
@@ -217,37 +216,23 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     choices = Choices.of(config)
 
     def grey(path: str) -> Picture:
-        return Picture(torch.full((1, 3, *_small_size(*sizes[path])), 0.5), name=path)
+        width, height = sizes[path]
+        factor = min(1.0, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
+        shape = round(height * factor), round(width * factor)
+        return Picture(torch.full((1, 3, *shape), 0.5), name=path)
 
     styles = [grey(path) for path in files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
-    job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
+    plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
+    job = prepare(plain, given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
         work += scale.steps * guide.work(scale)
     height, width = choices.pyramid.pastiche((height, width))
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
-
-
-def _small_size(width: int, height: int) -> tuple[int, int]:
-    """Return the (height, width) of the grey picture for a picture: about GREY on the longer side.
-
-    Label pictures and masks are not replaced, and must have the aspect ratio of the grey picture.
-    So of 20 sizes, the one is used whose sides are nearest to whole numbers of pixels.
-    """
-    from styletransfer.job.sources import SMALLEST_SIDE
-
-    def rounding(factor: float) -> float:
-        return max(abs(side * factor - round(side * factor)) for side in (width, height))
-
-    least = max(GREY / max(width, height), SMALLEST_SIDE / min(width, height))
-    if least >= 1:
-        return height, width
-    factor = min((least * (1 + n / 100) for n in range(20)), key=rounding)
-    return round(height * factor), round(width * factor)
 
 
 def converted(path: str, extension: str) -> bytes:
