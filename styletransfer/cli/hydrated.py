@@ -22,9 +22,8 @@ from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
 from styletransfer.settings.compose import (
     compose,
     initialized,
-    search_path,
     settings_of,
-    with_preset,
+    words_of,
 )
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
@@ -76,17 +75,16 @@ def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
     # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
     own = "hydra.output_subdir=null"
-    words = [*search_path(command, arguments.config_dir), own]
-    words += with_preset(arguments.overrides)
+    words = [own, *words_of(command, arguments.overrides, arguments.config_dir)]
     job, folders = partial(run_job, command, arguments.multirun), RunFolders()
     try:
         with initialized(command) as hydra:
-            if not arguments.cfg:
-                folders.look_at(hydra, command, words, arguments.multirun)
-                register_resolvers(folders.new, folders.kept)
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
-            elif arguments.multirun:
+                return
+            folders.look_at(hydra, command, words, arguments.multirun)
+            register_resolvers(folders.new, folders.kept)
+            if arguments.multirun:
                 from styletransfer.cli.sweep import report
 
                 if any(word.startswith("hydra/launcher=") for word in words):

@@ -5,13 +5,14 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from styletransfer.films.motion import blurred, motion_between, warp
+from styletransfer.films.motion import TAPS, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
+from styletransfer.pictures.images import blurred
 
 # Constants of `with_contrast_of`. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
 # to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
@@ -86,10 +87,10 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     The difference of the image from its own blur is multiplied by the local standard deviation of
     `like`, divided by the image's own (over all channels together), from 1 up to STRONGEST.
     """
-    mean = blurred(image, NEAR)
+    mean = blurred(image, NEAR, TAPS)
     own, other = (
-        blurred((one - one_mean).square(), NEAR).mean(1, keepdim=True) + FAINT
-        for one, one_mean in ((image, mean), (like, blurred(like, NEAR)))
+        blurred((one - one_mean).square(), NEAR, TAPS).mean(1, keepdim=True) + FAINT
+        for one, one_mean in ((image, mean), (like, blurred(like, NEAR, TAPS)))
     )
     gain = (other / own).sqrt().clamp(1.0, STRONGEST)
     return torch.lerp(mean, image, gain).clamp(0.0, 1.0)

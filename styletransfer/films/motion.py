@@ -10,12 +10,13 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, grid_sample, pad
+from torch.nn.functional import grid_sample
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.pictures.images import blurred
 
 # SOFTENING: standard deviation in pixels of the Gaussian that blurs the reliability mask, from the
-# code of Ruder et al. 2016. TAPS: number of samples on each side of a Gaussian kernel's centre.
+# code of Ruder et al. 2016. TAPS: reach in pixels of Gaussian kernels.
 SOFTENING, TAPS = 0.8, 3
 # Smallest mean reliability, from 0 to 1, between two frames of one scene; a smaller value means a
 # cut. Two unrelated photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
@@ -86,17 +87,7 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
 def softened(mask: Tensor) -> Tensor:
     """Return a mask (1, 1, H, W) with soft edges: blurred, but nowhere larger than before."""
-    return torch.minimum(mask, blurred(mask, SOFTENING))
-
-
-def blurred(image: Tensor, deviation: float) -> Tensor:
-    """Return an image (1, C, H, W) blurred by a Gaussian of `deviation` pixels, border repeated."""
-    offsets = torch.arange(-TAPS, TAPS + 1, dtype=image.dtype, device=image.device)
-    kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
-    kernel = kernel / kernel.sum()
-    planes = pad(image.transpose(0, 1), (TAPS,) * 4, mode="replicate")
-    planes = conv2d(conv2d(planes, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
-    return planes.transpose(0, 1)
+    return torch.minimum(mask, blurred(mask, SOFTENING, TAPS))
 
 
 def _ends(flow: Tensor) -> tuple[Tensor, Tensor]:

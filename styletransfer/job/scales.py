@@ -4,11 +4,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Self
 
-from torch import Tensor
-
 from styletransfer.errors import UserError
 from styletransfer.objective.inputs import Inputs, Size
-from styletransfer.pictures.images import scaled_size
+from styletransfer.pictures.images import scaled_size, size_of
 from styletransfer.settings import StyleTransferConfig, each
 
 # Longer side in pixels below which `scales=0` adds no coarser size: VGG's deep layers have few
@@ -70,7 +68,7 @@ class Pyramid:
         The pastiche has the content's aspect ratio. (UserError: a side of a seamless pastiche is no
         multiple of DEEPEST.)
         """
-        shape, style_shapes = _size(pictures.content), list(map(_size, pictures.styles))
+        shape, style_shapes = size_of(pictures.content), list(map(size_of, pictures.styles))
         self._check_aspect(shape)
         factors = self.factors(len(style_shapes))
         smallest = self._smallest([shape, *style_shapes], [1.0, *factors])
@@ -166,7 +164,3 @@ def steps_at_scale(steps: int, scales: int, index: int, share: float | None = No
             return finest
         steps, scales = steps - finest, scales - 1
     return steps // scales + (1 if scales - index <= steps % scales else 0)
-
-
-def _size(image: Tensor) -> Size:
-    return image.shape[2], image.shape[3]

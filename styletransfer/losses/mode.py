@@ -1,4 +1,4 @@
-"""What a loss mode is: a layer that carries any loss, and a function that differentiates."""
+"""A loss mode is a layer that can carry any loss, and a function that differentiates the losses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass

@@ -27,8 +27,8 @@ CALM, NEIGHBOURS = 0.65, 5
 PLACE = (3.0, 1.5, 6.0)
 # Largest calm share of a style that counts as wholly busy, and least that counts as not busy.
 BUSY, PLAIN = 0.10, 0.16
-# Where the style paints calm places freely, match losses have 1 - FREE of their weight there, and
-# the extra style losses have CALM_SHARE of the weight of those of the whole region.
+# If a style paints calm places freely, match losses have 1 - FREE of their weight there, and the
+# extra style losses have CALM_SHARE of the weight of those of the whole region.
 FREE, CALM_SHARE = 0.5, 0.25
 # Number of means over NEIGHBOURS x NEIGHBOURS positions that soften the edges of calm places.
 SOFTENED = 3
@@ -108,6 +108,8 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
     `calm` is (h, w), True at calm positions; its edge is softened. `freedom` tells for each style
     image how freely it paints there, from 0 to 1; regions in which no style does are left out.
     """
+    if not any(freedom):
+        return replace(pictures, regions=())
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
         soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)

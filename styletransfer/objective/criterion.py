@@ -63,11 +63,6 @@ class Criterion:
         )
 
     @property
-    def style_layers(self) -> set[str]:
-        """The layers at which features of the style images are compared or searched."""
-        return {*self.styles, *self.matches, *(SEARCHED if self.matches else ())}
-
-    @property
     def layers(self) -> list[str]:
         """The layers with content, style and match losses; with match losses, also SEARCHED."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]

@@ -129,7 +129,7 @@ class Inputs:
     anchor: Anchor | None = None  #: the expected frame of a film, or None
     #: (1, 3, h, w) each: for each style, the photograph of which it is a painting; or empty.
     sources: tuple[Tensor, ...] = ()
-    #: Where the content's pixels lie in the sources; None to compare the content with the styles.
+    #: For each content pixel, the most similar pixel of the sources; None without sources.
     correspondence: Correspondence | None = None
     alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency at full size, or None
     names: tuple[str, ...] = ()  #: names of the content image and of each style, for messages

@@ -29,8 +29,14 @@ from styletransfer.objective.calm import (
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Correspondence, Inputs, Region
 from styletransfer.objective.reader import Reader
-from styletransfer.objective.targets import Target, Targets, at_reference, style_targets
-from styletransfer.pictures.images import resize
+from styletransfer.objective.targets import (
+    Target,
+    Targets,
+    at_reference,
+    reference_size,
+    style_targets,
+)
+from styletransfer.pictures.images import resize, size_of
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID; feature maps of the other layers are resized to the size of GRID's.
@@ -203,6 +209,11 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
         features=[features for _, features in extracted],
         freedom=freedom,
     )
+
+
+def is_searched(pictures: Inputs, image: Tensor) -> bool:
+    """Tell whether the search reads features of a picture itself, not of a reduced copy."""
+    return pictures.correspondence is None and reference_size(image) == size_of(image)
 
 
 def _style_columns(

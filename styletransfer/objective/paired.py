@@ -12,13 +12,13 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
-from torch.nn.functional import conv2d, interpolate, pad, unfold
+from torch.nn.functional import interpolate, pad, unfold
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
 from styletransfer.objective.matching import Matching
-from styletransfer.objective.patches import PATCH, PatchSearch, size_of
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.objective.patches import PATCH, PatchSearch
+from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
 # Colours are compared after blurs with these standard deviations in pixels, and lightness also as
 # the difference of blurs (EDGES), which is the same in another light. Each kind of axes is divided
@@ -160,11 +160,4 @@ def _patches(image: Tensor) -> Tensor:
 
 
 def _blurred(image: Tensor, deviation: float) -> Tensor:
-    """Return (1, C, H, W) blurred by a Gaussian; the border repeats."""
-    reach = int(3 * deviation + 1)
-    offsets = torch.arange(-reach, reach + 1.0, device=image.device)
-    kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
-    kernel = kernel / kernel.sum()
-    planes = pad(image.transpose(0, 1), (reach,) * 4, mode="replicate")
-    planes = conv2d(conv2d(planes, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
-    return planes.transpose(0, 1)
+    return blurred(image, deviation, reach=int(3 * deviation + 1))

@@ -13,7 +13,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from styletransfer.objective.inputs import Correspondence, Region, Size
-from styletransfer.pictures.images import resize
+from styletransfer.pictures.images import resize, size_of
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
@@ -180,11 +180,6 @@ class PatchSearch:
         """Return the matches."""
         styles, rows, columns = (one.cpu() for one in self.places())
         return Correspondence(styles, rows, columns, self.cells)
-
-
-def size_of(image: Tensor) -> Size:
-    """Return (height, width) of an image (1, C, height, width)."""
-    return image.shape[2], image.shape[3]
 
 
 def _within(weights: Tensor | None, size: Size) -> Tensor | bool:

@@ -18,7 +18,7 @@ from styletransfer.losses.moments import Moments
 from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.objective.reader import Reader, WeightedLayer
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.images import resize, scaled_size, size_of
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
@@ -64,10 +64,14 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> di
 
 def at_reference(content: Tensor) -> Tensor:
     """Return an image (1, 3, H, W), reduced to a longer side of REFERENCE_SIDE if it is larger."""
-    size = (content.shape[2], content.shape[3])
-    shorter, longer = sorted(size)
+    return resize(content, reference_size(content))
+
+
+def reference_size(image: Tensor) -> tuple[int, int]:
+    """Return the (height, width) to which `at_reference` reduces an image (1, 3, H, W)."""
+    shorter, longer = sorted(size_of(image))
     side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
-    return resize(content, scaled_size(size, min(side, longer)))
+    return scaled_size(size_of(image), min(side, longer))
 
 
 def _energy(features: Tensor) -> float:

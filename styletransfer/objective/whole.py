@@ -15,7 +15,7 @@ from styletransfer.losses import LossMode, Term
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.matching import match_targets
+from styletransfer.objective.matching import is_searched, match_targets
 from styletransfer.objective.reader import KeepingReader, Reader, WholeReader
 from styletransfer.objective.targets import Targets, content_targets, style_targets
 
@@ -82,8 +82,11 @@ def _reader(extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs)
     with_mean = criterion.measure.with_mean
     if not criterion.matches:
         return WholeReader(extractor, with_mean)
-    kept = [(pictures.content, {*criterion.contents, *SEARCHED})]
-    kept += [(style, criterion.style_layers) for style in pictures.styles]
+    kept = [(pictures.content, {*criterion.contents})]
+    kept += [(style, {*criterion.styles, *criterion.matches}) for style in pictures.styles]
+    for image, layers in kept:
+        if is_searched(pictures, image):
+            layers.update(SEARCHED)
     return KeepingReader(extractor, with_mean, kept)
 
 

@@ -1,4 +1,4 @@
-"""What a run yields after each step, and what it ends with."""
+"""An `Iterate` is what a run yields after each step; an `Outcome` is the result of the run."""
 
 from collections.abc import Callable
 from dataclasses import dataclass

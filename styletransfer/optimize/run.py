@@ -43,7 +43,8 @@ class Run:
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
         self.problem: str | None = None  # why the run gave up, in one line
         self._index = 0  # index of the current scale
-        # Of the current scale: None before its first step. `_halve_tile` drops the objective.
+        # Both belong to the current scale, and are None before its first step. After `_halve_tile`
+        # the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
         self._tile: int | None = None  # of the current scale, side in pixels; None for no tiles

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate
+from torch.nn.functional import avg_pool2d, conv2d, interpolate, pad
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import deep_png
@@ -202,6 +202,24 @@ def resize(
 def is_grey(images: Iterable[Tensor]) -> bool:
     """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
     return all((image.amax(1) - image.amin(1)).max() <= GREY for image in images)
+
+
+def blurred(image: Tensor, deviation: float, reach: int) -> Tensor:
+    """Return (1, C, H, W) blurred by a Gaussian with this standard deviation in pixels.
+
+    The kernel ends after `reach` pixels on each side; the border is repeated.
+    """
+    offsets = torch.arange(-reach, reach + 1, dtype=image.dtype, device=image.device)
+    kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
+    kernel = kernel / kernel.sum()
+    planes = pad(image.transpose(0, 1), (reach,) * 4, mode="replicate")
+    planes = conv2d(conv2d(planes, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
+    return planes.transpose(0, 1)
+
+
+def size_of(image: Tensor) -> tuple[int, int]:
+    """Return the (height, width) of an image (N, C, height, width)."""
+    return image.shape[2], image.shape[3]
 
 
 def resize_picture(picture: Picture, longer_side: int) -> Picture:

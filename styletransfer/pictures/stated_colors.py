@@ -1,4 +1,4 @@
-"""What a picture file states about its colours: an ICC profile, or a colour space without one."""
+"""Reads what a picture file states about its colours: an ICC profile, or another statement."""
 
 import logging
 import os

@@ -41,7 +41,7 @@ def compose(
     with _own_hydra():
         try:
             with initialized(command):
-                words = [*search_path(command, config_dir), *with_preset(overrides)]
+                words = words_of(command, overrides, config_dir)
                 return hydra.compose(command.name, words, return_hydra_config=with_hydra)
         except UserError:
             raise
@@ -49,8 +49,16 @@ def compose(
             raise refusal(error, command.schema) from error
 
 
-def with_preset(overrides: Sequence[str]) -> list[str]:
-    """Return KEY=VALUE words with experiment=PAIRED if style_source is given and no experiment."""
+def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
+    """Return the KEY=VALUE words with which Hydra composes a command's config.
+
+    They are `overrides`, the folders of presets, and experiment=PAIRED if style_source is given
+    and no experiment. (UserError: there is no folder `config_dir`.)
+    """
+    return [*_search_path(command, config_dir), *_with_preset(overrides)]
+
+
+def _with_preset(overrides: Sequence[str]) -> list[str]:
     values = dict(word.partition("=")[::2] for word in overrides)
     if values.get("style_source", "null") == "null" or "experiment" in values:
         return list(overrides)
@@ -83,7 +91,7 @@ def initialized(command: Command) -> Iterator[Any]:
         yield GlobalHydra.instance().hydra
 
 
-def search_path(command: Command, config_dir: str | None) -> list[str]:
+def _search_path(command: Command, config_dir: str | None) -> list[str]:
     """Return [hydra.searchpath=...] for folders of presets, or [] (UserError: no such folder)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:

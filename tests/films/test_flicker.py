@@ -10,12 +10,13 @@ from helpers import composed, job_with, picture, run_settings, tiny_network
 from torch.nn.functional import interpolate
 
 from styletransfer.films import flicker
-from styletransfer.films.motion import Motion, blurred, reliability, softened
+from styletransfer.films.motion import TAPS, Motion, reliability, softened
 from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
+from styletransfer.pictures.images import blurred
 
 ALL = torch.ones(1, 1, 16, 20)
 SOME = torch.cat([torch.ones(1, 1, 16, 10), torch.full((1, 1, 16, 10), 0.25)], 3)
@@ -119,7 +120,7 @@ def test_a_mixture_gets_the_contrast_of_the_frame_by_itself(share, left):
     """Check that lower contrast, relative to the blurred mixture, at most doubles."""
     frame = 0.3 + 0.4 * picture(7)
     faded = 0.5 + share * (frame - 0.5)
-    blur = partial(blurred, deviation=flicker.NEAR)
+    blur = partial(blurred, deviation=flicker.NEAR, reach=TAPS)
     expected = blur(faded) + left * (frame - blur(frame))
     assert (flicker.with_contrast_of(faded, frame) - expected).abs().max() < 1e-3
 

@@ -71,7 +71,7 @@ ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
 
 
 def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verdict:
-    """Whose derivative does this call take?"""
+    """Tell whether `ask` gets the gradient of the reader's backward, or of forward's operations."""
     if not study.functions:
         return Verdict("ok", "there is no Function in the graph")
     with scaled(study.functions, FACTOR), warnings.catch_warnings():
