@@ -6,13 +6,11 @@ from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
-from hydra.types import RunMode
-from omegaconf import OmegaConf
+from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import recorded
 from styletransfer.runs.record import ERROR, FREE_KEYS
-from styletransfer.settings.registry import Command
 from styletransfer.system.files import new_folder
 
 # File in a sweep's folder, in which Hydra writes the sweep's command line.
@@ -26,15 +24,15 @@ class RunFolders:
         self.made: list[Path] = []  # folders of runs and sweeps
         self.parents: list[Path] = []  # folders made for those in `made`; inner ones first
 
-    def look_at(self, hydra: Any, command: Command, words: list[str], is_sweep: bool) -> None:
+    def look_at(self, config: DictConfig, words: list[str], is_sweep: bool) -> None:
         """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
+
+        `config` is what Hydra composed of `words`.
 
         (UserError: the folder holds a sweep of other settings.)
         """
         if not any(word.lstrip("+~").startswith(("hydra.run", "hydra.sweep")) for word in words):
             return
-        mode = RunMode.MULTIRUN if is_sweep else RunMode.RUN
-        config = hydra.compose_config(command.name, words, mode)
         key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
         folder = Path(self.kept(OmegaConf.select(config, key)))
         if is_sweep and (folder / SWEEP).exists():

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli.arguments import Arguments, parse
@@ -82,7 +83,10 @@ def _run(command: Command, arguments: Arguments) -> None:
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
                 return
-            folders.look_at(hydra, command, words, arguments.multirun)
+            mode = RunMode.MULTIRUN if arguments.multirun else RunMode.RUN
+            config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
+            hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
+            folders.look_at(config, words, arguments.multirun)
             register_resolvers(folders.new, folders.kept)
             if arguments.multirun:
                 from styletransfer.cli.sweep import report
