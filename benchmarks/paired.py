@@ -262,7 +262,7 @@ Painter = Callable[[Array, Array, Array], Array]
 def compare(
     artists: list[str], pairs: list[str], painters: list[Painter], folder: Path | None = None
 ) -> list[list[str]]:
-    """Return a row for each artist and pair, the errors and the power of each painter; and means."""
+    """Return a row for each artist and pair, each painter's errors and power; and their means."""
     pictures, rows, numbers = _pairs(), [], []
     for name in artists:
         artist, sheet = ARTISTS[name], []
@@ -284,7 +284,9 @@ def compare(
 
 def _written(numbers: list[list[float]]) -> list[str]:
     """Return the cells of a row: for each painter its errors, and its power with two decimals."""
-    return [cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")]
+    return [
+        cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")
+    ]
 
 
 def main() -> None:

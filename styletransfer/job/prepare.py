@@ -52,7 +52,8 @@ def prepare(
     check_smallest(job.extractor, job.scales[0], pictures.names)
     if any(region.weights is not None for region in pictures.regions):
         tell_vanished(job)
-    for source, style, name in zip(pictures.sources, pictures.styles, pictures.names[1:]):
+    pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
+    for source, style, name in pairs:
         if agreement(job.extractor, source, style) < FITS:
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed

@@ -8,8 +8,9 @@ from helpers import composed, picture, refusal, status_of, tiny_network
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer import stylize
+from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.paired import copied, correspondence
+from styletransfer.objective.paired import FITS, agreement, copied, correspondence
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
 
@@ -81,6 +82,21 @@ def test_of_equal_pixels_the_one_in_place_is_copied():
     found = matched(grey, [grey])
     assert found.rows.equal(torch.arange(40)[:, None].expand(40, 48))
     assert found.columns.equal(torch.arange(48).expand(40, 48))
+
+
+def test_a_photograph_tells_its_own_painting_not_another():
+    network, wanted = tiny_network(VGG19).float(), painted(photo(0, 64, 64))
+    assert agreement(network, photo(0, 64, 64), wanted) > FITS
+    assert agreement(network, photo(1, 64, 64), wanted) < FITS
+    assert agreement(network, photo(0, 64, 64), torch.full((1, 3, 64, 64), 0.5)) == 1
+
+
+def test_a_pair_that_does_not_fit_is_told(written, caplog):
+    prepare(composed("train", *PAIR, "style_source=content.png"))
+    assert "style.png seems to show something else" in caplog.text
+    caplog.clear()
+    prepare(composed("train", *PAIR, "style_source=photo.png"))
+    assert not caplog.text
 
 
 def test_larger_pictures_are_copied_in_full_detail():
