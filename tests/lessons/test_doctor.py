@@ -91,12 +91,14 @@ def test_right_functions_pass(name):
     assert faults(getattr(planted, name), *inputs) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
 def test_the_functions_of_the_package_pass(case):
     found = faults(case.function, *case.inputs)
     assert found == {}
 
 
+@pytest.mark.slow
 def test_the_functions_of_the_examples_pass(capsys):
     inputs = {
         "ReLU": [(4, 3)],

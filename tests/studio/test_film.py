@@ -41,6 +41,7 @@ def frames(data, path):
         return [frame.image for frame in film.frames()], len(container.streams.audio)
 
 
+@pytest.mark.slow
 def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     style = io.BytesIO()
     Image.radial_gradient("L").convert("RGB").save(style, "PNG")
@@ -74,6 +75,7 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     assert all((one == other).all() for one, other in zip(painted, again, strict=True))
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatch):
     id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
     act(client, id, "pause")
@@ -92,6 +94,7 @@ def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     assert "is a playlist" in playlist.json()["error"]
 
 
+@pytest.mark.slow
 def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeypatch):
     assert client.get(f"/api/pictures/{film}?side=160").headers["content-type"] == "image/jpeg"
     look = client.get("/api/look", params={"content": film, "style": "style-mosaic"})

@@ -92,6 +92,7 @@ def test_the_command_line_is_the_very_settings(client):
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
+@pytest.mark.slow
 def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**33)
     for key, value, said in (
@@ -137,6 +138,7 @@ def test_values_that_no_control_gives(client):
         assert answer["key"] == (key if key in CONTROLS else None)
 
 
+@pytest.mark.slow
 def test_texts_are_one_value_whatever_is_in_them(client):
     shelf = client.app.state.studio.pictures
     for text in ("${oc.env:HOME}", "a=1", "'}{", "--multirun"):
@@ -199,6 +201,7 @@ def test_a_check_of_a_picture_that_is_gone_is_refused(client, folder):
     assert (status, answer["error"]) == (404, "a.png is gone; choose another picture")
 
 
+@pytest.mark.slow
 def test_looks_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]

@@ -49,6 +49,7 @@ def made_by(command, folder):
     return (folder / "pastiche.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     id, seen = finished
     pictures = [message["bytes"] for message in seen if message["type"] == "picture"]
@@ -66,6 +67,7 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert all(report["loss"] > 0 for report in reports)
 
 
+@pytest.mark.slow
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
     id, _ = finished
     best = images.read(folder / id / "pastiche.png").rgb
@@ -128,6 +130,7 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     assert "96 x 64" in capsys.readouterr().out
 
 
+@pytest.mark.slow
 def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, folder):
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")

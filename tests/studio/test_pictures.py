@@ -180,6 +180,7 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
         assert answer.status_code == 200
 
 
+@pytest.mark.slow
 def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     """Check previews in one and several styles, by their shares, and the errors of bad requests."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
@@ -229,6 +230,7 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     assert carried("train")["settings"] == {"style": [mine]}
 
 
+@pytest.mark.slow
 def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
     (tmp_path / "style").mkdir()
     style = tmp_path / "style" / "small.jpg"
