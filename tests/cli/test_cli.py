@@ -209,6 +209,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("# \xe9\n", r"/mine\.yaml is no text in UTF-8; save it as UTF-8"),
         ("", r"Key 'experiment' not in .*; the first line of a preset is # @package _global_"),
         ("\xef\xbb\xbf# @package _global_\nsize: 7\n", "Key 'experi.*, with no byte order mark"),
+        ("# @package _global_\nhydra: null\n", "Hydra cannot .* check .* hydra: in presets"),
     ):
         Path("my/experiment/mine.yaml").write_bytes(preset.encode("latin-1"))
         line = refusal(capsys, "train", "--config-dir", "my", "experiment=mine")
