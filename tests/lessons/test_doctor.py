@@ -8,6 +8,7 @@ import pytest
 import torch
 from helpers import ROOT, call, refusal
 from lessons import planted
+from lessons.right import RIGHT, sinh
 from torch import nn
 
 from styletransfer.lessons import checks
@@ -89,6 +90,15 @@ def test_a_refused_second_derivative_is_no_fault():
 def test_right_functions_pass(name):
     inputs = (torch.randn(4, 3), torch.randn(3)) if name == "Bias" else ()
     assert faults(getattr(planted, name), *inputs) == {}
+
+
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_kinds_of_torchs_documentation_pass(name):
+    assert faults(RIGHT[name], *RIGHT[name].inputs) == {}
+
+
+def test_a_function_that_uses_one_output_alone_passes():
+    assert faults(sinh, *RIGHT["Sinh"].inputs) == {}
 
 
 @pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
