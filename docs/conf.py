@@ -18,7 +18,7 @@ from docutils import nodes
 from sphinx.parsers import Parser
 
 sys.path.insert(0, str(Path(__file__).parent))
-from download import ADDRESS, CELL, ROOT, write
+from download import ADDRESS, CELL, PRINTED, ROOT, write
 
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
@@ -102,7 +102,16 @@ class Code(Parser):
 
 
 def add_contents(app, docname, source):
-    """Give the start page the table of contents, seen at the side; a page with cells its files."""
+    """Give the start page the table of contents, seen at the side; a page with cells its files.
+
+    Where a page has what a cell prints, the site does not show it twice.
+    """
+
+    def hidden(found):
+        option = ":tags: [remove-output]\n" if found[3] else ""
+        return f"{found[1]}{option}{found[2]}{found[3] or ''}"
+
+    source[0] = PRINTED.sub(hidden, source[0])
     if CELL.search(source[0]):
         name = Path(docname).name
         found = [f'<a href="{name}.{end}" download>{end}</a>' for end in ("ipynb", "py")]

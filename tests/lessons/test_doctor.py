@@ -107,12 +107,14 @@ def test_the_functions_of_the_package_pass(case):
     assert found == {}
 
 
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # torch's
 def test_the_functions_of_the_examples_pass(capsys):
     inputs = {
         "ReLU": [(4, 3)],
         "Linear": [(4, 3), (2, 3), (2,)],
         "Pool": [(1, 2, 4, 4)],
         "MomentsTap": [(3, 8)],
+        "Smooth": [(4, 3)],
         "Scale": [(4, 3), (4, 3)],
         "GlobalMaxPool": [(1, 3, 2, 2)],
     }
