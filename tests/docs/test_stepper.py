@@ -47,7 +47,7 @@ def test_the_stepper_works_by_keyboard(width, scheme):
         for _ in range(3):
             page.keyboard.press("Space")
         grads = re.findall(r"\.grad (\d)", str(page.text_content("#boxes")))
-        assert sorted(grads) == ["4", "4", "5"]  # as docs/examples/small.py prints
+        assert sorted(grads) == ["4", "4", "5"]  # as docs/course/graph.md prints
         page.keyboard.press("Space")
         assert "a second time" in str(page.text_content("#said"))
         for way, each in DATA.items():
