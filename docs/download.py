@@ -19,7 +19,7 @@ TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
 CELL = re.compile(r"^```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)^```$", re.M | re.S)
 PRINTED = re.compile(r"^(```\{code-cell\} python\n)(.*?^```\n)(\n```text\n.*?^```\n)?", re.M | re.S)
-UNSEEN = re.compile(r"\A---\n.*?^---\n|^```\{raw\} html\n.*?^```\n\n", re.M | re.S)
+UNSEEN = re.compile(r"\A---\n(?s:.*?)^---\n|^\[!\[.*\n\n", re.M)
 LINK = re.compile(r"\[([^]]*)\]\(([^)]+)\)")
 
 
