@@ -94,9 +94,9 @@ pip install -e '.[docs,onnx]', and name the npm package's folder: ONNXRUNTIME_WE
 PAINT = """<p><a href="paint/index.html">Paint a photograph</a> of your own, here and now.</p>
 <iframe src="paint/index.html" title="Paint a photograph" allow="camera"
  style="width: 100%; height: min(46rem, 90vh); border: 0; border-radius: 12px"></iframe>"""
-STEPPER = re.compile(r"^\[!\[.*\]\(stepper\.html\)$", re.M)
-FRAME = """```{raw} html
-<iframe src="stepper.html" title="A backward pass, step by step"
+STEPPER = re.compile(r"^\[!\[.*\]\((.*stepper\.html)\)$", re.M)
+FRAME = r"""```{raw} html
+<iframe src="\1" title="A backward pass, step by step"
  style="width: 100%; height: 100rem; border: 1px solid #8888; border-radius: 12px"></iframe>
 ```"""
 html_context = {"paints": bool(RUNTIME)}  # another value makes Sphinx write all pages anew
