@@ -1,12 +1,14 @@
 """docs/course/matrix.md: the table shows the behaviour of the installed torch."""
 
 import re
+import shutil
 
 import pytest
 import torch
 from helpers import ROOT
 from torch.autograd import gradcheck
 
+from styletransfer.lessons import matrix
 from styletransfer.lessons.matrix import ASKED, WAYS, cell, square
 
 PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
@@ -40,6 +42,15 @@ def test_the_matrix_is_what_torch_does(asked):
         elif "Error: " in found:
             found, words = "error", [word.split()[0] for word in words]
         assert found in words, (torch.__version__, way)
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("c++"), reason="inductor needs a compiler")
+@pytest.mark.parametrize("asked", COMPILED)
+def test_inductor_takes_the_same_derivatives(asked, monkeypatch):
+    wanted = [cell(way, asked) for way in WAYS]
+    monkeypatch.setattr(matrix, "compiled", lambda f: torch.compile(f, backend="inductor"))
+    assert [cell(way, asked) for way in WAYS] == wanted
 
 
 @pytest.mark.slow
