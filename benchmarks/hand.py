@@ -1,8 +1,8 @@
 """Make the film and the painted frame of the README's row "your own hand", and the row itself.
 
     python benchmarks/hand.py hand
-    python scripts/film.py content=hand/frames style=hand/painted.png style_source=hand/frames/00.png \
-        size=256 output=hand/painted.mp4 hydra.run.dir=hand/run
+    python scripts/film.py content=hand/frames style=hand/painted.png \
+        style_source=hand/frames/00.png size=256 output=hand/painted.mp4 hydra.run.dir=hand/run
     python benchmarks/hand.py hand --row docs/hand.jpg
 
 A camera turns and comes nearer to a bundled photograph. Its first frame is painted by a program
@@ -63,7 +63,7 @@ def _stroke(
     radius: float,
     tone: Array,
 ) -> None:
-    """Draw a stroke along the contours from `place` (x, y), with bristles of slightly other tones."""
+    """Draw a stroke along the contours from `place` (x, y), with bristles of other tones."""
     (x, y), (down, across), points = place, slope, []
     heading = np.zeros(2)
     for _ in range(7):
