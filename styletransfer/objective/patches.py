@@ -107,12 +107,15 @@ class PatchSearch:
         owners, pooled = owners[:height, :width].flatten(), _pooled(wanted, self.size)
         y, x = self._active_places()
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        used, cells = (rows * width + columns).unique(return_inverse=True)
-        found = [used.new_zeros(0)]
-        for block in torch.split(used, BLOCK):
+        cells = rows * width + columns
+        used = torch.bincount(cells, minlength=height * width) > 0
+        found = [cells.new_zeros(0)]
+        for block in torch.split(used.nonzero()[:, 0], BLOCK):
             distance = squares - 2 * pooled[block] @ offered.mT
             found.append(distance.masked_fill_(~allowed[owners[block]], torch.inf).argmin(1))
-        styles, down, right = places[:, torch.cat(found)[cells]]
+        nearest = torch.zeros_like(used, dtype=torch.long)
+        nearest[used] = torch.cat(found)
+        styles, down, right = places[:, nearest[cells]]
         down, right = down + y - rows * CELL, right + x - columns * CELL
         self.index[self.active] = self.indices(styles, down, right)
 
