@@ -57,8 +57,7 @@ def deployed(network: StyleNetwork, dtype: torch.dtype = torch.float32) -> Style
         layer.norm = SideBySideNorm(layer.norm)
         layer.upsample = False
     decoder: Any = made.segments[-1]
-    conv, bound = decoder.last
-    decoder.last = nn.Sequential(FourfoldConv(conv, dtype), bound)
+    decoder.last[0] = FourfoldConv(decoder.last[0], dtype)
     return made.to(memory_format=torch.channels_last)
 
 

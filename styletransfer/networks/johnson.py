@@ -2,10 +2,10 @@
 
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
 convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
-borders at each convolution are options of the authors' later code. Four things differ: upsampling
-is bilinear, not by transposed convolutions; the convolutions after it repeat the borders; a sigmoid
-bounds the output (the authors' tanh, moved to [0, 1]); each norm has a scale and a shift for each
-style.
+borders at each convolution are options of the authors' later code. Five things differ: upsampling
+is bilinear, not by transposed convolutions; the convolutions after it repeat the borders; a filter
+removes a lattice from the colours (`lattice`); a sigmoid bounds the output (the authors' tanh,
+moved to [0, 1]); each norm has a scale and a shift for each style.
 """
 
 from collections.abc import Sequence
@@ -14,6 +14,8 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import interpolate, pad
+
+from styletransfer.networks.lattice import WithoutLattice
 
 # Ratio of the picture's height to the height of the smallest features: the size is halved twice.
 STRIDE = 4
@@ -158,7 +160,9 @@ class StyleNetwork(nn.Module):
             NormedConv(second, first, styles, upsample=True),
         ]
         colors = nn.Sequential(
-            nn.Conv2d(first, 3, 9, padding=4, padding_mode="reflect"), nn.Sigmoid()
+            nn.Conv2d(first, 3, 9, padding=4, padding_mode="reflect"),
+            WithoutLattice(),
+            nn.Sigmoid(),
         )
         self.segments = nn.ModuleList([Segment(down), *blocks, Segment(up, last=colors)])
 

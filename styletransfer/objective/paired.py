@@ -12,7 +12,7 @@ from dataclasses import replace
 
 import torch
 from torch import Tensor
-from torch.nn.functional import interpolate, pad, unfold
+from torch.nn.functional import adaptive_avg_pool2d, interpolate, pad, unfold
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
@@ -42,6 +42,11 @@ TONE = 2.0
 # of the match loss change its tones, because a cosine of features knows no lightness.
 HELD = 100.0
 LUMA = (0.299, 0.587, 0.114)
+# `agreement` compares cells, FIT_CELLS along the longer side of pictures of FIT_SIDE pixels, along
+# FIT_AXES principal axes; RIDGE is relative to the sum of their squares. Below FITS, a photograph
+# and a painting show different things: so do 178 of 180 such pairs of six artists, and none of 36
+# that fit (the least has 0.47).
+FIT_SIDE, FIT_CELLS, FIT_AXES, RIDGE, FITS = 256, 16, 16, 0.05, 0.3
 
 
 @torch.no_grad()
@@ -101,6 +106,35 @@ def matched(extractor: FeatureExtractor, pictures: Inputs) -> Inputs:
 def held(picture: Tensor) -> Anchor:
     """Return the anchor that keeps a pastiche near the copied picture (1, 3, H, W)."""
     return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
+
+
+@torch.no_grad()
+def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> float:
+    """Return the share of a painting's variance that its photograph tells, at most 1.
+
+    Ridge regression predicts the mean colours of the painting's cells from the photograph's colours
+    and features there. Each of 4 x 4 parts of the picture is predicted from the others, by the
+    closed form of leaving a part out. Both pictures are (1, 3, H, W) of one size.
+    """
+    seen = resize(photograph.float(), scaled_size(size_of(photograph), FIT_SIDE))
+    features = extractor(seen.to(extractor.dtype), ["relu3_1"])["relu3_1"].float()
+    cells = scaled_size(size_of(seen), FIT_CELLS)
+    maps = torch.cat([adaptive_avg_pool2d(one, cells) for one in (features, seen)], 1)
+    maps = (maps - maps.mean((2, 3), True)) / maps.std((2, 3), keepdim=True).clamp_min(1e-6)
+    axes, _ = _weighed(*_reduced([maps], maps, min(FIT_AXES, maps.shape[1])), 1.0)
+    axes = torch.cat([axes, torch.ones_like(axes[:, :1])], 1)
+    colors = adaptive_avg_pool2d(painting.float(), cells)[0].flatten(1).mT
+    colors = colors - colors.mean(0)
+    second = axes.mT @ axes
+    second.diagonal().add_(RIDGE * len(axes) / FIT_AXES)
+    hat = axes @ torch.linalg.solve(second, axes.mT)
+    left, numbers = colors - hat @ colors, torch.arange(len(colors)).view(cells)
+    parts = [part.flatten() for rows in numbers.tensor_split(4) for part in rows.tensor_split(4, 1)]
+    missed = [
+        torch.linalg.solve(torch.eye(len(part)).to(hat) - hat[part][:, part], left[part])
+        for part in parts
+    ]
+    return 1 - float(torch.cat(missed).square().sum() / colors.square().sum().clamp_min(1e-6))
 
 
 def _guides(

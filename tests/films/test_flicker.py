@@ -44,6 +44,7 @@ def move(monkeypatch, motion):
         monkeypatch.setattr(f"{module}.motion_between", motion)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("here", "tiny_vgg")
 def test_a_still_film_by_hand_keeps_its_first_frame():
     for number, name in enumerate(("content.png", "photo.png", "style.png")):

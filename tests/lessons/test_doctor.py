@@ -101,12 +101,14 @@ def test_a_function_that_uses_one_output_alone_passes():
     assert faults(sinh, *RIGHT["Sinh"].inputs) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
 def test_the_functions_of_the_package_pass(case):
     found = faults(case.function, *case.inputs)
     assert found == {}
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # torch's
 def test_the_functions_of_the_examples_pass(capsys):
     inputs = {

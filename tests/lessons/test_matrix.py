@@ -71,6 +71,7 @@ def test_a_compiled_function_can_lose_a_tensor_hook():
     assert received[1:] == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
 def test_opcheck_does_not_find_a_wrong_derivative():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)

@@ -89,12 +89,14 @@ def test_larger_pictures_are_copied_in_full_detail():
     torch.testing.assert_close(made, fine, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tiles_give_the_same_picture(written):
     given = {"style_source": "photo.png", "size": 48, "precision": "float64"}
     whole, tiled = (stylize("content.png", "style.png", tile=t, **given) for t in ("off", "16"))
     torch.testing.assert_close(tiled.image, whole.image, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_ends_in_the_same_bytes(written):
     words = ["train", *PAIR, "style_source=photo.png"]
     assert status_of(*words, "hydra.run.dir=whole") == 0
@@ -103,6 +105,7 @@ def test_a_stopped_run_ends_in_the_same_bytes(written):
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_preset_is_found_with_the_photograph():
     paired = composed("train", "experiment=paired", "style_source=a.png")
     assert composed("train", "style_source=a.png") == paired
@@ -110,6 +113,7 @@ def test_the_preset_is_found_with_the_photograph():
     assert composed("train", "style_source=null") == composed("train")
 
 
+@pytest.mark.slow
 def test_the_recipe_names_the_photograph_and_all_settings(written):
     stylize("content.png", "style.png", style_source="photo.png", size=48).save("made.png")
     text = carried(Path("made.png"))

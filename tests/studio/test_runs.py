@@ -87,6 +87,7 @@ def test_what_cannot_be_deleted_is_told(root, client):
     assert [run["id"] for run in client.get("/api/runs").json()] == ["a"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_a_link_is_not_deleted(root, client, tmp_path):
     elsewhere = make_run(tmp_path / "elsewhere")
     before = files_in(elsewhere)
