@@ -67,6 +67,8 @@ onload = () => {
     if (!code.querySelector("[id^=line-]"))
       code.innerHTML = code.innerHTML.replace(/.*\n/g, '<span class="line">$&</span>');
   });
+  // A long line is divided behind a bracket or a dot, not inside a name.
+  all(".highlight :is(.p, .o)", (one) => one.after(document.createElement("wbr")));
   all(".highlight :is(.line, [id^=line-])", (line) => {
     const indent = line.textContent.search(/\S|$/) + 2;
     line.style.cssText = `display: block; padding-left: ${indent}ch; text-indent: -${indent}ch`;
