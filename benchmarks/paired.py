@@ -284,9 +284,7 @@ def compare(
 
 def _written(numbers: list[list[float]]) -> list[str]:
     """Return the cells of a row: for each painter its errors, and its power with two decimals."""
-    return [
-        cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")
-    ]
+    return [cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")]
 
 
 def main() -> None:

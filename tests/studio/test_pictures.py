@@ -44,8 +44,7 @@ def test_bundled_pictures_come_first(client):
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
     assert all(
-        set(entry) == {"id", "name", "width", "height", "kind", "purpose", "frames"}
-        for entry in entries
+        set(entry) == {"id", "name", "width", "height", "kind", "purpose", "frames"} for entry in entries
     )
 
 
