@@ -67,6 +67,8 @@ onload = () => {
     if (!code.querySelector("[id^=line-]"))
       code.innerHTML = code.innerHTML.replace(/.*\n/g, '<span class="line">$&</span>');
   });
+  // A long line is divided behind a bracket or a dot, not inside a name.
+  all(".highlight :is(.p, .o)", (one) => one.after(document.createElement("wbr")));
   all(".highlight :is(.line, [id^=line-])", (line) => {
     const indent = line.textContent.search(/\S|$/) + 2;
     line.style.cssText = `display: block; padding-left: ${indent}ch; text-indent: -${indent}ch`;
@@ -94,6 +96,7 @@ pip install -e '.[docs,onnx]', and name the npm package's folder: ONNXRUNTIME_WE
 PAINT = """<p><a href="paint/index.html">Paint a photograph</a> of your own, here and now.</p>
 <iframe src="paint/index.html" title="Paint a photograph" allow="camera"
  style="width: 100%; height: min(46rem, 90vh); border: 0; border-radius: 12px"></iframe>"""
+SHOWS = re.compile(r"(?<=^```\{code-cell\} python\n)# shows: (.*)\n", re.M)
 STEPPER = re.compile(r"^\[!\[.*\]\((.*stepper\.html)\)$", re.M)
 FRAME = r"""```{raw} html
 <iframe src="\1" title="A backward pass, step by step"
@@ -121,7 +124,7 @@ def add_contents(app, docname, source):
     """Give the start page the table of contents, seen at the side; a page with cells its files.
 
     Where a page has what a cell prints, the site does not show it twice. The picture of the stepper
-    becomes the stepper.
+    becomes the stepper, and a comment that says what a cell shows the text of its picture.
     """
 
     def hidden(found):
@@ -129,6 +132,7 @@ def add_contents(app, docname, source):
         return f"{found[1]}{option}{found[2]}{found[3] or ''}"
 
     source[0] = PRINTED.sub(hidden, STEPPER.sub(FRAME, source[0]))
+    source[0] = SHOWS.sub(r':mystnb: {"image": {"alt": "\1"}}\n\g<0>', source[0])
     if CELL.search(source[0]):
         name = Path(docname).name
         found = [f'<a href="{name}.{end}" download>{end}</a>' for end in ("ipynb", "py")]

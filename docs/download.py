@@ -17,7 +17,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[1]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
-CELL = re.compile(r"^```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)^```$", re.M | re.S)
+CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.M | re.S)
 PRINTED = re.compile(r"^(```\{code-cell\} python\n)(.*?^```\n)(\n```text\n.*?^```\n)?", re.M | re.S)
 UNSEEN = re.compile(r"\A---\n(?s:.*?)^---\n|^\[!\[.*\n\n", re.M)
 LINK = re.compile(r"\[([^]]*)\]\(([^)]+)\)")
@@ -80,6 +80,6 @@ def write(page, folder):
 
 if __name__ == "__main__":
     for path in map(Path, sys.argv[1:]):
-        if ":mystnb:" not in (text := path.read_text("utf-8")):
+        if "# shows: " not in (text := path.read_text("utf-8")):
             path.write_text(filled(text), "utf-8")
         write(path, Path())
