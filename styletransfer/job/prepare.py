@@ -20,6 +20,7 @@ from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.paired import FITS, agreement
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
+from styletransfer.pictures.margins import crop_margins
 from styletransfer.pictures.rotate import rotated
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.files import check_outputs
@@ -63,8 +64,8 @@ def prepare(
 def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
     """Return the pictures of a job, at the sizes of its finest scale.
 
-    A style's transparent margins are cut off, and its visible colours spread into the remaining
-    transparent pixels, so that no invisible colour enters a statistic.
+    A style's transparent and uniform margins are cut off, and its visible colours spread into the
+    remaining transparent pixels, so that no invisible colour enters a statistic.
 
     Without `enlarge`, as for a dry run, pictures smaller than the pastiche keep their size.
     (UserError: a picture is fully transparent or too small; or weights, scales, regions or masks do
@@ -109,10 +110,16 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 
 
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
-    """Return the style images, turned, and `style_detail`; all without transparent margins."""
-    styles = _turned(choices, list(map(images.crop_transparent, sources.styles)))
+    """Return the style images, turned, and `style_detail`; all without margins.
+
+    Uniform margins stay if label pictures or photographs fit the pictures pixel by pixel.
+    """
+    styles = list(map(images.crop_transparent, sources.styles))
+    if not sources.style_regions and not sources.painted_from:
+        styles = list(map(crop_margins, styles))
+    styles = _turned(choices, styles)
     if sources.detail is not None:
-        styles.append(images.crop_transparent(sources.detail))
+        styles.append(crop_margins(images.crop_transparent(sources.detail)))
     return styles
 
 

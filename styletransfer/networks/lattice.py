@@ -57,12 +57,13 @@ class WithoutLattice(nn.Module):
 
 def lattice(detail: Tensor, colors: int) -> Tensor:
     """Return the lattice in the fine detail of blocks, both (N, 16 C, h, w), for C colours."""
-    apart = (colors, PERIOD**2)
-    square = detail.unflatten(1, apart).square().mean(1) + EPSILON  # (N, 16, h, w)
+    count, _, height, width = detail.shape
+    apart = (count, colors, PERIOD**2, height, width)
+    square = detail.reshape(apart).square().mean(1) + EPSILON  # (N, 16, h, w)
     usual = summed(square.sqrt().mean(1, keepdim=True)) / GAUSSIAN.sum().item() ** 2
     weights = 1 / (1 + square / (STANDS_OUT * usual).square())
-    total = summed(detail * weights.repeat(1, colors, 1, 1)).unflatten(1, apart)
-    mean = total / summed(weights)[:, None]
+    total = summed(detail * weights.repeat(1, colors, 1, 1))
+    mean = total.reshape(apart) / summed(weights)[:, None]
     return (mean - mean.mean(2, keepdim=True)).flatten(1, 2)
 
 

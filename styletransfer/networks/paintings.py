@@ -5,14 +5,15 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job.sources import check_side
 from styletransfer.pictures import images
+from styletransfer.pictures.margins import crop_margins
 
 
 def style_image(path: str, size: int, least: int) -> Tensor:
-    """Return a file's picture (1, 3, h, w) without transparent margins, its longer side `size`.
+    """Return a file's picture (1, 3, h, w) without margins, its longer side `size`.
 
     UserError: the file cannot be read, or the shorter side would be below `least` pixels.
     """
-    picture = images.crop_transparent(images.read(path))
+    picture = crop_margins(images.crop_transparent(images.read(path)))
     check_side(picture)
     image = images.fill_transparent(images.resize_picture(picture, size))
     height, width = image.shape[2:]

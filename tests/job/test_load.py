@@ -141,6 +141,21 @@ def test_style_regions_belong_to_the_style_as_its_file_is():
     refused(message, **regions)
 
 
+def test_uniform_margins_of_a_style_go_unless_labels_fit_it():
+    for name in ("a", "b"):
+        ImageOps.expand(Image.open(f"{name}.png"), 4, (255, 255, 255)).save(f"{name}_mat.png")
+    whole, mat = (pictures(style=name) for name in ("a.png", "a_mat.png"))
+    assert torch.equal(whole.styles[0], mat.styles[0])
+    whole, mat = (
+        pictures(style_detail=name, objective=layers(detail_layers=["relu1_1"]))
+        for name in ("b.png", "b_mat.png")
+    )
+    assert torch.equal(whole.styles[1], mat.styles[1])
+    paint("fits.png", RED, BLUE, height=32, width=40)
+    regions = {"content_regions": "labels.png", "style_regions": "fits.png"}
+    assert (pictures(style="a_mat.png", **regions).styles[0][..., :3] > 0.99).all()
+
+
 def test_a_region_takes_the_styles_that_hold_it():
     made = pictures(content_regions="labels.png")
     assert [sources(region) for region in made.regions] == [[(0, 1.0)]] * 2

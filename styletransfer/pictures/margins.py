@@ -1,0 +1,68 @@
+"""Cuts off the uniform margins of style images, such as a white mat or a black line.
+
+Style losses count all pixels of a style image, so a pastiche would get margins of its own. Paper
+around a drawing is no margin: it ends at lines, and not along a whole side.
+"""
+
+import logging
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+
+from styletransfer.pictures.images import Picture
+
+logger = logging.getLogger(__name__)
+
+# Largest difference of a margin's channels from its colour, in [0, 1], and share of the pixels of
+# its rows that keep it: scans and JPEG files are not quite uniform.
+UNIFORM, PURE = 8 / 255, 0.995
+# A margin ends where at least the share FILLED of a row differs by CLEAR from its colour, within
+# BLURRED of the height, or 2 rows.
+FILLED, CLEAR, BLURRED = 0.5, 24 / 255, 1 / 128
+# Largest share of the height or width that is cut off at one side. A picture that is nearly all of
+# one colour has no margins.
+WIDEST = 0.25
+# The sides of a picture -> how often it is turned counterclockwise by 90 degrees to have it on top.
+SIDES = {"top": 0, "right": 1, "bottom": 2, "left": 3}
+
+
+def crop_margins(picture: Picture) -> Picture:
+    """Cut off the uniform margins of a picture, and log their widths; several may be nested.
+
+    A picture with transparent pixels stays as it is.
+    """
+    if picture.alpha is not None and picture.alpha.min() < 1:
+        return picture
+    rgb, cut = picture.rgb, dict.fromkeys(SIDES, 0)
+    least = [round((1 - 2 * WIDEST) * length) for length in picture.size]
+    found = True
+    while found:
+        found = False
+        for side, turns in SIDES.items():
+            turned = torch.rot90(rgb, turns, (2, 3))
+            width = margin(turned[0])
+            if width and turned.shape[2] - width >= least[turns % 2]:
+                rgb = torch.rot90(turned[:, :, width:], -turns, (2, 3))
+                cut[side] += width
+                found = True
+    if not any(cut.values()):
+        return picture
+    widths = ", ".join(f"{width} at the {side}" for side, width in cut.items() if width)
+    logger.info("%s: cut off uniform margins, in pixels: %s", picture.name, widths)
+    return replace(picture, rgb=rgb.contiguous(), alpha=None)
+
+
+def margin(rgb: Tensor) -> int:
+    """Return the number of rows of the uniform margin at the top of rgb (3, H, W), or 0."""
+    height = rgb.shape[1]
+    if height < 4:
+        return 0
+    blurred = max(2, round(BLURRED * height))
+    top = rgb[:, : round(WIDEST * height) + blurred + 1]
+    color = top[:, 0].median(1).values[:, None, None]
+    apart = (top - color).abs().amax(0)
+    is_uniform = (apart <= UNIFORM).float().mean(1) >= PURE
+    width = int(is_uniform.long().cumprod(0).sum())
+    filled = (apart[width : width + blurred] > CLEAR).float().mean(1) >= FILLED
+    return width + int(filled.long().argmax()) if width and filled.any() else 0
