@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import shlex
+import threading
 
 import pytest
 import torch
@@ -43,9 +44,8 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    assert all(
-        set(entry) == {"id", "name", "width", "height", "kind", "purpose", "frames"} for entry in entries
-    )
+    fields = {"id", "name", "width", "height", "kind", "purpose", "frames"}
+    assert all(set(entry) == fields for entry in entries)
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
@@ -79,6 +79,28 @@ def test_an_upload_is_decoded_once(client, folder, monkeypatch):
         assert restarted.get(f"/api/pictures/{id}?side=320").status_code == 200
         assert sketch(restarted, content=id).status_code == 200
     assert len([path for path in seen if str(path).endswith(id)]) == 1
+
+
+def test_a_check_overtakes_pictures_that_wait(client):
+    """Check the order in which the reader answers; 36 pictures were in the way of one check."""
+    gate, done = threading.Event(), []
+    reader = client.app.state.studio.reader
+
+    def work(name):
+        gate.wait()
+        done.append(name)
+
+    async def ask_all():
+        waiting = [asyncio.create_task(reader.ask(work, n)) for n in range(9)]
+        await asyncio.sleep(0)
+        waiting.append(asyncio.create_task(reader.ask(work, "check", first=True)))
+        await asyncio.sleep(0.05)
+        gate.set()
+        await asyncio.gather(*waiting)
+
+    client.portal.call(ask_all)
+    assert done.index("check") <= 2
+    assert len(done) == 10
 
 
 def test_the_servers_own_names(client, folder):
