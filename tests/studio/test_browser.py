@@ -183,7 +183,7 @@ def test_brush_works_by_keys(page):
     page.keyboard.press("Control+z")
     page.expect("#details pre").not_to_contain_text("content_regions=")
     page.click("#brushes >> text=Protect")
-    page.click("#brushes >> text=Fill")
+    page.locator("#stage").press(" ")
     page.expect("#details pre").to_contain_text("protect=")
     page.click("#brushes >> text=Clear")
     page.expect("#details pre").not_to_contain_text("protect=")

@@ -195,7 +195,6 @@ def test_a_log_that_cannot_be_written_is_told(client, socket, monkeypatch):
     with monkeypatch.context() as patch:
         patch.setattr(runner, "_run", full)
         id = submit(client, **TINY)
-        told = watch(socket, lambda m: m["type"] == "message")[-1]
-    assert "No space left on device; make room on the disk" in told["error"]
-    watch(socket, status("failed", id=id))
+        run = watch(socket, status("failed", id=id))[-1]["current"]
+    assert "No space left on device; make room on the disk" in run["error"]
     watch(socket, status("finished", id=submit(client, **TINY)))

@@ -233,7 +233,7 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     for wrong in (
         *({"style": few} for few in ([], ids[:1] * 17)),
         *({"style_weights": some} for some in ([1, 2, 3], [0, 0], [-1, 1], ["nan"])),
-        *({"style_scale": scale} for scale in ([], 0, "a")),
+        {"style_scale": "a"},
         *({weight: one} for one in (None, "a", [])),
     ):
         assert sketch(client, **one | wrong).status_code in (400, 422), wrong

@@ -1,6 +1,6 @@
 // Pictures chosen from tiles; files are dropped, pasted or chosen anywhere.
 import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
-import { html, useRef } from "./preact.js";
+import { html, useLayoutEffect, useRef } from "./preact.js";
 import { active, change, changed, discard, fail, isFilm, list, on, picture } from "./store.js";
 import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
 import { value } from "./store.js";
@@ -134,7 +134,9 @@ const sketchTiles = debounced(async (mine) => {
 }, 300);
 
 export function Picker({ control: { key, label, kind }, id }) {
-  const file = useRef();
+  const [file, wall] = [useRef(), useRef()];
+  const count = state.pictures.length + state.uploads.length;
+  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // where a new one is
   const isStyle = key === "style";
   const several = kind === "pictures";
   const chosen = list(value(key));
@@ -147,7 +149,7 @@ export function Picker({ control: { key, label, kind }, id }) {
     place=${[key, pictureName(one.id)]} />`);
   const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
   return html`<div class="picker" data-picker=${key}>
-    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} role="group" aria-label=${label}>
+    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
       <div class="tile add"><${Button} onclick=${() => file.current.click()} title="Add a file"
         aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
       ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
