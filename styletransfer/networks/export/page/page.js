@@ -119,7 +119,7 @@ $("#camera").onclick = async () => {
 };
 $("#save").onclick = () => {
   const mixed = styles.filter(({ share }) => share > 0).map(({ name }) => name.replace(/\.\w+$/, ""));
-  const download = `${source.title ?? "camera"} in ${mixed.join(" and ")}.png`;
+  const download = `${source.title || "camera"} in ${mixed.join(" and ")}.png`;
   const link = { href: $("canvas").toDataURL(), download };
   Object.assign(document.createElement("a"), link).click();
 };
