@@ -201,6 +201,8 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     The weight of the photograph becomes `strength`, the size of the strokes `style_size`.
     """
     whole = defaults() | dict(values)
+    if whole["content"] is None:
+        raise RefusedError("choose a photograph", key="content")
     made = {"network": "any", "input": whole["content"]}
     made |= {key: whole[key] for key in ("style", "size")}
     made |= {key: values[key] for key in sorted(BOTH & values.keys())}

@@ -39,7 +39,7 @@ SIDES = (320, 2048)
 # network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
 # TRIAL, TRIAL_STEPS: longer side in pixels and steps of the small pictures of looks.
-TRIAL, TRIAL_STEPS = 128, 24
+TRIAL, TRIAL_STEPS = 112, 15
 REMEMBERED = 16  # number of small photographs that are kept in memory
 STYLE_SIZE = ApplyConfig.style_size
 # GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.

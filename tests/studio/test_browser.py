@@ -522,7 +522,7 @@ def test_looks_are_small_pictures_of_this_photograph(page):
     for name in ("painted", "bold"):
         picture = f"#looks .tile:has-text('{name}') img"
         page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
-        page.expect(picture).to_have_js_property("naturalWidth", 128)
+        page.expect(picture).to_have_js_property("naturalWidth", 112)
 
 
 def test_a_stroke_before_paint_belongs_to_the_picture(fresh):

@@ -235,6 +235,7 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         *({"style_weights": some} for some in ([1, 2, 3], [0, 0], [-1, 1], ["nan"])),
         {"style_scale": "a"},
         *({weight: one} for one in (None, "a", [])),
+        {"content": None},
     ):
         assert sketch(client, **one | wrong).status_code in (400, 422), wrong
     assert sketch(client, **one | {"content": "none"}).status_code == 404
