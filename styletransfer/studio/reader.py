@@ -180,6 +180,7 @@ def copy(path: Path) -> dict[str, int]:
     image = small_picture(picture, SIDES[-1])
     for side in reversed(SIDES):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
+        copy_of(path, side).unlink(missing_ok=True)  # a link would be written through
         with atomic(copy_of(path, side)) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
     return {"width": width, "height": height, "frames": frames}

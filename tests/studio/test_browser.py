@@ -479,7 +479,7 @@ def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
     """Check the newcomer's way: a photograph, a slider, the sketch kept; painted, and saved."""
     fresh.drop("#stage", harbour=png(96, 64, "navy"))
     fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
-    idle = "document.getElementById('stage').ariaBusy !== 'true'"
+    idle = "() => document.getElementById('stage').ariaBusy !== 'true'"
     for slider in (f"[data-control='{WEIGHT}'] input", "[data-control=style_scale] input"):
         with fresh.expect_response(FIRST_LOOK):
             fresh.locator(slider).first.press("End")

@@ -81,6 +81,17 @@ def test_an_upload_is_decoded_once(client, folder, monkeypatch):
     assert len([path for path in seen if str(path).endswith(id)]) == 1
 
 
+def test_a_link_in_place_of_a_small_picture_is_not_followed(client, folder, tmp_path):
+    (tmp_path / "mine.jpg").write_bytes(b"mine")
+    id = upload(client, photo(60)).json()["id"]
+    small = folder / "pictures" / f".{id}.320.jpg"
+    small.unlink()
+    small.symlink_to(tmp_path / "mine.jpg")
+    answer = client.get(f"/api/pictures/{id}?side=320")
+    assert (answer.status_code, answer.content[:2]) == (200, b"\xff\xd8")
+    assert (tmp_path / "mine.jpg").read_bytes() == b"mine"
+
+
 def test_a_check_overtakes_pictures_that_wait(client):
     """Check the order in which the reader answers; 36 pictures were in the way of one check."""
     gate, done = threading.Event(), []
