@@ -25,6 +25,7 @@ from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
     RunRequest,
+    default_config,
     form,
     network_values,
     read_request,
@@ -157,11 +158,17 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a sketch in the settings of the query, a JSON object, as a JPEG; see `reader.look`."""
-    studio = _studio(request)
-    values = read_values(_object(request.query_params.get("settings", "")), studio.pictures)
-    config = with_values(ApplyConfig(), network_values(values))
-    made = await studio.reader.ask(reader.look, config, _side(request))
+    """Return a sketch in the settings of the query, a JSON object, as a JPEG; see `reader.look`.
+
+    With "trial" in the query, it is a small picture of `train` instead; see `reader.trial`.
+    """
+    studio, asked = _studio(request), request.query_params
+    values = read_values(_object(asked.get("settings", "")), studio.pictures)
+    if "trial" in asked:
+        made = await studio.reader.ask(reader.trial, with_values(default_config(), values))
+    else:
+        config = with_values(ApplyConfig(), network_values(values))
+        made = await studio.reader.ask(reader.look, config, _side(request))
     return Response(made, media_type="image/jpeg", headers=KEPT)
 
 

@@ -68,9 +68,16 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 
 @cache
+def default_config() -> TrainConfig:
+    """Return the settings of `train` without any words."""
+    config: TrainConfig = settings_of(compose(train))
+    return config
+
+
+@cache
 def defaults() -> dict[str, Any]:
     """Return key -> default value in the command `train`, for each key that the page can set."""
-    return page_values(settings_of(compose(train)))
+    return page_values(default_config())
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
@@ -88,7 +95,7 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 def looks() -> list[dict[str, Any]]:
     """Return the presets LOOKS: name, help, and key -> value of the page's keys that they set."""
     presets = []
-    default = plain_values(settings_of(compose(train)))
+    default = plain_values(default_config())
     for name in LOOKS:
         config = settings_of(compose(train, [f"experiment={name}"]))
         file = CONFIGS / "experiment" / f"{name}.yaml"
@@ -194,6 +201,8 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     The weight of the photograph becomes `strength`, the size of the strokes `style_size`.
     """
     whole = defaults() | dict(values)
+    if whole["content"] is None:
+        raise RefusedError("choose a photograph", key="content")
     made = {"network": "any", "input": whole["content"]}
     made |= {key: whole[key] for key in ("style", "size")}
     made |= {key: values[key] for key in sorted(BOTH & values.keys())}

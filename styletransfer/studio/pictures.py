@@ -63,13 +63,14 @@ class PictureShelf:
             stale.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(OSError, ValueError, LookupError, TypeError, OverflowError):
                 said = json.loads(note.read_text(encoding="utf-8"))
                 path = self._folder / note.stem
                 if path.is_file() and not path.is_symlink():
                     own: dict[str, Any] = {"kind": "upload", "path": str(path)}
-                    own |= {key: int(said.get(key, 0)) for key in ("width", "height", "frames")}
-                    own |= {key: str(said.get(key, "")) for key in ("name", "purpose")}
+                    own |= {key: int(said[key]) for key in ("width", "height")}
+                    own |= {"name": str(said["name"]), "purpose": str(said.get("purpose", ""))}
+                    own["frames"] = int(said.get("frames", 0))
                     self._add(ShelfPicture(note.stem, **own))
 
     def _add(self, picture: ShelfPicture) -> ShelfPicture:

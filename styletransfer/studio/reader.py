@@ -38,6 +38,8 @@ SIDES = (320, 2048)
 # LOOK: longer side of a sketch in pixels. KNOWN: number of style images whose data for the style
 # network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
+# TRIAL, TRIAL_STEPS: longer side in pixels and steps of the small pictures of looks.
+TRIAL, TRIAL_STEPS = 112, 15
 REMEMBERED = 16  # number of small photographs that are kept in memory
 STYLE_SIZE = ApplyConfig.style_size
 # GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
@@ -178,6 +180,7 @@ def copy(path: Path) -> dict[str, int]:
     image = small_picture(picture, SIDES[-1])
     for side in reversed(SIDES):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
+        copy_of(path, side).unlink(missing_ok=True)  # a link would be written through
         with atomic(copy_of(path, side)) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
     return {"width": width, "height": height, "frames": frames}
@@ -225,6 +228,26 @@ def look(config: ApplyConfig, side: int = LOOK) -> bytes:
     painter.paintings.choose(paintings)
     painter.paintings.strength = config.strength
     return jpeg(to_image(painter.paint(content)), QUALITY)
+
+
+def trial(config: TrainConfig) -> bytes:
+    """Return a small pastiche of `train` after few steps, as a JPEG, to compare looks by.
+
+    (UserError: a picture cannot be read, or a setting is wrong.)
+    """
+    from styletransfer.job.prepare import prepare
+    from styletransfer.optimize.run import Run
+    from styletransfer.pictures.convert import jpeg, to_image
+    from styletransfer.pictures.images import Picture
+
+    try:
+        photo = _photograph(config.content, os.stat(config.content).st_mtime_ns, SIDES[0])
+    except OSError as error:
+        raise UserError(f"{error.filename} is gone") from error
+    small = replace(config, size=TRIAL, steps=TRIAL_STEPS, init="content", output=None)
+    given: dict[str, Any] = {"content": Picture(photo, name=config.content)}
+    run = Run(prepare(small, given, like=_prepared.get("job")))
+    return jpeg(to_image(run.complete().picture), QUALITY)
 
 
 @lru_cache(REMEMBERED)

@@ -165,11 +165,12 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
     """Write why a run failed into its record, if it has one; keep its last preview, a JPEG."""
     with suppress(OSError, ValueError, UserError):  # as on a full disk: then the page tells it once
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
-        with atomic(folder / RECORD) as temporary:
-            temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")
         if preview is not None and not (folder / PASTICHE).exists():
+            (folder / PREVIEW).unlink(missing_ok=True)  # a link would be written through
             with atomic(folder / PREVIEW) as temporary:
                 temporary.write_bytes(preview)
+        with atomic(folder / RECORD) as temporary:  # last, because its time says what is new
+            temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")
 
 
 def _error(folder: Path) -> str | None:

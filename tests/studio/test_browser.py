@@ -132,9 +132,8 @@ def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
 
 
 def test_more_styles_than_can_be_mixed_are_told(page):
-    page.evaluate("""import('/static/store.js').then((all) => {
-      all.change({ style: Array(17).fill('style-oil').map((id, at) => (at ? id : 'style-mosaic')) });
-    })""")
+    many = "['style-mosaic', ...Array(16).fill('style-oil')]"
+    page.evaluate(f"import('/static/store.js').then((all) => all.change({{ style: {many} }}))")
     page.expect("[data-control=style] .error").to_contain_text("At most 16 styles")
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
 
@@ -184,7 +183,7 @@ def test_brush_works_by_keys(page):
     page.keyboard.press("Control+z")
     page.expect("#details pre").not_to_contain_text("content_regions=")
     page.click("#brushes >> text=Protect")
-    page.click("#brushes >> text=Fill")
+    page.locator("#stage").press(" ")
     page.expect("#details pre").to_contain_text("protect=")
     page.click("#brushes >> text=Clear")
     page.expect("#details pre").not_to_contain_text("protect=")
@@ -434,9 +433,20 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     said = f"import('/static/transport.js').then(({{ statusText }}) => statusText({begun}))"
     assert fresh.evaluate(said) == "Painting"  # before its first frame
     fresh.expect("#details pre").to_contain_text("styletransfer apply")
+    fresh.expect("#cost").to_contain_text("pixels, about")
+    fresh.unfold()
+    names = "(all) => all.map((one) => one.dataset.control)"
+    rows = fresh.locator(".control:visible").evaluate_all(names)
+    acting = ["content", "style", "size", WEIGHT, "color", "style_scale", "color_strength"]
+    assert rows == acting
+    fresh.expect("#control-color").to_have_value("style")
+    fresh.expect("#looks").to_have_count(0)
+    fresh.click("#compare")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 5 frames")
     fresh.expect("#stage video").to_have_count(1)
+    fresh.expect("#before").to_be_hidden()
+    fresh.expect("#compare").to_have_count(0)
     plays = """async (film) => {
       await film.play();
       await new Promise((resolve) => (film.ontimeupdate = () => film.currentTime && resolve()));
@@ -463,3 +473,84 @@ def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path, visited):
             other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
             other.click("#stop")
             one.expect("#status").to_contain_text("Stopped")
+
+
+def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
+    """Check the newcomer's way: a photograph, a slider, the sketch kept; painted, and saved."""
+    fresh.drop("#stage", harbour=png(96, 64, "navy"))
+    fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
+    idle = "() => document.getElementById('stage').ariaBusy !== 'true'"
+    for slider in (f"[data-control='{WEIGHT}'] input", "[data-control=style_scale] input"):
+        with fresh.expect_response(FIRST_LOOK):
+            fresh.locator(slider).first.press("End")
+        fresh.wait_for_function(idle)
+    with fresh.expect_response(FIRST_LOOK) as looked:
+        fresh.select_option("#control-color", "content_luminance")
+    fresh.wait_for_function(IS_SHOWN, arg=looked.value.url)
+    fresh.click("#keep")
+    fresh.expect("#status").to_have_text("Sketch, kept")
+    fresh.expect("#details pre").to_contain_text("styletransfer apply")
+    fresh.expect("#details pre").to_contain_text("strength=0.139")
+    fresh.expect("#strip .thumb").to_have_count(1)
+    buttons = fresh.locator("#transport .actions > *:visible")
+    buttons.nth(2).wait_for()
+    assert buttons.all_text_contents()[:3] == ["Paint", "Save", "Share"]
+    fresh.unfold("steps")
+    fresh.enter("steps", "2")
+    fresh.enter("size", "96")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished after 2 steps")
+    with fresh.expect_download() as download:
+        fresh.click("#save")
+    assert download.value.suggested_filename == "harbour in oil.png"
+    assert fresh.complaints == []
+
+
+def test_a_look_leaves_what_a_person_has_set(page):
+    page.unfold("steps")
+    page.enter("steps", "33")
+    page.expect("#looks [aria-pressed=true]").to_have_text("painted")
+    page.click("#looks >> text=bold")
+    page.expect("#details pre").to_contain_text("wasserstein")
+    page.click("#looks >> text=painted")
+    page.expect("#details pre").not_to_contain_text("wasserstein")
+    page.expect("[id=control-steps]").to_have_value("33")
+    page.click("#reset-all")
+
+
+def test_looks_are_small_pictures_of_this_photograph(page):
+    for name in ("painted", "bold"):
+        picture = f"#looks .tile:has-text('{name}') img"
+        page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
+        page.expect(picture).to_have_js_property("naturalWidth", 112)
+
+
+def test_a_stroke_before_paint_belongs_to_the_picture(fresh):
+    fresh.unfold("steps", "look")
+    fresh.last_long()
+    fresh.click("#brush")
+    fresh.locator("#stage").press(" ")
+    fresh.click("#go")  # before the stroke is saved by itself
+    fresh.expect("#status").to_contain_text(re.compile(r"step \d"))
+    fresh.expect("#details pre").to_contain_text("content_regions=")
+    fresh.expect("#whose").to_have_text("This command makes the same picture")
+
+
+def test_edits_without_a_server_are_made_once_it_is_back(fresh):
+    fresh.paint_tiny()
+    fresh.route("**/api/queue/*/steer", lambda route: route.abort())
+    fresh.enter(WEIGHT, "2")
+    fresh.wait_for_timeout(400)
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
+    fresh.unroute("**/api/queue/*/steer")
+    fresh.expect("#details pre").to_contain_text("content_weight=2")
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_whose_settings_they_are_stays_in_sight(width, tmp_path, visited):
+    with served(tmp_path) as address, visited(address, width) as page:
+        page.paint_tiny()
+        page.locator("#reset-all").scroll_into_view_if_needed()
+        page.expect(".whose").to_be_in_viewport()
+        box = page.locator(".whose .name").bounding_box()
+        assert box["height"] < 30  # one line

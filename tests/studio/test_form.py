@@ -14,7 +14,6 @@ from styletransfer.cli.arguments import parse
 from styletransfer.job import memory
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
-from styletransfer.studio import reader
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 

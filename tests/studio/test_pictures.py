@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import shlex
+import threading
 
 import pytest
 import torch
@@ -43,9 +44,8 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    assert all(
-        set(entry) == {"id", "name", "width", "height", "kind", "purpose", "frames"} for entry in entries
-    )
+    fields = {"id", "name", "width", "height", "kind", "purpose", "frames"}
+    assert all(set(entry) == fields for entry in entries)
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
@@ -79,6 +79,39 @@ def test_an_upload_is_decoded_once(client, folder, monkeypatch):
         assert restarted.get(f"/api/pictures/{id}?side=320").status_code == 200
         assert sketch(restarted, content=id).status_code == 200
     assert len([path for path in seen if str(path).endswith(id)]) == 1
+
+
+def test_a_link_in_place_of_a_small_picture_is_not_followed(client, folder, tmp_path):
+    (tmp_path / "mine.jpg").write_bytes(b"mine")
+    id = upload(client, photo(60)).json()["id"]
+    small = folder / "pictures" / f".{id}.320.jpg"
+    small.unlink()
+    small.symlink_to(tmp_path / "mine.jpg")
+    answer = client.get(f"/api/pictures/{id}?side=320")
+    assert (answer.status_code, answer.content[:2]) == (200, b"\xff\xd8")
+    assert (tmp_path / "mine.jpg").read_bytes() == b"mine"
+
+
+def test_a_check_overtakes_pictures_that_wait(client):
+    """Check the order in which the reader answers; 36 pictures were in the way of one check."""
+    gate, done = threading.Event(), []
+    reader = client.app.state.studio.reader
+
+    def work(name):
+        gate.wait()
+        done.append(name)
+
+    async def ask_all():
+        waiting = [asyncio.create_task(reader.ask(work, n)) for n in range(9)]
+        await asyncio.sleep(0)
+        waiting.append(asyncio.create_task(reader.ask(work, "check", first=True)))
+        await asyncio.sleep(0.05)
+        gate.set()
+        await asyncio.gather(*waiting)
+
+    client.portal.call(ask_all)
+    assert done.index("check") <= 2
+    assert len(done) == 10
 
 
 def test_the_servers_own_names(client, folder):
@@ -212,12 +245,14 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     for wrong in (
         *({"style": few} for few in ([], ids[:1] * 17)),
         *({"style_weights": some} for some in ([1, 2, 3], [0, 0], [-1, 1], ["nan"])),
-        *({"style_scale": scale} for scale in ([], 0, "a")),
+        {"style_scale": "a"},
         *({weight: one} for one in (None, "a", [])),
+        {"content": None},
     ):
         assert sketch(client, **one | wrong).status_code in (400, 422), wrong
     assert sketch(client, **one | {"content": "none"}).status_code == 404
-    for text in ("", "[]", "{", "\ud800"):
+    assert sketch(client, **one | {"content": "\ud800"}).status_code == 400
+    for text in ("", "[]", "{"):
         assert client.get("/api/look", params={"settings": text}).status_code == 400
 
 

@@ -129,6 +129,18 @@ def test_an_upload_that_links_elsewhere_is_not_served(root, tmp_path):
     assert (root / "pictures" / ".mine.upload").exists()
 
 
+def test_damaged_notes_of_uploads_are_passed_over(root):
+    (root / "pictures").mkdir()
+    notes = ["", "[]", "{", '{"name": 1}', '{"name": "a", "width": 1e999, "height": 1}']
+    notes.append('{"name": "a", "width": 9, "height": 9, "frames": []}')
+    for number, note in enumerate(notes):
+        (root / "pictures" / (str(number) * 32)).write_bytes(b"x")
+        (root / "pictures" / (str(number) * 32 + ".json")).write_text(note)
+    with opened(root) as client:
+        kinds = {one["kind"] for one in client.get("/api/pictures").json()}
+    assert kinds == {"content", "style"}
+
+
 @pytest.mark.parametrize("value", ["\ud800", math.nan, math.inf])
 def test_a_record_with_any_text_or_number_is_shown(value, root, client):
     make_run(root / "a", color=value, size=value)

@@ -71,6 +71,7 @@ function wholeLooks() {
 
 /** Looks: named sets of settings. What a person has set otherwise stays when one is chosen. */
 function Looks() {
+  const { sketches } = state;
   const looks = wholeLooks();
   const most = Math.max(...looks.map((look) => likeness(look.values)));
   const now = looks.find((look) => likeness(look.values) === most);
@@ -80,7 +81,8 @@ function Looks() {
   };
   const tiles = looks.map((look) => html`<${Button} class="tile" key=${look.name}
     pressed=${look === now} title=${look.help} onclick=${() => choose(look)}>
-    ${state.looks?.[look.name] && html`<img src=${state.looks[look.name]} alt="" />`}
+    <span class="frame">${sketches.has(look.name) && html`<img alt=""
+      src=${sketches.get(look.name)} />`}</span>
     <span class="caption">${look.name}</span><//>`);
   return html`<div class="look-box"><div class="heading">
     <span class="name" id="looks-name">Looks</span></div>

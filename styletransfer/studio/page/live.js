@@ -13,14 +13,14 @@ export const preview = { id: null, blob: null }; // the latest live picture
 /** The latest edits go together, one request at a time; other settings are not sent. */
 const send = debounced(async () => {
   const { id, status, edits } = state.running ?? {};
-  if (!active() || status === "stopping" || !Object.keys(edits).length) return;
+  if (!active() || status === "stopping" || !Object.keys(edits).length) return null;
   const asked = post(`/api/queue/${id}/steer`, { settings: edits });
   const answer = await asked.catch((refusal) => ({ refusal, number: 0 }));
-  if (state.running?.edits !== edits) return; // more has come, and goes by itself
-  if (answer.refusal?.isLost) return; // goes once the server is there again
+  if (state.running?.edits !== edits) return null; // more has come, and goes by itself
+  if (answer.refusal?.isLost) return setTimeout(send, AGAIN);
   state.running.awaited = answer.number;
   settle();
-  if (answer.refusal) fail(answer.refusal);
+  return answer.refusal && fail(answer.refusal);
 }, 150);
 
 /** Drop the edits that the painter has done or refused. */
@@ -82,7 +82,6 @@ function take({ data }) {
 function connected(why) {
   forgive(({ error }) => error !== (why ?? state.lost)); // which is told above the page
   state.lost = why;
-  if (!why) send();
 }
 
 export function connect() {

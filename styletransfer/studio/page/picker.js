@@ -1,11 +1,10 @@
 // Pictures chosen from tiles; files are dropped, pasted or chosen anywhere.
 import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
-import { html, useRef } from "./preact.js";
-import { change, changed, discard, fail, isFilm, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, prepare, same, settings, show, sketchUrl, state, upload } from "./store.js";
+import { html, useLayoutEffect, useRef } from "./preact.js";
+import { active, change, changed, discard, fail, isFilm, list, on, picture } from "./store.js";
+import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
 import { value } from "./store.js";
 
-const sketches = new Map(); // id of a style -> the address of the photograph in it, as it is shown
 let asked = ""; // what sketches are being made of
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
@@ -97,7 +96,7 @@ function choose(key, id) {
 function Tile({ id, name, place }) {
   const [key, label] = place;
   const isStyle = key === "style";
-  const sketch = isStyle && sketches.get(id);
+  const sketch = isStyle && state.sketches.get(id);
   const isOld = sketch && sketch !== tileUrl(id);
   return html`<div class="tile" title=${name}>
     <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
@@ -115,21 +114,29 @@ const Waiting = ({ name, url, share }) => html`<div class="tile waiting" title=$
 
 const tileUrl = (id) => sketchUrl({ content: value("content"), style: [id] }, 256);
 
-/** Show the photograph in each style, one after the other. */
-const sketchTiles = debounced(async () => {
-  const mine = (asked = value("content"));
-  for (const { id } of offered("style")) {
-    const url = tileUrl(id);
-    if (sketches.get(id) === url) continue;
+/** The address of a small picture in a look, of the panel's photograph and styles. */
+function trialUrl({ values }) {
+  const wanted = { content: value("content"), style: value("style"), ...values };
+  return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
+}
+
+/** Show the photograph in each style, then in each look, one after the other. */
+const sketchTiles = debounced(async (mine) => {
+  const tiles = offered("style").map(({ id }) => [id, tileUrl(id)]);
+  const looks = isFilm() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
+  for (const [id, url] of [...tiles, ...looks]) {
+    if (state.sketches.get(id) === url || (active() && url.includes("trial"))) continue;
     const image = Object.assign(new Image(), { src: url });
     const isThere = await image.decode().then(() => true, () => false);
     if (mine !== asked) return;
-    if (isThere) changed(sketches.set(id, url)); // else the tile shows the style
+    if (isThere) changed(state.sketches.set(id, url)); // else the tile shows the style
   }
 }, 300);
 
 export function Picker({ control: { key, label, kind }, id }) {
-  const file = useRef();
+  const [file, wall] = [useRef(), useRef()];
+  const count = state.pictures.length + state.uploads.length;
+  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // where a new one is
   const isStyle = key === "style";
   const several = kind === "pictures";
   const chosen = list(value(key));
@@ -142,7 +149,7 @@ export function Picker({ control: { key, label, kind }, id }) {
     place=${[key, pictureName(one.id)]} />`);
   const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
   return html`<div class="picker" data-picker=${key}>
-    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} role="group" aria-label=${label}>
+    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
       <div class="tile add"><${Button} onclick=${() => file.current.click()} title="Add a file"
         aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
       ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
@@ -182,9 +189,8 @@ function paste(event) {
 export function startPicker() {
   const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
-  let seen = null;
   on(() => {
-    const now = [value("content"), state.pictures.length];
-    if (!same(now, seen)) sketchTiles((seen = now));
+    const now = JSON.stringify([value("content"), value("style"), state.pictures.length, active()]);
+    if (now !== asked) sketchTiles((asked = now));
   });
 }

@@ -16,6 +16,7 @@ export const state = {
   view: null, // the id of the run on the stage; null for the sketch of the panel's settings
   asked: false, // whether this page has asked for a run that it has not heard of yet
   refusals: [], // what was refused: { error, key }; the key may be null
+  sketches: new Map(), // id of a style or name of a look -> the address of its small picture
   lost: null, // why the server cannot be reached
   cost: {}, // what the panel's settings cost: width, height, memory, seconds; and their `command`
 };

@@ -2,12 +2,13 @@
 import { alone, Button, busy, find, say } from "./dom.js";
 import { flushBrush } from "./layers.js";
 import { html } from "./preact.js";
-import { active, attempt, fail, forgive, isFilm, prepare, runOf, runUrl } from "./store.js";
+import { active, attempt, changed, forgive, isFilm, prepare, runOf, runUrl } from "./store.js";
 import { settings, show, state, stopped, subject, titleOf } from "./store.js";
 
 const inWords = (status) =>
   status === "running" ? "Being painted" : status[0].toUpperCase() + status.slice(1);
 let spoken = "";
+let copied = null; // the id of the result that is in the clipboard
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -83,7 +84,8 @@ async function share(run) {
     }
     if (run.kind === "film") throw new Error("no film fits the clipboard");
     await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
-    return say("Copied"), fail({ message: "The picture is copied: paste it where you like." });
+    copied = run.id;
+    return changed(say("Copied"));
   } catch (error) {
     return error.name === "AbortError" ? null : open(runUrl(run.id, "picture", "side=2048"));
   }
@@ -105,7 +107,8 @@ function Actions() {
     ${!active() && !run && !isFilm() && html`<${Button} id="keep" onclick=${() => paint("keep")}
       title="Keeps what is seen, at full size">Keep sketch<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
-      <${Button} id="share" onclick=${() => share(result)}>Share<//>`}`;
+      <${Button} id="share" onclick=${() => share(result)}
+        >${copied === result.id ? "Copied" : "Share"}<//>`}`;
 }
 
 /** A line about a run that is not on the stage, with what can be done. */
