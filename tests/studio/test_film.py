@@ -88,6 +88,7 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
     assert (run["status"], run["kind"], run["step"]) == ("stopped", "film", 1)
 
 
+@pytest.mark.slow
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     acting = {"content": film, "size": 48}
     plain = client.post("/api/check", json={"settings": acting}).json()

@@ -117,6 +117,7 @@ def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch)
         assert said in answer["error"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("path", ["/api/check", "/api/queue"])
 def test_regions_and_masks_are_checked_before_painting(path, client):
     """Each of these was accepted, and failed when it was painted."""
@@ -141,6 +142,7 @@ def test_regions_and_masks_are_checked_before_painting(path, client):
     assert check(client, protect=labels(client, left="#000", right="#fff"))[0] == 200
 
 
+@pytest.mark.slow
 def test_a_drawing_of_any_picture_has_its_aspect_ratio(client):
     for width, height in ((4032, 3024), (1999, 1001), (641, 1137), (3000, 257), (100, 67)):
         data = io.BytesIO()

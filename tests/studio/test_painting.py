@@ -170,6 +170,7 @@ def test_the_run_of_a_killed_painter_is_shown_as_stopped(tmp_path, monkeypatch):
         assert psutil.pid_exists(worker._process.pid)
 
 
+@pytest.mark.slow
 def test_a_kept_sketch_is_a_result_with_its_command(client, socket, folder, tmp_path):
     settings = {"size": 80, "objective.content_weight": 0.5, "style_scale": 1.5, "steps": 7}
     asked = client.post("/api/queue", json={"settings": settings, "sketch": True})
@@ -189,6 +190,7 @@ def test_a_kept_sketch_is_a_result_with_its_command(client, socket, folder, tmp_
     assert client.post(f"/api/runs/{id}/delete").json() == {"id": id, "kept": []}
 
 
+@pytest.mark.slow
 def test_a_log_that_cannot_be_written_is_told(client, socket, monkeypatch):
     """Check a full disk, where the painter's process ended with status 0."""
 

@@ -69,6 +69,7 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     assert "immutable" in small.headers["cache-control"]  # lets the browser cache the picture
 
 
+@pytest.mark.slow
 def test_an_upload_is_decoded_once(client, folder, monkeypatch):
     read, seen = images.read, []
     monkeypatch.setattr(images, "read", lambda path: seen.append(path) or read(path))
