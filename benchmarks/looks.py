@@ -74,10 +74,11 @@ def both_ways(layer: nn.Module, features: Tensor, direction: Tensor) -> Tensor:
     return gradient
 
 
-def measured(size: int, rounds: int, *words: str) -> str:
+def measured(size: int, rounds: int, *words: str, tile: int | None = None) -> str:
     """Return a Markdown table of all rows: seconds, and ratios to the convolutions alone.
 
-    `words` are further words of the command line, such as "device=cpu".
+    `words` are further words of the command line, such as "device=cpu". The looks, not the other
+    rows, are in tiles with a side of `tile` pixels; with None they are whole.
     """
     default = job_of([*words], size)
     work: dict[str, Callable[[], object]] = {
@@ -87,7 +88,7 @@ def measured(size: int, rounds: int, *words: str) -> str:
     for name, own in LOOKS.items():
         job = job_of([*words, *own], size)
         pictures = job.full_size()
-        objective = job.objective(pictures, tile=None)
+        objective = job.objective(pictures, tile)
         work[name] = partial(gradient_at, objective, pictures.content)
     timed = seconds_by_round(work, rounds, default.device)
     rows = []
@@ -117,13 +118,14 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", type=int, default=512, help="longer side in pixels")
     parser.add_argument("--rounds", type=int, default=7, help="timed evaluations of each row")
+    parser.add_argument("--tile", type=int, help="side of the looks' tiles in pixels")
     parser.add_argument("--growth", type=int, nargs="+", help="sizes to compare; see above")
     arguments = parser.parse_args()
     keep_freed_memory()
     if arguments.growth:
         print(growth(arguments.growth, arguments.rounds))
     else:
-        print(measured(arguments.size, arguments.rounds))
+        print(measured(arguments.size, arguments.rounds, tile=arguments.tile))
 
 
 if __name__ == "__main__":
