@@ -1,10 +1,12 @@
 """How long does an evaluation of a look take, beside the convolutions of its network alone?
 
     python benchmarks/looks.py --size 512
+    python benchmarks/looks.py --growth 512 1024 2048 3072
 
 The script prints seconds of one evaluation, forward and backward, for the looks `painted` (the
 default) and `classic` with the bundled network, and their ratio to the convolutions alone. `trunk`
-is the network without any loss. All rows are timed in turn. Run the script on an idle machine.
+is the network without any loss. All rows are timed in turn. With `--growth`, the script prints how
+the time of the default look grows with the size instead. Run the script on an idle machine.
 """
 
 import argparse
@@ -72,10 +74,11 @@ def both_ways(layer: nn.Module, features: Tensor, direction: Tensor) -> Tensor:
     return gradient
 
 
-def measured(size: int, rounds: int, *words: str) -> str:
+def measured(size: int, rounds: int, *words: str, tile: int | None = None) -> str:
     """Return a Markdown table of all rows: seconds, and ratios to the convolutions alone.
 
-    `words` are further words of the command line, such as "device=cpu".
+    `words` are further words of the command line, such as "device=cpu". The looks, not the other
+    rows, are in tiles with a side of `tile` pixels; with None they are whole.
     """
     default = job_of([*words], size)
     work: dict[str, Callable[[], object]] = {
@@ -85,7 +88,7 @@ def measured(size: int, rounds: int, *words: str) -> str:
     for name, own in LOOKS.items():
         job = job_of([*words, *own], size)
         pictures = job.full_size()
-        objective = job.objective(pictures, tile=None)
+        objective = job.objective(pictures, tile)
         work[name] = partial(gradient_at, objective, pictures.content)
     timed = seconds_by_round(work, rounds, default.device)
     rows = []
@@ -96,14 +99,33 @@ def measured(size: int, rounds: int, *words: str) -> str:
     return table(["one evaluation", heading, ": convolutions"], rows, left=[0])
 
 
+def growth(sizes: list[int], rounds: int) -> str:
+    """Return a Markdown table: for each size, seconds of the default look, also per megapixel."""
+    rows = []
+    for size in sizes:
+        job = job_of([], size)
+        content = job.full_size().content
+        work = {"default": partial(gradient_at, job.objective(job.full_size(), tile=None), content)}
+        seconds = seconds_by_round(work, rounds, job.device)["default"]
+        megapixels = content.shape[2] * content.shape[3] / 1e6
+        spreads = (Spread.of(seconds), Spread.of([each / megapixels for each in seconds]))
+        rows.append([f"{content.shape[3]} x {content.shape[2]}", *map(str, spreads)])
+    return table(["pixels", "seconds", "seconds a megapixel"], rows, left=[0])
+
+
 def main() -> None:
     """Measure and print one table."""
     parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
     parser.add_argument("--size", type=int, default=512, help="longer side in pixels")
     parser.add_argument("--rounds", type=int, default=7, help="timed evaluations of each row")
+    parser.add_argument("--tile", type=int, help="side of the looks' tiles in pixels")
+    parser.add_argument("--growth", type=int, nargs="+", help="sizes to compare; see above")
     arguments = parser.parse_args()
     keep_freed_memory()
-    print(measured(arguments.size, arguments.rounds))
+    if arguments.growth:
+        print(growth(arguments.growth, arguments.rounds))
+    else:
+        print(measured(arguments.size, arguments.rounds, tile=arguments.tile))
 
 
 if __name__ == "__main__":

@@ -4,15 +4,17 @@
 
 The script prints the pictures per second of each layout as `apply` runs it, from a tensor to a
 tensor, and the ratio to the network of pytorch/examples' fast_neural_style, measured at the same
-size in the same run. Weights are random, because time does not depend on them. Run the script on an
-idle machine.
+size in the same run. The last column is the time of a pass, divided by that of its convolutions.
+Weights are random, because time does not depend on them. Run the script on an idle machine.
 """
 
 import argparse
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.overrides import TorchFunctionMode
 
 from benchmarks.measured import Spread, describe_machine
 from styletransfer.features.vgg import randomize
@@ -75,6 +77,30 @@ def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
     return work
 
 
+class Convolutions(TorchFunctionMode):
+    """Within this context, each convolution that runs is also kept, as `works`, to be run again."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.works: list[Work] = []
+
+    def __torch_function__(
+        self, function: Any, types: Any, args: Any = (), kwargs: Any = None
+    ) -> object:
+        """Keep the call if it is one of conv2d; run it."""
+        work = partial(function, *args, **(kwargs or {}))
+        if function is torch.conv2d:
+            self.works.append(work)
+        return work()
+
+
+def convolutions_of(work: Work) -> Work:
+    """Return a function that runs the convolutions of a pass `work`, without all else."""
+    with Convolutions() as kept:
+        work()
+    return lambda: [convolution() for convolution in kept.works]
+
+
 def arguments() -> argparse.Namespace:
     """Return the arguments of the command line."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
@@ -95,12 +121,17 @@ def main() -> None:
     precisions = [torch.float32, *([torch.bfloat16] if has_native_bfloat16(device) else [])]
     work: dict[str, Work] = {REFERENCE: partial(reference().eval().to(device), 255 * image)}
     work |= layouts(image, precisions)
-    seconds = seconds_by_round(work, options.rounds, device)
+    alone = {f"{name}, alone": convolutions_of(one) for name, one in work.items()}
+    seconds = seconds_by_round({**work, **alone}, options.rounds, device)
     rows = []
-    for name, times in seconds.items():
+    for name in work:
+        times, own = seconds[name], seconds[f"{name}, alone"]
         ratios = [a / b for a, b in zip(seconds[REFERENCE], times, strict=True)]
-        rows.append([name, str(Spread.of([1 / each for each in times])), str(Spread.of(ratios))])
-    print(table(["network", "pictures a second", "times as fast"], rows))
+        shares = [a / b for a, b in zip(times, own, strict=True)]
+        rows.append(
+            [name, *(str(Spread.of(each)) for each in ([1 / t for t in times], ratios, shares))]
+        )
+    print(table(["network", "pictures a second", "times as fast", ": convolutions"], rows))
     machine = describe_machine(device)
     print(
         f"{options.width} x {options.height} pixels, median (quartiles) of {options.rounds}; "

@@ -1,18 +1,26 @@
 """How near does a frame, painted after one painted photograph, come to what the artist would paint?
 
-    python benchmarks/paired.py [--artists ink,tint] [--pairs turned] [--pictures FOLDER]
+    python benchmarks/paired.py [--ebsynth PROGRAM] [--artists ink,tint] [--pairs turned] \\
+        [--pictures FOLDER]
 
 Six synthetic artists, functions that paint any picture by a fixed rule, paint a key photograph and
 a frame. `style_source` paints the frame after the key; the artist's own frame is the truth. The
 table has the root mean square error in grey levels of 255, both pictures blurred by 0, 2 and 4
 pixels, beside that of one colour, the mean of the painted key; and the power beyond CRISP cycles
-per pixel, relative to the painted key's. `--pictures` writes a sheet for each artist: key, painted
-key, frame, truth, result.
+per pixel, relative to the painted key's.
+
+`--ebsynth` is the program of Jamriska et al. 2019 (https://github.com/jamriska/ebsynth, built from
+source), a rival with its default weights: the photographs are its guide, and in a second column
+also the position of each pixel, which says where to look if little has moved. `--pictures` writes
+a sheet for each artist: key, painted key, frame, truth, and each result.
 """
 
 import argparse
+import subprocess
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
+from tempfile import TemporaryDirectory
 
 import numpy as np
 from numpy.typing import NDArray
@@ -225,28 +233,60 @@ def painted_after(key: Array, painted: Array, frame: Array) -> Array:
     return np.asarray(result.numpy()[..., :3], float)
 
 
+def painted_by_ebsynth(
+    program: Path, key: Array, painted: Array, frame: Array, by_place: bool = False
+) -> Array:
+    """Return the frame, painted by EbSynth; `by_place` adds the position of pixels as a guide."""
+    x, y = _grid(key)
+    place = np.stack([x / SIZE[0], y / SIZE[1], np.zeros_like(x)], -1)
+    pictures = {"key": key, "painted": painted, "frame": frame, "place": place}
+    with TemporaryDirectory() as folder:
+        for name, picture in pictures.items():
+            as_image(picture).save(f"{folder}/{name}.png")
+        words = ["-style", "painted.png", "-guide", "key.png", "frame.png", "-output", "made.png"]
+        words += ["-guide", "place.png", "place.png"] if by_place else []
+        command = [str(program.resolve()), *words, "-backend", "cpu"]
+        subprocess.run(command, cwd=folder, check=True, stdout=subprocess.DEVNULL)
+        with Image.open(f"{folder}/made.png") as made:
+            return np.asarray(made.convert("RGB"), float) / 255
+
+
+def one_colour(key: Array, painted: Array, frame: Array) -> Array:
+    """Return the mean colour of the painted key everywhere."""
+    return np.broadcast_to(painted.mean((0, 1)), frame.shape)
+
+
 Painter = Callable[[Array, Array, Array], Array]
 
 
 def compare(
-    artists: list[str], pairs: list[str], painter: Painter, folder: Path | None = None
+    artists: list[str], pairs: list[str], painters: list[Painter], folder: Path | None = None
 ) -> list[list[str]]:
-    """Return a row for each artist and pair: the errors of a mean colour, of `painter`, power."""
-    pictures, rows = _pairs(), []
+    """Return a row for each artist and pair, each painter's errors and power; and their means."""
+    pictures, rows, numbers = _pairs(), [], []
     for name in artists:
         artist, sheet = ARTISTS[name], []
         for pair in pairs:
             key, frame = pictures[pair]
             painted, truth = artist(key), artist(frame)
-            made = painter(key, painted, frame)
-            plain = np.broadcast_to(painted.mean((0, 1)), truth.shape)
-            errors = [f"{error(one, truth, blur):.1f}" for one in (plain, made) for blur in BLURS]
-            rows.append([name, pair, *errors, f"{fine_power(made) / fine_power(painted):.2f}"])
-            sheet.append(np.hstack([key, painted, frame, truth, made]))
+            made = [painter(key, painted, frame) for painter in painters]
+            powers = [fine_power(one) / fine_power(painted) for one in made]
+            errors = [[error(one, truth, blur) for blur in BLURS] for one in made]
+            numbers.append([[*own, power] for own, power in zip(errors, powers, strict=True)])
+            rows.append([name, pair, *_written(numbers[-1])])
+            sheet.append(np.hstack([key, painted, frame, truth, *made]))
         if folder is not None:
             folder.mkdir(parents=True, exist_ok=True)
             as_image(np.vstack(sheet)).save(folder / f"{name}.png")
-    return rows
+    means = np.mean(numbers, 0)
+    return [*rows, ["mean", "", *_written(means.tolist())]]
+
+
+def _written(numbers: list[list[float]]) -> list[str]:
+    """Return the cells of a row: for each painter its errors, and its power with two decimals."""
+    return [
+        cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")
+    ]
 
 
 def main() -> None:
@@ -254,11 +294,17 @@ def main() -> None:
     parser = argparse.ArgumentParser()
     parser.add_argument("--artists", default=",".join(ARTISTS))
     parser.add_argument("--pairs", default=",".join(_pairs()))
+    parser.add_argument("--ebsynth", type=Path)
     parser.add_argument("--pictures", type=Path)
     asked = parser.parse_args()
-    rows = compare(asked.artists.split(","), asked.pairs.split(","), painted_after, asked.pictures)
-    titles = [f"{what} {blur}" for what in ("mean", "paired") for blur in BLURS]
-    print(table(["artist", "pair", *titles, "power"], rows, left=(0, 1)))
+    painters: dict[str, Painter] = {"colour": one_colour, "paired": painted_after}
+    if asked.ebsynth is not None:
+        rival = partial(painted_by_ebsynth, asked.ebsynth)
+        painters |= {"EbSynth": rival, "and place": partial(rival, by_place=True)}
+    artists, pairs = asked.artists.split(","), asked.pairs.split(",")
+    rows = compare(artists, pairs, [*painters.values()], asked.pictures)
+    titles = [f"{name} {what}" for name in painters for what in (*BLURS, "power")]
+    print(table(["artist", "pair", *titles], rows, left=(0, 1)))
 
 
 if __name__ == "__main__":

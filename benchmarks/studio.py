@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+from urllib.parse import quote
 
 import psutil
 import torch
@@ -129,7 +130,8 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
 def looked(page: Page, style: str) -> float:
     """Request the quick preview in the style with this id; return the seconds until it comes."""
     began = time.perf_counter()
-    answer = page.ask("GET", f"/api/look?content=content-coffee&style={style}")
+    asked = quote(json.dumps({"content": "content-coffee", "style": [style]}))
+    answer = page.ask("GET", f"/api/look?settings={asked}")
     if answer.status != 200 or not answer.read():
         raise SystemExit(f"error: the look was refused with {answer.status}")
     return time.perf_counter() - began

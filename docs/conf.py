@@ -18,7 +18,7 @@ from docutils import nodes
 from sphinx.parsers import Parser
 
 sys.path.insert(0, str(Path(__file__).parent))
-from download import ADDRESS, CELL, ROOT, write
+from download import ADDRESS, CELL, PRINTED, ROOT, write
 
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
@@ -55,7 +55,9 @@ nb_execution_timeout, html_copy_source = 600, False  # seconds
 nb_output_stderr = "remove"  # warnings of libraries, which name the builder's folders
 # Code does not scroll sideways: a long line goes on below, indented. Tables do, by keyboard, too.
 # What is a heading or a landmark says which.
-MEND = r"""onload = () => {
+MEND = r"""const WIDER = document.documentElement.lang.startsWith("zh")
+  ? "左右滑动可以看到整张图 →" : "This map is wider than the page: scroll it sideways →";
+onload = () => {
   const all = (query, change) => document.querySelectorAll(query).forEach(change);
   all(".table-wrapper", (one) => (one.tabIndex = 0));
   all(".highlight pre", (code) => {
@@ -65,15 +67,26 @@ MEND = r"""onload = () => {
     if (!code.querySelector("[id^=line-]"))
       code.innerHTML = code.innerHTML.replace(/.*\n/g, '<span class="line">$&</span>');
   });
+  // A long line is divided behind a bracket or a dot, not inside a name.
+  all(".highlight :is(.p, .o)", (one) => one.after(document.createElement("wbr")));
   all(".highlight :is(.line, [id^=line-])", (line) => {
     const indent = line.textContent.search(/\S|$/) + 2;
     line.style.cssText = `display: block; padding-left: ${indent}ch; text-indent: -${indent}ch`;
   });
   all(".caption", (one) => (one.ariaLevel = "2"));
   all("aside", (one) => (one.ariaLabel = one.className));
-  all("p:has(> img[src*=map_])", (one) => ((one.style.overflowX = "auto"), (one.tabIndex = 0)));
   all("img[src*=map_]", (one) => (one.style.maxWidth = "none"));  // its text would be too small
-}"""
+  all("p:has(> img[src*=map_])", (one) => {
+    one.style.overflowX = "auto";
+    one.tabIndex = 0;
+    if (one.scrollWidth > one.clientWidth)
+      one.insertAdjacentHTML("beforebegin", `<p><small>${WIDER}</small></p>`);
+  });
+}
+// The stepper tells its height.
+onmessage = ({ data, source }) => document.querySelectorAll("iframe").forEach((one) => {
+  if (data.stepper && one.contentWindow === source) one.style.height = `${data.stepper + 2}px`;
+});"""
 html_js_files = [(None, {"body": MEND})]
 html_theme_options = {"source_repository": ADDRESS, "source_branch": "main", "source_directory": ""}
 # The page that paints is made where there are the extra and the npm package, by its folder.
@@ -83,6 +96,12 @@ pip install -e '.[docs,onnx]', and name the npm package's folder: ONNXRUNTIME_WE
 PAINT = """<p><a href="paint/index.html">Paint a photograph</a> of your own, here and now.</p>
 <iframe src="paint/index.html" title="Paint a photograph" allow="camera"
  style="width: 100%; height: min(46rem, 90vh); border: 0; border-radius: 12px"></iframe>"""
+SHOWS = re.compile(r"(?<=^```\{code-cell\} python\n)# shows: (.*)\n", re.M)
+STEPPER = re.compile(r"^\[!\[.*\]\((.*stepper\.html)\)$", re.M)
+FRAME = r"""```{raw} html
+<iframe src="\1" title="A backward pass, step by step"
+ style="width: 100%; height: 100rem; border: 1px solid #8888; border-radius: 12px"></iframe>
+```"""
 html_context = {"paints": bool(RUNTIME)}  # another value makes Sphinx write all pages anew
 
 
@@ -102,7 +121,18 @@ class Code(Parser):
 
 
 def add_contents(app, docname, source):
-    """Give the start page the table of contents, seen at the side; a page with cells its files."""
+    """Give the start page the table of contents, seen at the side; a page with cells its files.
+
+    Where a page has what a cell prints, the site does not show it twice. The picture of the stepper
+    becomes the stepper, and a comment that says what a cell shows the text of its picture.
+    """
+
+    def hidden(found):
+        option = ":tags: [remove-output]\n" if found[3] else ""
+        return f"{found[1]}{option}{found[2]}{found[3] or ''}"
+
+    source[0] = PRINTED.sub(hidden, STEPPER.sub(FRAME, source[0]))
+    source[0] = SHOWS.sub(r':mystnb: {"image": {"alt": "\1"}}\n\g<0>', source[0])
     if CELL.search(source[0]):
         name = Path(docname).name
         found = [f'<a href="{name}.{end}" download>{end}</a>' for end in ("ipynb", "py")]

@@ -1,26 +1,45 @@
-"""Makes a notebook and a script of pages of the course: `python docs/download.py PAGE.md ...`.
+"""Runs pages of the course, and makes notebooks and scripts of them.
 
-The site offers them for download. Links in a notebook lead to the repository.
+`python docs/download.py PAGE.md ...` runs the cells of each page, writes below each cell what it
+prints, and makes a notebook and a script of the page in the current folder, as the site offers.
+Links in a notebook lead to the repository. A page whose cells show pictures is not run.
 """
 
 import json
 import re
 import sys
 import tomllib
+from contextlib import redirect_stdout
+from io import StringIO
 from os.path import normpath
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
 TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
-CELL = re.compile(r"^```\{code-cell\} python\n(?::[^\n]*\n)*(.*?)^```$", re.M | re.S)
-UNSEEN = re.compile(r"\A---\n.*?^---\n|^```\{raw\} html\n.*?^```\n\n", re.M | re.S)
+CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.M | re.S)
+PRINTED = re.compile(r"^(```\{code-cell\} python\n)(.*?^```\n)(\n```text\n.*?^```\n)?", re.M | re.S)
+UNSEEN = re.compile(r"\A---\n(?s:.*?)^---\n|^\[!\[.*\n\n", re.M)
 LINK = re.compile(r"\[([^]]*)\]\(([^)]+)\)")
 
 
+def filled(text):
+    """Return the text of a page with what each cell prints below it."""
+    names = {"__name__": "__main__"}
+
+    def run(found):
+        with redirect_stdout(StringIO()) as printed:
+            exec(found[2].removesuffix("```\n"), names)
+        below = printed.getvalue()
+        return found[1] + found[2] + (f"\n```text\n{below}```\n" if below else "")
+
+    return PRINTED.sub(run, text)
+
+
 def parts(page):
-    """Return the page's prose and cells in turn, beginning with prose."""
-    return [part.strip("\n") for part in CELL.split(UNSEEN.sub("", page.read_text("utf-8")))]
+    """Return the page's prose and cells in turn, beginning with prose; a notebook prints itself."""
+    text = PRINTED.sub(r"\1\2", UNSEEN.sub("", page.read_text("utf-8")))
+    return [part.strip("\n") for part in CELL.split(text)]
 
 
 def notebook(page):
@@ -60,5 +79,7 @@ def write(page, folder):
 
 
 if __name__ == "__main__":
-    for name in sys.argv[1:]:
-        write(Path(name), Path())
+    for path in map(Path, sys.argv[1:]):
+        if "# shows: " not in (text := path.read_text("utf-8")):
+            path.write_text(filled(text), "utf-8")
+        write(path, Path())

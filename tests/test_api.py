@@ -157,6 +157,7 @@ def test_bad_keys():
         check_error(message, tiny, **settings)
 
 
+@pytest.mark.slow
 def test_a_result_is_saved_and_shown(here, capfd):
     """Check the saved picture; `stylize` itself prints nothing and writes no file."""
     result = tiny()
@@ -206,6 +207,7 @@ def test_a_run_is_iterated_over_and_paused():
     assert run.result().losses["total"] > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("look", ["classic", "faithful", "painterly", "bold", "tutorial_0_3"])
 def test_a_picture_in_its_own_style_is_itself(look):
     photo = picture(1, 64, 96).float()
@@ -282,6 +284,7 @@ def test_the_callers_state_of_torch_changes_nothing_and_stays():
     assert torch.equal(image, expected)
 
 
+@pytest.mark.slow
 def test_several_threads_at_once():
     with ThreadPoolExecutor(4) as pool:
         runs = list(pool.map(lambda _: tiny(steps=1, scales=1), range(4)))

@@ -14,6 +14,7 @@ from pathlib import Path
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.copier import FrameCopier
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
@@ -95,19 +96,25 @@ class FilmRun:
         A signal ends the painting. The error is that of the next frame, such as a damaged one.
         """
         config = self.config
-        optimizer, count = FrameOptimizer(self.job, config.frame_steps, config.temporal_weight), 0
+        painter: FrameOptimizer | FrameCopier = (
+            FrameCopier(self.job, self.folder / FRAMES)
+            if self.job.pictures.sources
+            else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
+        )
+        count = 0
         bar, problem = self.film.bar(self.film.images(self.job.scales[-1].size)), None
         try:
             for number, content in enumerate(bar):
                 path = self.path(number)
                 if not path.exists():
-                    outcome = optimizer.paint(content)
+                    outcome = painter.paint(content)
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
                     images.write(path, outcome.image, bit_depth=16)
                 # Read the pastiche from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
-                optimizer.before = None if config.independent else (content, painted)
+                if not config.independent:
+                    painter.follow(content, painted)
                 count = number + 1
         except KeyboardInterrupt:
             pass  # the frames so far are a film, too

@@ -33,13 +33,17 @@ class FrameOptimizer:
         self.job, self.temporal_weight = job, temporal_weight
         # The only scale of a frame that starts from the previous painted frame.
         self.following = replace(job.scales[-1], steps=frame_steps)
-        # (Previous input frame, previous painted frame), (1, 3, H, W), or None; the caller sets it.
+        # (Previous input frame, previous painted frame), (1, 3, H, W), or None; see `follow`.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
         return Run(self.job_of(content)).complete()
+
+    def follow(self, content: Tensor, painted: Tensor) -> None:
+        """Go on after the frame `content`, which was painted as `painted`, (1, 3, H, W) each."""
+        self.before = content, painted
 
     def job_of(self, content: Tensor) -> Job:
         """Return the job that paints the next frame (1, 3, H, W)."""

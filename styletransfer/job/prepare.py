@@ -17,6 +17,7 @@ from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
+from styletransfer.objective.paired import FITS, agreement
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.margins import crop_margins
@@ -52,6 +53,10 @@ def prepare(
     check_smallest(job.extractor, job.scales[0], pictures.names)
     if any(region.weights is not None for region in pictures.regions):
         tell_vanished(job)
+    pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
+    for source, style, name in pairs:
+        if agreement(job.extractor, source, style) < FITS:
+            logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
 

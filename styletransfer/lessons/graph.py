@@ -63,23 +63,6 @@ def is_python_function(node: Node) -> bool:
     return isinstance(node, BackwardCFunction)
 
 
-def draw(*losses: Tensor, visits: Counter[Node] | None = None) -> str:
-    """Return the graph of `losses` as text: a line for each node, in the order of backward.
-
-    Each line has the node's number, its title, how often it ran (from `visits`, the result of
-    `count_visits`; left out for None), and the numbers of the nodes that it leads to.
-    """
-    nodes = walk(*map(root, losses))
-    number = {node: index for index, node in enumerate(nodes)}
-    lines = []
-    for node in nodes:
-        ran = "" if visits is None else f" ran {visits[node]} x"
-        follows = ", ".join(str(number[following]) for following in next_nodes(node))
-        leads = f" leads to {follows}" if follows else ""
-        lines.append(f"{number[node]:2} {title(node):<20}{ran}{leads}")
-    return "\n".join(lines)
-
-
 @contextmanager
 def count_visits(nodes: Iterable[Node]) -> Iterator[Counter[Node]]:
     """Yield a Counter of how often autograd runs each of `nodes` inside the `with` block."""

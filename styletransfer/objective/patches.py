@@ -35,9 +35,10 @@ class PatchSearch:
     index: Tensor  # (h * w,), in any shape before `begin`
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint there
     owners: Tensor  # (h * w,), the region of each of the content's pixels
-    cost: Tensor = field(init=False)  # (h * w,), squared distance of the axes
+    active: Tensor = field(init=False)  # (n,), the pixels of the content that are searched for
+    cost: Tensor = field(init=False)  # (n,), squared distance of the axes
     keys: Tensor = field(init=False)  # (pixels of all sources, D)
-    wanted: Tensor = field(init=False)  # (h * w, D)
+    wanted: Tensor = field(init=False)  # (n, D)
 
     @classmethod
     def over(cls, content: Tensor, sources: Sequence[Tensor], regions: Sequence[Region]) -> Self:
@@ -54,7 +55,10 @@ class PatchSearch:
             covers = (region.weights for region in regions if region.weights is not None)
             shares = [resize(cover, size, "bilinear") for cover in covers]
             owners = torch.cat(shares, 1)[0].argmax(0)
-        return cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners.flatten())
+        search = cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners.flatten())
+        search.index = search.index.flatten()
+        search.active = torch.arange(len(search.index), device=content.device)
+        return search
 
     @classmethod
     def of(cls, found: Correspondence) -> Self:
@@ -74,10 +78,11 @@ class PatchSearch:
 
     def places(self) -> tuple[Tensor, Tensor, Tensor]:
         """Return source, row and column of each match, (h, w) each."""
-        starts, _, widths = self._tables(self.index.device)
-        starts = starts.contiguous()
-        index = self.index.view(self.size)
-        styles = torch.bucketize(index, starts, right=True) - 1
+        return self._places(self.index.view(self.size))
+
+    def _places(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        starts, _, widths = self._tables(index.device)
+        styles = torch.bucketize(index, starts.contiguous(), right=True) - 1
         within = index - starts[styles]
         return styles, within // widths[styles], within % widths[styles]
 
@@ -99,18 +104,28 @@ class PatchSearch:
         allowed = self.allowed[:, self.indices(*places)]
         height, width = (side // CELL for side in self.size)
         owners = self.owners.view(self.size)[CELL // 2 :: CELL, CELL // 2 :: CELL]
-        owners, found = owners[:height, :width].flatten(), []
-        blocks = torch.split(_pooled(wanted, self.size), BLOCK), torch.split(owners, BLOCK)
-        for block, own in zip(*blocks, strict=True):
-            distance = squares - 2 * block @ offered.mT
-            forbidden = ~allowed[own]
-            found.append(distance.masked_fill(forbidden, torch.inf).argmin(1))
-        y, x = (torch.arange(side, device=keys.device) for side in self.size)
+        owners, pooled = owners[:height, :width].flatten(), _pooled(wanted, self.size)
+        y, x = self._active_places()
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        nearest = places[:, torch.cat(found).view(height, width)[rows[:, None], columns]]
-        down, right = nearest[1] + (y - rows * CELL)[:, None], nearest[2] + x - columns * CELL
-        self.index = self.indices(nearest[0], down, right).flatten()
-        self.improve(keys, wanted)
+        cells = rows * width + columns
+        used = torch.bincount(cells, minlength=height * width) > 0
+        found = [cells.new_zeros(0)]
+        for block in torch.split(used.nonzero()[:, 0], BLOCK):
+            distance = squares - 2 * pooled[block] @ offered.mT
+            found.append(distance.masked_fill_(~allowed[owners[block]], torch.inf).argmin(1))
+        nearest = torch.zeros_like(used, dtype=torch.long)
+        nearest[used] = torch.cat(found)
+        styles, down, right = places[:, nearest[cells]]
+        down, right = down + y - rows * CELL, right + x - columns * CELL
+        self.index[self.active] = self.indices(styles, down, right)
+
+    def keep(self, known: Correspondence, kept: Tensor) -> None:
+        """Take known matches where `kept` (h, w) is True; they are not searched again."""
+        places = (known.styles, known.rows.round().long(), known.columns.round().long())
+        own = self.indices(*(one.to(self.index.device) for one in places)).flatten()
+        kept = kept.flatten().to(self.index.device)
+        self.index = torch.where(kept, own, self.index)
+        self.active = (~kept).nonzero()[:, 0]
 
     def _corners(self) -> Tensor:
         """Return source, row and column of the first pixel of every cell of the sources, (3, n)."""
@@ -123,35 +138,38 @@ class PatchSearch:
 
     def improve(self, keys: Tensor, wanted: Tensor) -> None:
         """Try the matches of neighbours, and random ones around, and keep what is nearer."""
-        self.keys, self.wanted = keys.contiguous(), wanted.contiguous()
-        self.cost = self._cost(self.index)
+        self.keys, self.wanted = keys.contiguous(), wanted[self.active]
+        self.cost = self._cost(self.index[self.active])
         self._propagate()
         generator = torch.Generator().manual_seed(0)
         for reach in RANDOM:
-            styles, rows, columns = self.places()
-            moved = torch.randint(-reach, reach + 1, (2, *self.size), generator=generator)
-            moved = moved.to(rows.device)
-            self._try(self.indices(styles, rows + moved[0], columns + moved[1]))
+            moves = torch.randint(-reach, reach + 1, (2, len(self.active)), generator=generator)
+            self._try(self.index[self.active], *moves.to(self.index.device))
         self._propagate()
 
     def _propagate(self) -> None:
+        (height, width), (y, x) = self.size, self._active_places()
         for step in NEIGHBOURS:
             for down, right in ((0, step), (0, -step), (step, 0), (-step, 0)):
-                styles, rows, columns = (
-                    torch.roll(one, (down, right), (0, 1)) for one in self.places()
-                )
-                self._try(self.indices(styles, rows + down, columns + right))
+                neighbours = (y - down) % height * width + (x - right) % width
+                self._try(self.index[neighbours], down, right)
+
+    def _active_places(self) -> tuple[Tensor, Tensor]:
+        """Return row and column of the pixels that are searched for."""
+        return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
         """Return the squared distances of the axes; infinity where a style may not paint."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
-        return cost.masked_fill(~self.allowed[self.owners, index], torch.inf)
+        return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
-    def _try(self, proposed: Tensor) -> None:
-        index = proposed.flatten()
+    def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
+        """Take the pixels that lie `down` and `right` of `index`, where they are nearer."""
+        styles, rows, columns = self._places(index)
+        index = self.indices(styles, rows + down, columns + right)
         cost = self._cost(index)
         is_better = cost < self.cost
-        self.index = torch.where(is_better, index, self.index)
+        self.index[self.active[is_better]] = index[is_better]
         self.cost = torch.where(is_better, cost, self.cost)
 
     def pixels(self, painted: Sequence[Tensor]) -> Tensor:

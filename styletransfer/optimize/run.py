@@ -12,7 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
-from styletransfer.objective.paired import held, matched
+from styletransfer.objective.paired import correspondence, held
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.optimizers import moments_like
@@ -194,7 +194,8 @@ class Run:
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         if self.pictures.sources:
-            self.pictures = matched(job.extractor, self.pictures)
+            found = correspondence(job.extractor, self.pictures)
+            self.pictures = replace(self.pictures, correspondence=found)
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
         self.start = job.on_device(job.start.picture(self._recolored))

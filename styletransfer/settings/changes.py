@@ -29,7 +29,7 @@ from styletransfer.settings.values import literal
 OF_A_RUN = {key for key, _ in keys(TrainConfig)} - {key for key, _ in keys(StyleTransferConfig)}
 # Keys that cannot change during a run, in addition to those of OF_A_RUN.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
-Config = TypeVar("Config", bound=StyleTransferConfig)
+Config = TypeVar("Config")
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:

@@ -84,8 +84,9 @@ def initialized(command: Command) -> Iterator[Any]:
     """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
     # A config file may extend another file of the same schema.
     same = [known for known in commands().values() if known.schema is command.schema]
-    for known in (command, *same):
-        ConfigStore.instance().store(f"{known.name}_schema", known.schema)
+    store = ConfigStore.instance()
+    for known in {known.name: known for known in (command, *same)}.values():
+        store.store(f"{known.name}_schema", known.schema)
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
         yield GlobalHydra.instance().hydra

@@ -38,8 +38,11 @@ def explain(error: Exception, schema: type[Any]) -> str:
             f"cannot write {failed.filename}: {failed.strerror}; choose a folder with "
             "hydra.run.dir=PATH, or hydra.sweep.dir=PATH for a sweep"
         )
-    if isinstance(error, AssertionError):
-        return "Hydra cannot use one of its own settings; check the words that begin with hydra."
+    if isinstance(error, AssertionError | AttributeError):
+        return (
+            "Hydra cannot use one of its own settings; check the words that begin with hydra, and "
+            "hydra: in presets"
+        )
     if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
         return _of_a_key(error, schema)
     if isinstance(error, RecursionError):

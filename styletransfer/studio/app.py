@@ -16,21 +16,24 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
+from styletransfer.networks.settings import ApplyConfig
 from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
+from styletransfer.settings.changes import with_values
 from styletransfer.studio import pictures, reader, runner
 from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
-    MOST_STYLES,
     RunRequest,
-    command_of,
+    default_config,
     form,
+    network_values,
     read_request,
+    read_values,
     recalled,
 )
 from styletransfer.studio.queue import RunQueue
-from styletransfer.studio.runs import FILM, StoredRun, StoredRuns
+from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
@@ -140,7 +143,9 @@ async def take_picture(request: Request) -> Response:
 async def get_picture(request: Request) -> Response:
     """Return a small JPEG of an uploaded picture, or the file of a bundled one."""
     picture = _studio(request).pictures.find(request.path_params["id"])
-    return await _small(request, picture.path, ready=picture.kind != "upload")
+    if picture.kind != "upload":
+        return FileResponse(picture.path, headers=KEPT)
+    return await _small(request, Path(picture.path))
 
 
 async def remove_picture(request: Request) -> Response:
@@ -153,45 +158,49 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a quick preview by the style network for any style, as a JPEG; see `reader.look`."""
+    """Return a sketch in the settings of the query, a JSON object, as a JPEG; see `reader.look`.
+
+    With "trial" in the query, it is a small picture of `train` instead; see `reader.trial`.
+    """
     studio, asked = _studio(request), request.query_params
-    styles = [studio.pictures.find(id).path for id in asked.getlist("style")]
-    try:
-        shares = [float(share) for share in asked.getlist("share")]
-    except ValueError as error:
-        raise RefusedError("a style's share must be a number") from error
-    if not 0 < len(styles) <= MOST_STYLES:
-        raise RefusedError(f"a look needs styles, at most {MOST_STYLES}")
-    content = studio.pictures.find(asked.get("content", "")).path
-    made = await studio.reader.ask(reader.look, content, styles, shares, _side(request))
+    values = read_values(_object(asked.get("settings", "")), studio.pictures)
+    if "trial" in asked:
+        made = await studio.reader.ask(reader.trial, with_values(default_config(), values))
+    else:
+        config = with_values(ApplyConfig(), network_values(values))
+        made = await studio.reader.ask(reader.look, config, _side(request))
     return Response(made, media_type="image/jpeg", headers=KEPT)
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line and, unless it paints a film, its size, memory and seconds."""
-    asked = await _checked(request)
-    command = command_of(asked.overrides, name=asked.command)
-    if asked.shown:
-        return PlainJson({"command": command})
-    pace = _studio(request).queue.pace(asked.settings)
-    seconds = None if pace is None else pace * asked.cost["work"]
-    return PlainJson(asked.cost | {"command": command, "seconds": seconds})
+    """Return a run's command line, size, memory and seconds, which is None if unknown."""
+    asked, queue = await _checked(request), _studio(request).queue
+    pace, work = queue.pace(asked.settings), asked.cost["work"]
+    if asked.kind == "film":
+        pace = queue.film_pace or asked.cost["pace"]
+        work *= _studio(request).pictures.frames_of(asked.config.input)
+    cost = {key: asked.cost[key] for key in ("width", "height", "memory")}
+    seconds = pace * work if pace and work else None
+    return PlainJson(cost | {"command": asked.typed, "seconds": seconds})
 
 
 async def submit(request: Request) -> Response:
-    """Append a new run to the queue; return its id."""
+    """Append a new run, or a sketch, to the queue; return its id."""
     return PlainJson({"id": _studio(request).queue.submit(await _checked(request))}, 202)
 
 
 async def act(request: Request) -> Response:
-    """Pause, resume, stop or steer (change settings of) the current run; cancel a waiting one."""
-    queue, id = _studio(request).queue, request.path_params["id"]
+    """Act on the current run ("steer" changes settings), or "hurry" or "cancel" a waiting one."""
+    studio, id = _studio(request), request.path_params["id"]
+    queue = studio.queue
     match request.path_params["action"]:
         case "pause" | "resume" | "stop" as action:
             queue.act(id, action)
         case "steer":
-            config = (await _run_request(request)).config
-            return PlainJson({"number": queue.steer(id, config)}, 202)
+            changes = read_values((await _body(request)).get("settings"), studio.pictures)
+            return PlainJson({"number": queue.steer(id, changes)}, 202)
+        case "hurry":
+            queue.hurry(id)
         case "cancel":
             queue.cancel(id)
         case _:
@@ -210,7 +219,7 @@ async def get_run(request: Request) -> Response:
     run = await _run(request)
     match request.path_params["part"]:
         case "picture":
-            return await _small(request, run.part(PASTICHE))
+            return await _small(request, run.part(PREVIEW if run.shown["is_preview"] else PASTICHE))
         case "content":
             return await _small(request, run.part(CONTENT))
         case "download":
@@ -264,18 +273,20 @@ async def _run(request: Request) -> StoredRun:
     return await asyncio.to_thread(_studio(request).runs.find, request.path_params["id"])
 
 
-async def _run_request(request: Request) -> RunRequest:
-    """Return the run that a request's settings describe; Hydra composes them in a thread."""
-    settings = (await _body(request)).get("settings")
-    return await asyncio.to_thread(read_request, settings, _studio(request).pictures)
-
-
 async def _checked(request: Request) -> RunRequest:
-    """Return the run that a request describes, after the reader has checked its settings."""
-    studio, asked = _studio(request), await _run_request(request)
+    """Return the run that a request describes, after the reader has checked its settings.
+
+    Hydra composes the settings in a thread.
+    """
+    studio, body = _studio(request), await _body(request)
+    sketch, shelf = body.get("sketch") is True, studio.pictures
+    asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)
     config = asked.shown or asked.config
-    sizes = {path: studio.pictures.size_of(path) for path in (config.content, *each(config.style))}
-    return replace(asked, cost=await studio.reader.ask(reader.check, config, sizes))
+    sizes = {path: shelf.size_of(path) for path in (config.content, *each(config.style))}
+    question: Any = (reader.check, config, sizes)
+    if asked.kind != "picture":
+        question = (reader.check_film, asked.config, sizes[config.content])
+    return replace(asked, cost=await studio.reader.ask(*question, first=True))
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -285,8 +296,13 @@ async def _body(request: Request) -> dict[str, Any]:
         text += piece
         if len(text) > LARGEST:
             raise RefusedError("the request is too long", 413)
+    return _object(bytes(text) or b"{}")
+
+
+def _object(text: str | bytes) -> dict[str, Any]:
+    """Return the JSON object in a text (RefusedError: there is none)."""
     try:
-        body = json.loads(text or b"{}")
+        body = json.loads(text)
     except (ValueError, RecursionError) as error:
         raise RefusedError("the request is no JSON") from error
     if not isinstance(body, dict):
@@ -294,13 +310,12 @@ async def _body(request: Request) -> dict[str, Any]:
     return body
 
 
-async def _small(request: Request, file: str | Path, *, ready: bool = False) -> Response:
-    """Return a JPEG of a picture file with the longer side `_side`; if `ready`, the file itself."""
+async def _small(request: Request, file: Path) -> Response:
+    """Return one of the two JPEGs of a picture, which are made once; see `_side`."""
     side = _side(request)
-    if ready:
-        return FileResponse(file, headers=KEPT)
-    copy = await _studio(request).reader.ask(reader.small, str(file), side)
-    return Response(copy, media_type="image/jpeg", headers=KEPT)
+    if not reader.is_copied(file):
+        await _studio(request).reader.ask(reader.copy, file)
+    return FileResponse(reader.copy_of(file, side), headers=KEPT)
 
 
 def _side(request: Request) -> int:

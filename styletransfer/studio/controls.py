@@ -80,6 +80,30 @@ GROUPS = {
     ),
     "Steps": (Control("steps", "Steps", 1, 1000), Control("scales", "Scales", 0, 8)),
 }
+# Key -> what the page says behind "?".
+HELP = {
+    "content": "The picture that is painted. Its shapes stay in place.",
+    "style": "The paintings whose strokes and colours are taken. Two sliders above 0 mix them.",
+    "size": "The longer side of the painting in pixels. More pixels take more time and memory.",
+    "objective.content_weight": "To the right the photograph stays clearer; to the left the style "
+    "takes over.",
+    "color": "Where colours come from. With the style's palette, only hues come from the style, "
+    "and light and dark stay as in the photograph.",
+    "style_scale": "How large strokes are. At 2 they are twice as large as at 1.",
+    "style_rotation": "Turns the style, and so its strokes, to the left, in degrees.",
+    "color_strength": "How much the choice of colours does: 0 is nothing, 1 is all.",
+    "content_regions": "Draw parts of the photograph. Each part is painted in the style that you "
+    "choose for it, and shares of styles are not used.",
+    "protect": "What you draw here stays as it is in the photograph.",
+    "objective.style_loss": "What painting and style must have in common: which marks and colours "
+    "occur together, or how much of each there is, or both.",
+    "objective.match_weight": "How strongly each place takes strokes from the place of the style "
+    "that is most like it. At 0, strokes may come from anywhere.",
+    "objective.style_weight": "How strongly the whole painting takes on the style's patterns.",
+    "objective.tv_weight": "Makes the painting smoother. 0 leaves it as it is.",
+    "steps": "How often the painting is improved. More steps take more time.",
+    "scales": "In how many sizes it is painted, from small to large. 0 lets the studio choose.",
+}
 # Controls that the page does not show; their keys are set by presets such as experiment=bold.
 HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
 CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}

@@ -1,5 +1,6 @@
-"""Paints a film for the studio, frame by frame, with the style network for any style."""
+"""Paints a film or a sketch for the studio with the style network for any style."""
 
+import shutil
 import time
 from functools import partial
 from multiprocessing.connection import Connection
@@ -8,7 +9,7 @@ from typing import Any
 
 from torch import Tensor
 
-from styletransfer.networks.apply.painter import Painter, paint_film
+from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
@@ -19,10 +20,10 @@ from styletransfer.system.signals import stop_on_signals
 
 
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
-    """Paint the film that the server's message `order` describes; return "finished" or "stopped".
+    """Paint what the server's message `order` describes; return "finished" or "stopped".
 
-    The order's folder receives the files of a run; its pastiche is the last painted frame. A
-    stopped film holds the frames that were painted before the stop.
+    The order's folder receives the files of a run; the pastiche of a film is the last painted
+    frame. A stopped film holds the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(order["id"], orders, pipe)
@@ -30,15 +31,22 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         (folder / ".hydra").mkdir(exist_ok=True)
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
     settings = {"config": plain_values(order["shown"])}
-    keep = partial(write_record, folder, settings, picture=Path(config.output))
+    output, painter = Path(config.output), Painter(config)
+    keep = partial(write_record, folder, settings, picture=output)
     with stop_on_signals(), locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         viewer.say("begun")
-        paint_film(Painter(config), Path(config.input), Path(config.output), viewer.show)
-        content, painted = viewer.last
+        if order["kind"] == "film":
+            paint_film(painter, Path(config.input), output, viewer.show)
+            content, painted = viewer.last
+            images.write(folder / PASTICHE, painted)
+        else:
+            paint_picture(painter, Path(config.input), output)
+            shutil.copyfile(output, folder / PASTICHE)
+            content, painted = images.read(config.input).rgb, images.read(output).rgb
+            viewer.show(1, content, painted)
         images.write(folder / CONTENT, images.resize(content, (painted.shape[2], painted.shape[3])))
-        images.write(folder / PASTICHE, painted)
-        status = "stopped" if viewer.is_stopped else "finished"
+        status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
         keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status
 
@@ -61,7 +69,9 @@ class _Viewer:
             self._next_preview, picture = now + OFTEN, encode(painted)
         left = self.seconds / self.count * max(frames - self.count, 0)
         steps, seconds = max(frames, self.count), round(self.seconds, 1)
+        pace = self.seconds / self.count / painted[0, 0].numel()
         where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
+        where["pace"] = pace
         self.say("progress", **where, seconds=seconds, picture=picture)
         is_paused = False
         while wish := self._orders.next_wish(self._id, wait=is_paused):

@@ -19,12 +19,11 @@ from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
 from styletransfer.settings.compose import compose, settings_of
-from styletransfer.settings.help import meanings
 from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import flat, keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HIDDEN, Control
+from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HELP, HIDDEN, Control
 from styletransfer.studio.pictures import PictureShelf
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
@@ -32,10 +31,15 @@ from styletransfer.studio.pictures import PictureShelf
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-# Films are painted by the command `apply`. BOTH: keys of the page that `apply` has too. STEADY:
-# value of `steady` in `apply`, the share of the previous painted frame in the next.
+# Films and sketches are painted by `apply`. BOTH: keys of the page that `apply` has too. ACTING:
+# keys of the page that act there, see `network_values`. STEADY: value of `steady` in `apply`, the
+# share of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
+ACTING = BOTH | {"content", "objective.content_weight", "style_scale"}
 STEADY = 0.6
+FILM_COLORS = ("style", "content_luminance")  # values of `color` in `apply`
+# Value of objective.content_weight at which a sketch has half of its style's strength.
+HALF = 1.62
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
 
@@ -48,24 +52,32 @@ def form(shelf: PictureShelf) -> dict[str, Any]:
         for title, controls in GROUPS.items()
     ]
     hidden = [_described(control, shown) for control in HIDDEN]
-    return {"groups": groups, "hidden": hidden, "looks": looks()}
+    return {"groups": groups, "hidden": hidden, "looks": looks(), "most_styles": MOST_STYLES}
 
 
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
     return asdict(control) | {
         "kind": control.kind,
         "default": shown[control.key],
-        "help": meanings(TrainConfig)[control.key],
+        "help": HELP.get(control.key, ""),
         "choices": control.choices,
+        "of_films": FILM_COLORS if control.key == "color" else control.key in ACTING,
         "step": 1 if control.kind == "integer" else control.step,
         "steerable": control.key not in FIXED,
     }
 
 
 @cache
+def default_config() -> TrainConfig:
+    """Return the settings of `train` without any words."""
+    config: TrainConfig = settings_of(compose(train))
+    return config
+
+
+@cache
 def defaults() -> dict[str, Any]:
     """Return key -> default value in the command `train`, for each key that the page can set."""
-    return page_values(settings_of(compose(train)))
+    return page_values(default_config())
 
 
 def page_values(config: TrainConfig) -> dict[str, Any]:
@@ -83,7 +95,7 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 def looks() -> list[dict[str, Any]]:
     """Return the presets LOOKS: name, help, and key -> value of the page's keys that they set."""
     presets = []
-    default = plain_values(settings_of(compose(train)))
+    default = plain_values(default_config())
     for name in LOOKS:
         config = settings_of(compose(train, [f"experiment={name}"]))
         file = CONFIGS / "experiment" / f"{name}.yaml"
@@ -130,15 +142,21 @@ class RunRequest:
     overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
     record: dict[str, str]  # name -> text of the files of a run's .hydra, as Hydra writes them
-    command: str = "train"  # name of the command; "apply" for a film
-    shown: TrainConfig | None = None  # for a film, the page's settings as a config of `train`
+    kind: str = "picture"  # picture, sketch or film
+    shown: TrainConfig | None = None  # the page's settings, if `config` is one of `apply`
     cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
 
+    @property
+    def typed(self) -> str:
+        """The command line that makes the same picture or film."""
+        return command_of(self.overrides, name="train" if self.kind == "picture" else "apply")
 
-def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
+
+def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
     """Return the run for settings of the page, key -> value, where a picture is its id.
 
-    A photograph is painted by `train`, a film by `apply` with the style network for any style.
+    A photograph is painted by `train`; a film and, with `sketch`, a photograph are painted by
+    `apply` with the style network for any style.
 
     Raises:
         RefusedError: a key is unknown, or its value is not of the control's kind.
@@ -146,13 +164,15 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
     """
     values = read_values(settings, shelf)
     overrides, command, shown = _overrides(values), train, None
-    if is_film(values.get("content") or ""):
-        command = apply
-        if values.get("protect"):
-            raise RefusedError("a film has no protected parts; reset this", key="protect")
-        values = {key: values[key] for key in values.keys() & {*BOTH, "content"}}
-        overrides = _overrides(_of_the_network(values))
+    kind = "film" if is_film(values.get("content") or "") else "sketch" if sketch else "picture"
+    if kind != "picture":
+        if kind == "film":  # other settings do not act on films, and their controls are hidden
+            values = {key: value for key, value in values.items() if key in ACTING}
         shown = settings_of(compose(train, _overrides(values)))
+        command, overrides = apply, _overrides(network_values(values))
+    elif values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
+        said = "drawn regions have one style each; reset the shares of the styles, or the regions"
+        raise RefusedError(said, key="style_weights")
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")
@@ -162,7 +182,7 @@ def read_request(settings: Any, shelf: PictureShelf) -> RunRequest:
         for name, content in files.items()
     }
     config = settings_of(composed)
-    return RunRequest(dict(settings), overrides, config, record, command.name, shown)
+    return RunRequest(dict(settings), overrides, config, record, kind, shown)
 
 
 def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
@@ -175,11 +195,25 @@ def _overrides(values: Mapping[str, Any]) -> list[str]:
     return [override(key, value) for key, value in values.items()]
 
 
-def _of_the_network(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of `apply`, with the style network for any style, from values of the page."""
-    own = {"network": "any", "input": values["content"], "steady": STEADY}
-    plain = {key: defaults()[key] for key in ("style", "size")}
-    return own | plain | {key: values[key] for key in BOTH & values.keys()}
+def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return settings of `apply`, with the style network for any style, like values of the page.
+
+    The weight of the photograph becomes `strength`, the size of the strokes `style_size`.
+    """
+    whole = defaults() | dict(values)
+    if whole["content"] is None:
+        raise RefusedError("choose a photograph", key="content")
+    made = {"network": "any", "input": whole["content"]}
+    made |= {key: whole[key] for key in ("style", "size")}
+    made |= {key: values[key] for key in sorted(BOTH & values.keys())}
+    if made.get("color") not in FILM_COLORS:
+        made.pop("color", None)
+    weight = max(0.0, whole["objective.content_weight"])
+    scale = next(iter(each(whole["style_scale"])), 1.0)
+    made["strength"] = round(HALF / (HALF + weight), 3)
+    if scale > 0:  # `check` refuses others
+        made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
+    return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 
 
 def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
@@ -241,6 +275,8 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
             return paths[0] if len(paths) == 1 else paths
         case "numbers" if isinstance(value, list):
             return [_number(key, number) for number in value]
+        case "integer" if type(value) is float and not value.is_integer():
+            raise RefusedError(f"{key} must be a whole number", key=key)
         case "number" | "integer" | "numbers":
             return _number(key, value)
         case "names":

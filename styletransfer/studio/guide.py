@@ -97,10 +97,9 @@ class Guide:
                 case "stop":
                     raise KeyboardInterrupt
                 case "steer":
-                    now, wanted = page_values(run.config), page_values(wish["config"])
-                    changes = {key: wanted[key] for key in wanted if wanted[key] != now[key]}
-                    if changes:
-                        run.steer(changed(run.config, changes))
+                    config = changed(run.config, wish["changes"])
+                    if config != run.config:
+                        run.steer(config)
         except UserError as problem:
             error, key = str(problem), problem.key
         number, now = wish.get("number"), page_values(run.config)

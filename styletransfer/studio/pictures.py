@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.formats import is_film
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.reader import Reader, measure
+from styletransfer.studio.reader import Reader, copies_of, copy
 from styletransfer.system.files import atomic, sha256
 
 # LARGEST, LARGEST_FILM: largest size in bytes of an uploaded picture and of an uploaded film.
@@ -39,6 +39,7 @@ class ShelfPicture:
     kind: str  # content, style (both come with the package) or upload
     path: str  # path of the file
     purpose: str = ""  # for an upload, the key of the control to which it was added
+    frames: int = 0  # of a film, estimated; 0 if unknown
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -62,13 +63,15 @@ class PictureShelf:
             stale.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
         for note in sorted(self._folder.glob("*.json"), key=lambda path: path.stat().st_mtime_ns):
-            with suppress(OSError, ValueError, KeyError, TypeError):
+            with suppress(OSError, ValueError, LookupError, TypeError, OverflowError):
                 said = json.loads(note.read_text(encoding="utf-8"))
                 path = self._folder / note.stem
                 if path.is_file() and not path.is_symlink():
-                    size = int(said["width"]), int(said["height"])
-                    name, purpose = str(said["name"]), str(said.get("purpose", ""))
-                    self._add(ShelfPicture(note.stem, name, *size, "upload", str(path), purpose))
+                    own: dict[str, Any] = {"kind": "upload", "path": str(path)}
+                    own |= {key: int(said[key]) for key in ("width", "height")}
+                    own |= {"name": str(said["name"]), "purpose": str(said.get("purpose", ""))}
+                    own["frames"] = int(said.get("frames", 0))
+                    self._add(ShelfPicture(note.stem, **own))
 
     def _add(self, picture: ShelfPicture) -> ShelfPicture:
         self._pictures[picture.id] = picture
@@ -96,6 +99,10 @@ class PictureShelf:
         if not os.path.isfile(path):
             raise RefusedError(f"{picture.name} is gone; choose another picture", 404)
         return picture.width, picture.height
+
+    def frames_of(self, path: str) -> int:
+        """Return the number of frames of the film at a path, or 0 if it is unknown."""
+        return self.find(self.id_of(path) or "").frames
 
     def with_hash(self, digest: str) -> str | None:
         """Return the id of the picture whose file has this SHA-256, or None."""
@@ -147,18 +154,18 @@ class PictureShelf:
             is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
-            # The file is read under its final name, because the reader caches results by name.
-            path = temporary.replace(self._folder / id)
-            width, height = await self._reader.ask(measure, str(path))
+            path = temporary.replace(self._folder / id)  # the reader names its JPEGs after the file
+            measured = await self._reader.ask(copy, path)
         except BaseException as error:
-            (self._folder / id).unlink(missing_ok=True)
+            for made in (self._folder / id, *copies_of(self._folder / id)):
+                made.unlink(missing_ok=True)
             if isinstance(error, UserError):
                 error.args = (str(error).replace(str(self._folder / id), name),)
             raise
         with atomic(path.with_name(f"{id}.json")) as note:
-            said = {"name": name, "width": width, "height": height, "purpose": purpose}
+            said = {"name": name, "purpose": purpose} | measured
             note.write_text(json.dumps(said), encoding="utf-8")
-        return self._add(ShelfPicture(id, name, width, height, "upload", str(path), purpose))
+        return self._add(ShelfPicture(id, kind="upload", path=str(path), **said))
 
     def remove(self, id: str) -> None:
         """Remove an upload (RefusedError: no upload has this id)."""
@@ -166,8 +173,9 @@ class PictureShelf:
         if picture.kind != "upload":
             raise RefusedError("that picture comes with the package, and stays", 403)
         del self._pictures[id], self._ids[os.path.realpath(picture.path)]
-        for path in (self._folder / id, self._folder / f"{id}.json"):
-            path.unlink(missing_ok=True)
+        path = self._folder / id
+        for made in (path, self._folder / f"{id}.json", *copies_of(path)):
+            made.unlink(missing_ok=True)
 
     def named(self, message: str) -> str:
         """Return a message with the names of pictures in place of their paths and ids."""

@@ -8,11 +8,11 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from styletransfer.settings import TrainConfig, each
+from styletransfer.settings import each
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, StoredRun
+from styletransfer.studio.runs import FILM, OUTPUTS, StoredRun, keep_error
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
@@ -37,11 +37,12 @@ class QueueEntry:
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
+    kind: str = "picture"  # picture, sketch or film, see `StoredRun`
 
     @property
     def command(self) -> str:
         """The name of the command that makes the same picture or film."""
-        return str(self.order.get("command", "train"))
+        return "train" if self.kind == "picture" else "apply"
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -55,7 +56,7 @@ class QueueEntry:
             **{name: self.progress.get(name) for name in reported},
             "is_steered": self.is_steered,
             "done": self.done,
-            "is_film": self.command != "train",
+            "kind": self.kind,
             "error": self.error,
         }
 
@@ -82,23 +83,27 @@ class RunQueue:
         """Return seconds per pixel in the last run of this `_kind`, or the warm-up; None before."""
         return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
+    @property
+    def film_pace(self) -> float | None:
+        """Seconds per pixel of the last film; None before."""
+        return self._paces.get(FILM)
+
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
-        # With a TIFF as output, the run also saves its PNG with 16 bits per sample.
-        name = "pastiche.tiff" if request.command == "train" else FILM
-        config = replace(request.config, output=str(folder / name))
-        order = {"config": config, "record": request.record}
-        if request.command != "train":
-            order |= {"command": request.command, "shown": request.shown}
-        self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
+        kind = request.kind
+        config = replace(request.config, output=str(folder / OUTPUTS[kind]))
+        order = {"kind": kind, "config": config, "record": request.record, "shown": request.shown}
+        entry = QueueEntry(folder.name, folder, request.settings, request.overrides, order)
+        entry.kind = kind
+        self._enqueue(entry)
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
         """Append a stopped run to the queue (RefusedError: it waits or is being painted)."""
         if self.has(run.id):
             raise RefusedError("that run is being painted already", 409)
-        order: dict[str, Any] = {"config": None, "record": {}}
+        order: dict[str, Any] = {"kind": "picture", "config": None, "record": {}}
         shown = run.shown
         entry = QueueEntry(run.id, run.record.folder, shown["settings"], run.typed or (), order)
         entry.is_steered = shown["is_steered"]
@@ -116,35 +121,48 @@ class RunQueue:
     def act(self, id: str, type: str, **details: Any) -> None:
         """Send the runner a request: "pause", "resume", "stop", or "steer" (change settings).
 
-        (RefusedError: the run is not at work, or settings of a film would change.)
+        (RefusedError: the run is not at work, or settings of a film or sketch would change.)
         """
         entry = self.at_work
         if entry is None or entry.id != id:
             raise RefusedError("that run is not being painted", 409)
-        if entry.command != "train" and type == "steer":
-            raise RefusedError("a film cannot be changed while it is painted", 409)
+        if entry.kind != "picture" and type == "steer":
+            raise RefusedError(f"a {entry.kind} cannot be changed while it is painted", 409)
         if type == "stop":
             entry.status = "stopping"
             self.changed()
         self.runner.send({"type": type, "id": id, **details})
 
-    def steer(self, id: str, config: TrainConfig) -> int:
-        """Ask the runner to change a run's settings.
+    def steer(self, id: str, changes: dict[str, Any]) -> int:
+        """Ask the runner to change some of a run's settings; others, of another page, stay.
 
         Return the request's number, which `QueueEntry.done` reaches once the runner has answered.
         """
         self._steered += 1
-        self.act(id, "steer", config=config, number=self._steered)
+        self.act(id, "steer", changes=changes, number=self._steered)
         return self._steered
+
+    def hurry(self, id: str) -> None:
+        """Let a waiting run change places with the one before it (RefusedError: none waits)."""
+        entry = self._waiting(id)
+        place = self.waiting.index(entry)
+        self.waiting.remove(entry)
+        self.waiting.insert(max(0, place - 1), entry)
+        self.changed()
 
     def cancel(self, id: str) -> None:
         """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
-        entry = next((entry for entry in self.waiting if entry.id == id), None)
-        if entry is None:
-            raise RefusedError("that run does not wait", 409)
+        entry = self._waiting(id)
         self.waiting.remove(entry)
         _forget(entry)
         self.changed()
+
+    def _waiting(self, id: str) -> QueueEntry:
+        """Return the waiting run with this id (RefusedError: the run does not wait)."""
+        for entry in self.waiting:
+            if entry.id == id:
+                return entry
+        raise RefusedError("that run does not wait", 409)
 
     def join(self) -> Viewer:
         """Add and return a viewer for a page; the state and the last preview wait in the viewer."""
@@ -225,7 +243,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self._paces[_kind(entry.settings)] = pace
+            self._paces[FILM if entry.kind == "film" else _kind(entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
             entry.picture = picture
@@ -248,6 +266,8 @@ class RunQueue:
         entry.status, entry.error = status, error
         self._complain(error, key)
         _forget(entry)
+        if error is not None:
+            keep_error(entry.folder, self._shelf.named(error), entry.picture)
         self._next()
         self.changed(runs=True)
 

@@ -1,16 +1,19 @@
 """The reader: a separate process that opens untrusted picture and film files for the server.
 
-The process reads one file after the other, at low priority.
+The process does one thing after the other, at low priority. It makes two JPEGs of each picture,
+which the server sends as files.
 """
 
 import asyncio
 import multiprocessing
 import os
+import stat
 import tempfile
 import threading
-from collections.abc import Callable, Mapping, Sequence
+import time
+from collections.abc import Callable, Mapping
 from concurrent.futures import BrokenExecutor, Executor, ProcessPoolExecutor
-from contextlib import suppress
+from contextlib import AsyncExitStack, suppress
 from dataclasses import replace
 from functools import cache, lru_cache
 from pathlib import Path
@@ -21,45 +24,62 @@ from PIL import Image
 from styletransfer.errors import UserError
 from styletransfer.films.formats import is_film
 from styletransfer.networks.settings import ApplyConfig
-from styletransfer.settings import ASSETS, TrainConfig
+from styletransfer.settings import ASSETS, TrainConfig, each
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system.allocator import return_freed_memory
+from styletransfer.system.files import atomic
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
 HASHES = "sha256 of "  # with a key of a file after it, a key of a recipe
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
-# LARGEST: largest longer side in pixels of the decoded pictures in memory, and so of all pictures
-# that the page shows. REMEMBERED: number of decoded pictures in memory.
-LARGEST, REMEMBERED = 2048, 16
-# LOOK: largest longer side in pixels of a quick preview (see `look`). KNOWN: number of style images
-# whose data for the style network (a `Painting`) are kept in memory.
+# Longer sides in pixels of the two JPEGs of each picture.
+SIDES = (320, 2048)
+# LOOK: longer side of a sketch in pixels. KNOWN: number of style images whose data for the style
+# network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
+# TRIAL, TRIAL_STEPS: longer side in pixels and steps of the small pictures of looks.
+TRIAL, TRIAL_STEPS = 112, 15
+REMEMBERED = 16  # number of small photographs that are kept in memory
+STYLE_SIZE = ApplyConfig.style_size
 # GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
 # _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
+# Time that a frame of a film takes, as a multiple of the time in which it is painted here.
+FILM_TIME = 2.0
 # Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
 # almost no CPU time while the runner works.
 NICE = 5
 
 
 class Reader:
-    """A Reader calls functions of this module in a separate process, one after the other."""
+    """A Reader calls functions of this module in a separate process, one after the other.
+
+    Calls with `first` overtake those without.
+    """
 
     def __init__(self) -> None:
         self._pool = new_pool()
+        # A call without `first` needs both locks, so that at most one such call is in the way.
+        self._process, self._patient = asyncio.Lock(), asyncio.Lock()
 
     def start(self) -> None:
         """Start the process, so that the first request does not wait for it."""
         threading.Thread(target=self._pool.submit, args=(int,), daemon=True).start()
 
-    async def ask(self, function: Callable[..., Any], *arguments: Any) -> Any:
+    async def ask(self, function: Callable[..., Any], *arguments: Any, first: bool = False) -> Any:
         """Call a function of this module in the process, and return its value.
 
         Raises:
             UserError: the function has raised it, or the process has ended or takes too long.
         """
+        async with AsyncExitStack() as turn:
+            for lock in [self._process] if first else [self._patient, self._process]:
+                await turn.enter_async_context(lock)
+            return await self._answer(function, *arguments)
+
+    async def _answer(self, function: Callable[..., Any], *arguments: Any) -> Any:
         pool = self._pool
         try:  # in a thread, because the first call waits for the process to start
             answer = await asyncio.to_thread(pool.submit, function, *arguments)
@@ -106,7 +126,7 @@ def _begin() -> None:
 def _look_at_bundled() -> None:
     """Encode each bundled style for the style network, so that the first preview is quick."""
     for file in (ASSETS / "style").glob("*.jpg"):
-        _painting(str(file), file.stat().st_mtime_ns)
+        _painting(str(file), STYLE_SIZE, file.stat().st_mtime_ns)
     return_freed_memory()
 
 
@@ -116,18 +136,54 @@ def _end_with_the_server() -> None:
         os._exit(1)
 
 
-def measure(path: str) -> tuple[int, int]:
-    """Return the width and height of a picture or film (UserError: it cannot be read)."""
-    return _opened(path)[0]
+def copy_of(path: Path, side: int) -> Path:
+    """Return the path of the smaller JPEG of a picture that has `side` pixels, else the larger."""
+    size = next((size for size in SIDES if size >= side), SIDES[-1])
+    return path.with_name(f".{path.name}.{size}.jpg")
 
 
-def small(path: str, side: int) -> bytes:
-    """Return a picture, on white, as a JPEG whose sides are at most `side` pixels."""
-    from styletransfer.pictures.convert import jpeg
+def copies_of(path: Path) -> list[Path]:
+    """Return the paths of the two JPEGs of a picture."""
+    return [copy_of(path, side) for side in SIDES]
 
-    image = _opened(path)[1].copy()
-    image.thumbnail((side, side), Image.Resampling.LANCZOS)
-    return jpeg(image, QUALITY)
+
+def is_copied(path: Path) -> bool:
+    """Return whether a picture (UserError: it is gone) has both JPEGs, and they are not older."""
+    try:
+        age = path.stat().st_mtime_ns
+    except OSError as error:
+        raise UserError(f"{path} is gone") from error
+    with suppress(OSError):
+        found = [copy.lstat() for copy in copies_of(path)]
+        return all(stat.S_ISREG(one.st_mode) and one.st_mtime_ns >= age for one in found)
+    return False
+
+
+def copy(path: Path) -> dict[str, int]:
+    """Write two JPEGs of a picture or of a film's first frame, on white, with sides up to SIDES.
+
+    Return its "width" and "height" in pixels and its number of "frames", 0 for a picture.
+    (UserError: it cannot be read, or the JPEGs cannot be written.)
+    """
+    from styletransfer.films.read import Film
+    from styletransfer.pictures import images
+    from styletransfer.pictures.convert import small_picture
+    from styletransfer.pictures.images import Picture
+
+    frames = 0
+    if is_film(path):
+        with Film(path) as film:
+            frames, picture = film.count, Picture(next(film.frames()).image, name=str(path))
+    else:
+        picture = images.read(path)
+    height, width = picture.size
+    image = small_picture(picture, SIDES[-1])
+    for side in reversed(SIDES):
+        image.thumbnail((side, side), Image.Resampling.LANCZOS)
+        copy_of(path, side).unlink(missing_ok=True)  # a link would be written through
+        with atomic(copy_of(path, side)) as temporary:
+            image.save(temporary, "JPEG", quality=QUALITY)
+    return {"width": width, "height": height, "frames": frames}
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
@@ -149,39 +205,71 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     return None
 
 
-def look(content: str, styles: Sequence[str], shares: Sequence[float], side: int = LOOK) -> bytes:
-    """Return a quick preview: a photograph painted by the style network for any style, as a JPEG.
+def look(config: ApplyConfig, side: int = LOOK) -> bytes:
+    """Return a sketch, as a JPEG: the pastiche of `apply` with the network for any style.
 
-    Args:
-        content: path of the photograph.
-        styles: paths of the style images.
-        shares: the weight of each style; equal weights if empty.
-        side: longer side in pixels, at most LOOK.
-
-    Raises:
-        UserError: a picture cannot be read, `shares` are wrong, or the photograph is too narrow.
+    Its longer side has at most `side`, LOOK and `config.size` pixels. (UserError: a picture cannot
+    be read, weights are wrong, or the photograph is too narrow.)
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.networks.johnson import SMALLEST_SIDE
-    from styletransfer.pictures.convert import as_picture, jpeg, to_image
+    from styletransfer.pictures.convert import jpeg, to_image
 
-    small = _opened(content)[1].copy()
-    small.thumbnail((min(side, LOOK),) * 2, Image.Resampling.LANCZOS)
-    if min(small.size) < SMALLEST_SIDE:
-        raise UserError("the photograph is too narrow for a first look")
-    painter = _painter()
+    styles, painter = list(each(config.style)), _painter()
     try:
-        painter.paintings.choose([_painting(path, os.stat(path).st_mtime_ns) for path in styles])
+        side = min(side, LOOK, config.size or LOOK)
+        content = _photograph(config.input, os.stat(config.input).st_mtime_ns, side)
+        if min(content.shape[2:]) < SMALLEST_SIDE:
+            raise UserError("the photograph is too narrow for a sketch")
+        paintings = [_painting(one, config.style_size, os.stat(one).st_mtime_ns) for one in styles]
     except OSError as error:
         raise UserError(f"{error.filename} is gone") from error
-    shared = ApplyConfig(style_weights=list(shares))
-    painter.blend = blend(shared, list(styles), named=False)
-    return jpeg(to_image(painter.paint(as_picture(small, "content").rgb)), QUALITY)
+    painter.config, painter.blend = config, blend(config, styles, named=False)
+    painter.paintings.choose(paintings)
+    painter.paintings.strength = config.strength
+    return jpeg(to_image(painter.paint(content)), QUALITY)
+
+
+def trial(config: TrainConfig) -> bytes:
+    """Return a small pastiche of `train` after few steps, as a JPEG, to compare looks by.
+
+    (UserError: a picture cannot be read, or a setting is wrong.)
+    """
+    from styletransfer.job.prepare import prepare
+    from styletransfer.optimize.run import Run
+    from styletransfer.pictures.convert import jpeg, to_image
+    from styletransfer.pictures.images import Picture
+
+    try:
+        photo = _photograph(config.content, os.stat(config.content).st_mtime_ns, SIDES[0])
+    except OSError as error:
+        raise UserError(f"{error.filename} is gone") from error
+    small = replace(config, size=TRIAL, steps=TRIAL_STEPS, init="content", output=None)
+    given: dict[str, Any] = {"content": Picture(photo, name=config.content)}
+    run = Run(prepare(small, given, like=_prepared.get("job")))
+    return jpeg(to_image(run.complete().picture), QUALITY)
+
+
+@lru_cache(REMEMBERED)
+def _photograph(path: str, age: int, side: int) -> Any:
+    """Return the picture of a file (1, 3, H, W), with sides up to `side`; `age`: see `_painting`.
+
+    The same tensor is returned again, so that `Paintings` computes its own style once.
+    """
+    import torch
+
+    from styletransfer.pictures.convert import as_picture
+
+    file = Path(path)
+    with Image.open(copy_of(file, SIDES[-1]) if is_copied(file) else file) as image:
+        small = image.convert("RGB")
+    small.thumbnail((side, side), Image.Resampling.LANCZOS)
+    return as_picture(small, path).rgb.contiguous(memory_format=torch.channels_last)
 
 
 @cache
 def _painter() -> Any:
-    """Return the painter of quick previews, which uses the style network for any style."""
+    """Return the painter of sketches, which uses the style network for any style."""
     from styletransfer.networks.apply.painter import Painter
 
     oil = str(ASSETS / "style" / "oil.jpg")
@@ -189,15 +277,18 @@ def _painter() -> Any:
 
 
 @lru_cache(KNOWN)
-def _painting(style: str, age: int) -> Any:
+def _painting(style: str, size: int, age: int) -> Any:
     """Return the `Painting` of a file, cached; `age`, its modification time, detects changes."""
-    return _painter().paintings.look_at(style)
+    paintings = _painter().paintings
+    paintings.config = replace(paintings.config, style_size=size)
+    return paintings.look_at(style)
 
 
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    `sizes` maps the paths of content and styles to (width, height); these files are not read.
+    `sizes` maps the paths of content and styles to (width, height); these files are not read, those
+    of regions and of the mask are.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
@@ -208,7 +299,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     from styletransfer.job.choices import Choices
     from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.job.prepare import prepare
-    from styletransfer.job.sources import SMALLEST_SIDE, files_of
+    from styletransfer.job.sources import files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
     from styletransfer.system.devices import free_bytes, readable
@@ -216,23 +307,67 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     choices = Choices.of(config)
 
     def grey(path: str) -> Picture:
-        width, height = sizes[path]
-        factor = min(1.0, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
-        shape = round(height * factor), round(width * factor)
-        return Picture(torch.full((1, 3, *shape), 0.5), name=path)
+        return Picture(torch.full((1, 3, *_small_size(*sizes[path])), 0.5), name=path)
 
     styles = [grey(path) for path in files_of("style", config.style)]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
-    plain = replace(config, content_regions=None, region_styles={}, protect=None, init="content")
-    job = prepare(plain, given, enlarge=False, like=_prepared.get("job"))
+    job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
         work += scale.steps * guide.work(scale)
     height, width = choices.pyramid.pastiche((height, width))
     return {"width": width, "height": height, "memory": readable(peak), "work": work}
+
+
+def _small_size(width: int, height: int) -> tuple[int, int]:
+    """Return (height, width) of about GREY pixels, with nearly the aspect ratio of a picture.
+
+    Label pictures and masks are read as they are, and must have the aspect ratio of the grey one.
+    So of some sizes, the one is taken whose sides are nearest to whole numbers of pixels.
+    """
+    from styletransfer.job.sources import SMALLEST_SIDE
+
+    def rounding(factor: float) -> float:
+        return max(abs(side * factor - round(side * factor)) for side in (width, height))
+
+    least = max(GREY / max(width, height), SMALLEST_SIDE / min(width, height))
+    if least >= 1:
+        return height, width
+    factor = min((least * (1 + n / 100) for n in range(20)), key=rounding)
+    return round(height * factor), round(width * factor)
+
+
+def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
+    """Check the settings of a film with frames of (width, height) `size` (UserError: too large).
+
+    Return the same as `check`; "work" is the number of a frame's pixels. Also return "pace", the
+    seconds that a pixel takes here.
+    """
+    from styletransfer.networks.apply.painter import blend
+    from styletransfer.system.devices import readable
+
+    painter = _painter()
+    painter.config = config
+    blend(config, list(each(config.style)), named=False)
+    height, width = painter.size(size[::-1], Path(config.input))
+    memory = readable(painter.needed((height, width)))
+    cost = {"width": width, "height": height, "memory": memory, "work": height * width}
+    return cost | {"pace": _film_pace()}
+
+
+@cache
+def _film_pace() -> float:
+    """Return the measured seconds that the painter takes for a pixel of a frame."""
+    import torch
+
+    frame = torch.rand(1, 3, 256, 256)
+    for _ in range(2):  # the first one is not warm
+        began = time.perf_counter()
+        _painter().paint(frame)
+    return (time.perf_counter() - began) * FILM_TIME / frame[0, 0].numel()
 
 
 def converted(path: str, extension: str) -> bytes:
@@ -245,28 +380,3 @@ def converted(path: str, extension: str) -> bytes:
         file = Path(folder) / f"pastiche{extension}"
         images.write(file, picture.rgb, picture.alpha, xmp=xmp_packet(Path(path)))
         return file.read_bytes()
-
-
-def _opened(path: str) -> tuple[tuple[int, int], Image.Image]:
-    """Return the (width, height) of a picture or film, and a copy with sides up to LARGEST."""
-    try:
-        return _decoded(path, os.stat(path).st_mtime_ns)
-    except OSError as error:
-        raise UserError(f"{path} is gone") from error
-
-
-@lru_cache(REMEMBERED)
-def _decoded(path: str, age: int) -> tuple[tuple[int, int], Image.Image]:
-    """Return the result of `_opened`, cached; `age`, the modification time, detects changes."""
-    from styletransfer.films.read import Film
-    from styletransfer.pictures import images
-    from styletransfer.pictures.convert import small_picture
-    from styletransfer.pictures.images import Picture
-
-    if is_film(path):
-        with Film(path) as film:
-            picture = Picture(next(film.frames()).image, name=path)
-    else:
-        picture = images.read(path)
-    height, width = picture.size
-    return (width, height), small_picture(picture, LARGEST)

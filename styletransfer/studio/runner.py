@@ -24,7 +24,11 @@ def main(pipe: Connection) -> None:
     with suppress(OSError):  # the server has ended
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
-            ended = _run(order, orders, pipe)
+            try:
+                ended = _run(order, orders, pipe)
+            except OSError as error:  # of the log, for example on a full disk
+                said = f"cannot write {order['folder']}: {error.strerror}; make room on the disk"
+                ended = {"status": "failed", "error": said}
             pipe.send({"type": "ended", "id": order["id"], **ended})
             gc.collect()
             return_freed_memory()
@@ -66,7 +70,7 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
     folder = Path(order["folder"])
     with _logged(folder) as log:
         try:
-            if "command" in order:
+            if order["kind"] != "picture":
                 from styletransfer.studio import film
 
                 return {"status": film.paint(order, orders, pipe), "error": None}

@@ -1,5 +1,6 @@
 """Finds and reads the runs on disk, in the studio's folder."""
 
+import json
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -8,7 +9,7 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import RunFolder, read_run, recorded
+from styletransfer.runs.folder import RunFolder, read_run
 from styletransfer.runs.record import (
     CHECKPOINT,
     CONTENT,
@@ -22,14 +23,20 @@ from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_of
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.system.files import LOCK, is_locked
+from styletransfer.studio.reader import copies_of
+from styletransfer.system.files import LOCK, atomic, is_locked
 
-# MOST: number of newest runs that the page shows. FILM: name of the painted film in its folder.
-MOST, FILM = 300, "painted.mp4"
+MOST = 300  # number of newest runs that the page shows
+FILM = "painted.mp4"  # name of the painted film in its folder
+# Kind of a run -> name of its output. With a TIFF, `train` also saves a PNG with 16 bits a sample.
+OUTPUTS = {"picture": "pastiche.tiff", "sketch": "sketch.png", "film": FILM}
+# File with the last preview of a run whose process was killed.
+PREVIEW = "preview.jpg"
 # Names of the files that runs write into their folder, except RECORD.
 WRITTEN = (
-    *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", "pastiche.tiff", LOCK),
-    *(FILM, "painted.styletransfer-partial.mp4", f".{FILM}.lock"),
+    *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", *OUTPUTS.values(), LOCK, PREVIEW),
+    *("painted.styletransfer-partial.mp4", f".{FILM}.lock"),
+    *(path.name for name in (PASTICHE, CONTENT, PREVIEW) for path in copies_of(Path(name))),
     *(HYDRA, OVERRIDES, ".hydra/config.yaml"),
 )
 
@@ -122,14 +129,14 @@ class StoredRuns:
     ) -> tuple[dict[str, Any], tuple[str, ...] | None]:
         """Return the values of a run for the page, and the words of its command, if known."""
         words = record.typed
-        is_film = record.output.name == FILM
-        # Reading Hydra's file takes long, and only films need it, for the name of their command.
-        name = recorded(record.folder, HYDRA, "hydra", "job", "name") if is_film else "train"
+        kinds = {name: kind for kind, name in OUTPUTS.items()}
+        kind = kinds.get(record.output.name, "picture")
+        name = "train" if kind == "picture" else "apply"
         width = height = None
         settings = changed_settings(record.settings, self._shelf)
         if record.steered:
             words = tuple(override(key, record.settings[key]) for key in settings)
-        is_early = record.status == "stopped" and not is_film and not record.steered
+        is_early = record.status == "stopped" and kind == "picture" and not record.steered
         stopped = record.steps if is_early else None
         # A damaged file's header may state any size.
         broken = OSError, ValueError, Image.DecompressionBombError
@@ -141,7 +148,9 @@ class StoredRuns:
             "settings": settings,
             "is_steered": record.steered,
             "command": "" if words is None else command_of(words, stopped, name),
-            "is_film": is_film,
+            "kind": kind,
+            "error": _error(record.folder),
+            "is_preview": width is None and (record.folder / PREVIEW).exists(),
             "step": record.steps,
             "seconds": record.seconds,
             "written": written / 1e9,
@@ -150,3 +159,21 @@ class StoredRuns:
             "has_checkpoint": (record.folder / CHECKPOINT).exists(),
         }
         return shown, words
+
+
+def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
+    """Write why a run failed into its record, if it has one; keep its last preview, a JPEG."""
+    with suppress(OSError, ValueError, UserError):  # as on a full disk: then the page tells it once
+        record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
+        if preview is not None and not (folder / PASTICHE).exists():
+            (folder / PREVIEW).unlink(missing_ok=True)  # a link would be written through
+            with atomic(folder / PREVIEW) as temporary:
+                temporary.write_bytes(preview)
+        with atomic(folder / RECORD) as temporary:  # last, because its time says what is new
+            temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")
+
+
+def _error(folder: Path) -> str | None:
+    """Return why a run failed, as `keep_error` has written it, or None."""
+    error = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("error")
+    return error if isinstance(error, str) else None

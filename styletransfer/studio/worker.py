@@ -1,7 +1,7 @@
 """The pipe between the server (Worker) and the runner's process (Orders).
 
 A message is a dict with "type", "id" of the run (not in "ready"), and the main entries in brackets:
-to runner: paint (folder, config), pause, resume, stop, steer (config, number)
+to runner: paint (folder, kind, config), pause, resume, stop, steer (changes, number)
 to server: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
 """
 
@@ -164,7 +164,7 @@ class Orders:
     def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
         """Return the next request about a run, or None if there is none or `over` is True.
 
-        If several requests in a row change settings, only the last is returned.
+        Requests in a row that change settings become one.
 
         Args:
             id: the run's id; requests about ended runs are dropped.
@@ -176,9 +176,12 @@ class Orders:
                 later = [run["id"] for run in self._runs]
                 while self._wishes and self._wishes[0]["id"] not in later:
                     wish = self._wishes.popleft()
-                    types = [one["type"] for one in (wish, *list(self._wishes)[:1])]
-                    if wish["id"] == id and types != ["steer", "steer"]:
+                    after = self._wishes[0] if self._wishes else wish
+                    if wish["id"] != id:
+                        continue
+                    if after is wish or [one["type"] for one in (wish, after)] != ["steer"] * 2:
                         return wish
+                    after["changes"] = wish["changes"] | after["changes"]
                 if self.over or not wait:
                     return None
                 self._changed.wait()

@@ -13,6 +13,7 @@ from benchmarks.evaluations.results import Row
 from benchmarks.measured import Spread
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_vgg")
 def test_a_run_writes_a_row_for_each_kind(photos, tmp_path):
     words = [*LAYERS, "sizes=[32]", "rounds=1", "device=cpu", "precisions=[float32]"]

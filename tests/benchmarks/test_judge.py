@@ -42,6 +42,7 @@ def test_every_pair_is_painted_judged_and_shown(config, capsys):
     assert f"a x oil: gap closed {gap:.3f}\n" in printed
 
 
+@pytest.mark.slow
 def test_each_content_is_judged_in_each_style_of_a_network(config):
     network = style_network(Architecture((3, 4, 5), 1), 2)
     file.write(Path("net.safetensors"), network, ["wash", "oil"])

@@ -127,6 +127,7 @@ def test_a_folder_that_takes_no_file_is_told(words, desk, capsys):
     assert re.match(r"error: cannot write .*outputs.*; choose .*hydra\.run\.dir=PATH", line)
 
 
+@pytest.mark.slow
 def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
     for error, status, line in (
         (MemoryError(), 1, r"error: .*memory.*smaller size"),

@@ -57,6 +57,7 @@ def test_every_command_has_a_script_and_a_config():
         assert pickle.loads(pickle.dumps(command)) is command  # for the jobs of a sweep
 
 
+@pytest.mark.slow
 def test_any_file_name_works_as_typed_alone_and_in_brackets():
     names = [
         *("été (1).png", "a=b.png", "a,b.png", "[x].png", "{x}.png", "it's.png", 'say "hi".png'),
@@ -118,6 +119,7 @@ def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):
     assert word.count(",") == len([*(ASSETS / "content").glob("*.jpg")]) - 1 > 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("form", ["NFC", "NFD"])
 def test_accents_are_found_in_either_form(form, desk, capsys):
     """An accent is one character (NFC), or a letter and a mark (NFD)."""
@@ -138,6 +140,7 @@ def test_accents_are_found_in_either_form(form, desk, capsys):
     assert "size: 77" in shown[1].out
 
 
+@pytest.mark.slow
 def test_help_says_what_each_key_means(capsys):
     for name, command in commands().items():
         status, printed = call(capsys, name, "--help")
@@ -191,6 +194,7 @@ def test_the_default_job_needs_no_torchvision_and_no_internet(desk):
     assert not {"torchvision", "torch._dynamo", "sympy"} & modules
 
 
+@pytest.mark.slow
 def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
     Path("my/experiment").mkdir(parents=True)
     Path("my/experiment/mine.yaml").write_text("# @package _global_\nsize: 77\n")
@@ -205,6 +209,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("# \xe9\n", r"/mine\.yaml is no text in UTF-8; save it as UTF-8"),
         ("", r"Key 'experiment' not in .*; the first line of a preset is # @package _global_"),
         ("\xef\xbb\xbf# @package _global_\nsize: 7\n", "Key 'experi.*, with no byte order mark"),
+        ("# @package _global_\nhydra: null\n", "Hydra cannot .* check .* hydra: in presets"),
     ):
         Path("my/experiment/mine.yaml").write_bytes(preset.encode("latin-1"))
         line = refusal(capsys, "train", "--config-dir", "my", "experiment=mine")
@@ -217,6 +222,7 @@ def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
     assert all(Path(path).is_dir() for path in made)
 
 
+@pytest.mark.slow
 def test_only_what_a_run_has_made_itself_is_removed(desk, capsys, monkeypatch):
     """--cfg, which prints the config, writes no file."""
     status, printed = call(capsys, "train", "--cfg", "all", "--resolve", "size=64")

@@ -40,6 +40,7 @@ def test_each_picture_of_a_folder_is_a_job(desk):
     assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
 
 
+@pytest.mark.slow
 def test_folders_and_pictures_beside_each_other(desk, capsys):
     Path("photos [1]/a,b.PNG").rename("photos [1]/${x}.PNG")
     words = ["-m", "content=style.png,photos [1]", "style='style.png'", "seed=1"]
@@ -58,6 +59,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
 NAME = "${hydra.job.name}"
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
     [
@@ -88,6 +90,7 @@ def test_a_launcher_that_is_not_installed():
         assert explain(missing, TrainConfig) == f"hydra/launcher={said}"
 
 
+@pytest.mark.slow
 def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
     jobs = []
 
@@ -101,6 +104,7 @@ def test_ctrl_c_ends_a_sweep(desk, capsys, monkeypatch):
     assert not Path("outputs").exists()
 
 
+@pytest.mark.slow
 def test_what_failed_once_and_then_succeeds(desk, capsys):
     words = ["-m", "content='photos [1]/b.png'", "style=style.png,late.png"]
     again = [*words, "hydra.sweep.dir=sweep", "resume=auto"]

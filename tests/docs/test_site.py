@@ -103,6 +103,7 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
             assert frame.evaluate(WIDER) <= 0
             with page.expect_download() as kept:
                 frame.click("#save")
+            assert kept.value.suggested_filename == "photo in one and two.png"
             painted = images.read(kept.value.path()).rgb
             assert (painted - wanted).abs().max() < 2 / 255
             frame.click("#camera")

@@ -18,16 +18,27 @@ def test_every_way_is_in_the_stepper():
     assert list(DATA) == ways
 
 
-def test_the_stepper_runs_the_nodes_that_torch_runs():
+def edges(text):
+    """Return the edges of the graphs that the page on modules prints, by their way."""
+    graphs = re.findall(r"^0 .* leads to .*\n(?:^[1-9] .* leads to .*\n)*", text, re.M)[:4]
+    lines = [[*map(json.loads, re.findall(r"leads to (.*)", graph))] for graph in graphs]
+    found = [[[at, to] for at, all_ in enumerate(graph) for to in all_] for graph in lines]
+    return dict(zip(DATA, found, strict=True))
+
+
+def test_the_stepper_runs_the_nodes_that_torch_runs(capsys):
     """The page on modules has the same two layers and losses; a hook is no node."""
     script = runpy.run_path(str(ROOT / "docs" / "download.py"))["script"]
     page = {"__name__": "__main__"}
     with torch.random.fork_rng(devices=[]):
         exec(script(ROOT / "docs" / "course" / "modules.md"), page)
+    printed = edges(capsys.readouterr().out)
     for way, each in DATA.items():
         is_node = [title != "hook" for title, _ in each["nodes"]]
         runs = sum(is_node[number] for number in chain(*each["passes"]))
         assert page["table"][way][:2] == (sum(is_node), runs)
+        assert len(each["edges"]) == len(printed[way]) + 2 * (way == "tensor_hook")  # its hooks
+        assert way == "tensor_hook" or each["edges"] == printed[way]
 
 
 @pytest.mark.slow
@@ -47,7 +58,7 @@ def test_the_stepper_works_by_keyboard(width, scheme):
         for _ in range(3):
             page.keyboard.press("Space")
         grads = re.findall(r"\.grad (\d)", str(page.text_content("#boxes")))
-        assert sorted(grads) == ["4", "4", "5"]  # as docs/examples/small.py prints
+        assert sorted(grads) == ["4", "4", "5"]  # as docs/course/graph.md prints
         page.keyboard.press("Space")
         assert "a second time" in str(page.text_content("#said"))
         for way, each in DATA.items():

@@ -2,7 +2,6 @@
 
 import pytest
 import torch
-import torchvision
 from helpers import ROOT, VGG19, check_error, metrics_of, picture, state_of, tiny_network
 from torch import nn
 from torch.nn.functional import conv2d
@@ -19,9 +18,12 @@ KEY = "say so with features.preprocessing"
 LOSS_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1", "relu4_2", "relu5_1")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vgg16", "vgg19"])
 def test_keys_are_torchvisions(name):
     """The reference is torchvision's model, built without weights."""
+    import torchvision  # takes as long as torch
+
     with torch.device("meta"):
         model = torchvision.models.get_model(name)
     expected = {

@@ -161,6 +161,7 @@ def test_a_film_needs_a_folder_without_other_results(config, tmp_path, desk):
     check_error(r"files in .*frames would overwrite style=", main, own, tmp_path / "own")
 
 
+@pytest.mark.slow
 def test_films_of_one_stem_have_their_own_folders():
     """Hydra cannot have ${ in such a name."""
     for name in ("a.mp4", "a.mov", "${c}.mov"):

@@ -6,16 +6,13 @@ from functools import partial
 import pytest
 import torch
 from films.clips import pan, pan_flow
-from helpers import composed, job_with, picture, run_settings, tiny_network
-from torch.nn.functional import interpolate
+from helpers import job_with, picture, run_settings, tiny_network
 
 from styletransfer.films import flicker
 from styletransfer.films.motion import TAPS, Motion, reliability, softened
-from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
 from styletransfer.optimize.run import Run
-from styletransfer.pictures import images
 from styletransfer.pictures.images import blurred
 
 ALL = torch.ones(1, 1, 16, 20)
@@ -42,19 +39,6 @@ def moving(reliability, across=2):
 def move(monkeypatch, motion):
     for module in ("styletransfer.films.flicker", "benchmarks.flicker"):
         monkeypatch.setattr(f"{module}.motion_between", motion)
-
-
-@pytest.mark.usefixtures("here", "tiny_vgg")
-def test_a_still_film_by_hand_keeps_its_first_frame():
-    for number, name in enumerate(("content.png", "photo.png", "style.png")):
-        soft = interpolate(picture(number, 12, 14), (40, 48), mode="bicubic").clamp(0, 1)
-        images.write(name, soft)
-    words = ["content=content.png", "style=style.png", "style_source=photo.png", "size=48"]
-    job = prepare(composed("train", *words, "precision=float32"))
-    optimizer, frame = flicker.FrameOptimizer(job, 10, 10.0), job.full_size().content
-    first = optimizer.paint(frame).image
-    optimizer.before = frame, first
-    assert (optimizer.paint(frame).image - first).abs().mean() < 2 / 255
 
 
 def test_a_frame_starts_as_the_one_before_moved_along(job, monkeypatch):

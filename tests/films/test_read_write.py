@@ -145,6 +145,7 @@ def test_pixels_keep_their_shape_and_frames_are_upright(tmp_path):
     assert shown == sorted(shown)
 
 
+@pytest.mark.slow
 def test_all_sound_is_copied_that_the_container_can_hold(tmp_path, caplog):
     for codecs, source, target, rounding in (
         (["aac"], "in.mkv", "out.mp4", 3e-4),

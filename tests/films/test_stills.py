@@ -131,6 +131,7 @@ def frame_of_a_gif(path, size):
     return data[data.index(b",\0\0\0\0") : -1]
 
 
+@pytest.mark.slow
 def test_a_frame_larger_than_its_gif_is_refused(tmp_path):
     data = animated(tmp_path / "a.gif", colored(40, 90)).read_bytes()
     larger = frame_of_a_gif(tmp_path / "b.gif", (10000, 9000))

@@ -32,6 +32,7 @@ def case_of(slope, name="square"):
     return Case(name, Square.apply, (x,), "note")
 
 
+@pytest.mark.slow
 def test_every_function_passes():
     checked = set()
     for case in cases():

@@ -28,6 +28,7 @@ def tiny(tmp_path_factory):
     return [f"content={folder}/0.png", f"style={folder}/1.png", *TINY]
 
 
+@pytest.mark.slow
 def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
     main(composed("compare", *tiny, f"output={tmp_path}/sub/overview.jpg"), tmp_path / "run")
     *lines, note, path = capsys.readouterr().out.splitlines()

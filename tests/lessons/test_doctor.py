@@ -8,6 +8,7 @@ import pytest
 import torch
 from helpers import ROOT, call, refusal
 from lessons import planted
+from lessons.right import RIGHT, sinh
 from torch import nn
 
 from styletransfer.lessons import checks
@@ -91,24 +92,34 @@ def test_right_functions_pass(name):
     assert faults(getattr(planted, name), *inputs) == {}
 
 
+@pytest.mark.parametrize("name", RIGHT)
+def test_the_kinds_of_torchs_documentation_pass(name):
+    assert faults(RIGHT[name], *RIGHT[name].inputs) == {}
+
+
+def test_a_function_that_uses_one_output_alone_passes():
+    assert faults(sinh, *RIGHT["Sinh"].inputs) == {}
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
 def test_the_functions_of_the_package_pass(case):
     found = faults(case.function, *case.inputs)
     assert found == {}
 
 
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # torch's
 def test_the_functions_of_the_examples_pass(capsys):
     inputs = {
         "ReLU": [(4, 3)],
         "Linear": [(4, 3), (2, 3), (2,)],
         "Pool": [(1, 2, 4, 4)],
         "MomentsTap": [(3, 8)],
-        "Scale": [(4, 3), (4, 3)],
-        "GlobalMaxPool": [(1, 3, 2, 2)],
+        "Smooth": [(4, 3)],
+        "StyleTap": [(1, 3, 2, 2), (3, 3)],
     }
-    found = {}
-    for page in ("scale", "global_max_pool"):
-        found |= runpy.run_path(str(ROOT / "docs" / "examples" / f"{page}.py"))
+    found = runpy.run_path(str(ROOT / "docs" / "examples" / "autograd_function.py"))
     script = runpy.run_path(str(ROOT / "docs" / "download.py"))["script"]
     page = {"__name__": "__main__"}
     with torch.random.fork_rng(devices=[]):
@@ -116,7 +127,11 @@ def test_the_functions_of_the_examples_pass(capsys):
     functions = {name: each for name, each in (found | page).items() if is_function(each)}
     assert {*inputs} == {*functions} - {"Function", "WrongReLU"}
     for name, shapes in inputs.items():
-        assert faults(functions[name], *map(torch.randn, shapes)) == {}, name
+        generator = torch.Generator().manual_seed(0)
+        given = [torch.randn(shape, generator=generator).requires_grad_() for shape in shapes]
+        if name == "StyleTap":
+            given[1].requires_grad_(False)  # the target
+        assert faults(functions[name], *given) == {}, name
 
 
 def test_a_modules_parameters_are_checked():

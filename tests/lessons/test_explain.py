@@ -85,6 +85,7 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
         assert in_trunk.startswith("The trunk's hand-written backwards: 1 MaxPoolFunctionBackward")
 
 
+@pytest.mark.slow
 def test_explain_writes_page_and_figures(tmp_path, capsys):
     main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
@@ -95,6 +96,7 @@ def test_explain_writes_page_and_figures(tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"explain.html", *maps}
 
 
+@pytest.mark.slow
 def test_explain_has_the_default_look_and_no_keys_of_a_run():
     explained, trained = composed("explain"), composed("train")
     names = {each.name for each in fields(explained)}

@@ -8,7 +8,7 @@ from styletransfer.losses import ContentDistance
 
 
 def test_small_example_enters_each_of_its_five_nodes_once():
-    """It is that of docs/backward.md."""
+    """It is that of docs/course/graph.md."""
     a, b, d = (torch.tensor(value, requires_grad=True) for value in (2.0, 3.0, 4.0))
     e = (a + b) * d
     nodes = graph.walk(graph.root(e))

@@ -1,12 +1,14 @@
 """docs/course/matrix.md: the table shows the behaviour of the installed torch."""
 
 import re
+import shutil
 
 import pytest
 import torch
 from helpers import ROOT
 from torch.autograd import gradcheck
 
+from styletransfer.lessons import matrix
 from styletransfer.lessons.matrix import ASKED, WAYS, cell, square
 
 PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
@@ -43,6 +45,15 @@ def test_the_matrix_is_what_torch_does(asked):
 
 
 @pytest.mark.slow
+@pytest.mark.skipif(not shutil.which("c++"), reason="inductor needs a compiler")
+@pytest.mark.parametrize("asked", COMPILED)
+def test_inductor_takes_the_same_derivatives(asked, monkeypatch):
+    wanted = [cell(way, asked) for way in WAYS]
+    monkeypatch.setattr(matrix, "compiled", lambda f: torch.compile(f, backend="inductor"))
+    assert [cell(way, asked) for way in WAYS] == wanted
+
+
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
 def test_a_compiled_function_can_lose_a_tensor_hook():
     received = []
@@ -60,6 +71,7 @@ def test_a_compiled_function_can_lose_a_tensor_hook():
     assert received[1:] == [None]
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
 def test_opcheck_does_not_find_a_wrong_derivative():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)

@@ -227,6 +227,7 @@ def any_network():
     return network
 
 
+@pytest.mark.slow
 @torch.no_grad()
 def test_a_picture_is_painted_in_the_style_of_any_other():
     """Check one style, two weighted styles, and `strength`; half of the palette is the style's."""
@@ -255,6 +256,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
     assert not close(made[0], made[1])
 
 
+@pytest.mark.slow
 def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
     any_network()
     monkeypatch.setattr(painter, "OWN_STYLE_SIDE", 32)

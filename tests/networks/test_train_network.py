@@ -148,6 +148,7 @@ def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, 
     assert (both - preview).abs().max() < 0.005  # half an 8-bit level, and rounding
 
 
+@pytest.mark.slow
 def test_a_training_goes_on_only_with_its_own_recipe(config, tmp_path):
     """Check that a training with `start` begins as the equal blend of that network's styles."""
     once = replace(config, steps=1)
@@ -209,6 +210,7 @@ def test_a_refused_training_keeps_the_first_ones_record(config, tmp_path):
     assert files_in(tmp_path) == before
 
 
+@pytest.mark.slow
 def test_a_checkpoint_of_another_form_is_refused(config, tmp_path):
     train_network(config, tmp_path)
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt")

@@ -8,8 +8,9 @@ from helpers import composed, picture, refusal, status_of, tiny_network
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer import stylize
+from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.paired import copied, correspondence
+from styletransfer.objective.paired import FITS, agreement, copied, correspondence
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
 
@@ -83,18 +84,35 @@ def test_of_equal_pixels_the_one_in_place_is_copied():
     assert found.columns.equal(torch.arange(48).expand(40, 48))
 
 
+def test_a_photograph_tells_its_own_painting_not_another():
+    network, wanted = tiny_network(VGG19).float(), painted(photo(0, 64, 64))
+    assert agreement(network, photo(0, 64, 64), wanted) > FITS
+    assert agreement(network, photo(1, 64, 64), wanted) < FITS
+    assert agreement(network, photo(0, 64, 64), torch.full((1, 3, 64, 64), 0.5)) == 1
+
+
+def test_a_pair_that_does_not_fit_is_told(written, caplog):
+    prepare(composed("train", *PAIR, "style_source=content.png"))
+    assert "style.png seems to show something else" in caplog.text
+    caplog.clear()
+    prepare(composed("train", *PAIR, "style_source=photo.png"))
+    assert not caplog.text
+
+
 def test_larger_pictures_are_copied_in_full_detail():
     key, fine = photo(0), painted(photo(0, 80, 96))
     made = copied(matched(key, [key]), [fine], (80, 96))
     torch.testing.assert_close(made, fine, rtol=0, atol=1e-6)
 
 
+@pytest.mark.slow
 def test_tiles_give_the_same_picture(written):
     given = {"style_source": "photo.png", "size": 48, "precision": "float64"}
     whole, tiled = (stylize("content.png", "style.png", tile=t, **given) for t in ("off", "16"))
     torch.testing.assert_close(tiled.image, whole.image, rtol=0, atol=1e-5)
 
 
+@pytest.mark.slow
 def test_a_stopped_run_ends_in_the_same_bytes(written):
     words = ["train", *PAIR, "style_source=photo.png"]
     assert status_of(*words, "hydra.run.dir=whole") == 0
@@ -103,6 +121,7 @@ def test_a_stopped_run_ends_in_the_same_bytes(written):
     assert Path("run/pastiche.png").read_bytes() == Path("whole/pastiche.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_the_preset_is_found_with_the_photograph():
     paired = composed("train", "experiment=paired", "style_source=a.png")
     assert composed("train", "style_source=a.png") == paired
@@ -110,6 +129,7 @@ def test_the_preset_is_found_with_the_photograph():
     assert composed("train", "style_source=null") == composed("train")
 
 
+@pytest.mark.slow
 def test_the_recipe_names_the_photograph_and_all_settings(written):
     stylize("content.png", "style.png", style_source="photo.png", size=48).save("made.png")
     text = carried(Path("made.png"))

@@ -154,6 +154,7 @@ def parts(value, path=()):
             yield from parts(part, (*path, key))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("optimizer", ["lbfgs averaged", "adam"])
 def test_a_state_of_another_form_is_refused_or_runs(optimizer):
     """Check states after a step and between two scales, each with a wrong value at each place."""

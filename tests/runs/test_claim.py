@@ -32,6 +32,7 @@ def ran(desk):
 LOGS = ("train.log", "train_network.log")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "words",
     [
@@ -55,6 +56,7 @@ def test_a_used_folder_is_refused_and_stays(words, ran, capsys, monkeypatch):
     assert {name: after[name] for name in after if name not in LOGS} == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["pastiche.png", "content_resized.png", "checkpoint.pt"])
 def test_no_file_of_the_user_is_replaced(name, desk, capsys):
     Path(name).write_bytes(b"my own")
@@ -86,6 +88,7 @@ def test_a_second_run_waits_for_no_first_one(desk):
         assert Path("r/.lock").exists()
 
 
+@pytest.mark.slow
 def test_a_sweep_leaves_another_sweep_alone(desk, capsys):
     sweep = ["train", *TINY, "hydra.sweep.dir=s", "-m"]
     assert call(capsys, *sweep, "seed=1,2")[0] == 0
@@ -115,6 +118,7 @@ def test_a_picture_is_written_though_the_folder_is_gone(desk, monkeypatch):
     assert images.read("out.png").size == (24, 32)
 
 
+@pytest.mark.slow
 def test_a_full_disk_at_the_end_keeps_the_checkpoint(desk, monkeypatch):
     with monkeypatch.context() as patch:
         stop_after(2, patch)

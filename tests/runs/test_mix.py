@@ -35,6 +35,7 @@ def kept(name):
     return images.read(Path("run", name)).rgb
 
 
+@pytest.mark.slow
 def test_lightness_and_colors_together_and_apart(desk, capsys):
     before = files_in(desk)
     for words, shares in (
@@ -65,6 +66,7 @@ def test_at_the_ends_are_the_very_bytes(desk, capsys):
         assert (images.read("y.png").alpha - ALPHA).abs().max() <= 0.5 / 255 + 1e-6
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("default")
 def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     record("run", status="stopped")
@@ -100,6 +102,7 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     assert (with_chroma_of(made.rgb, content.rgb, 1.0) - made.rgb).abs().max() < 0.01
 
 
+@pytest.mark.slow
 def test_refused(desk, capsys):
     before = files_in(desk)
     for arguments, message in (

@@ -24,6 +24,7 @@ def desk(here):
     return here
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "read", "ending"),
     [
@@ -45,6 +46,7 @@ def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):
         assert files_in(".") == before, output
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkpoint.pt", "metrics.jsonl", "run.json", "pastiche.png"])
 def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
     """The input is a link to the file, which a run in that folder would write."""
@@ -56,6 +58,7 @@ def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
     assert files_in("used") == before
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["content_resized.png", "checkpoint.png", "run.json"])
 def test_an_output_is_no_other_file_of_the_run(name, desk, capsys):
     Path("new").mkdir()

@@ -46,6 +46,7 @@ def info(capsys, *words):
     return dict(line.split(": ", 1) for line in printed.out.splitlines())
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["a.png", "a.jpg", "a.webp", "a.tif"])
 def test_the_command_in_a_picture_makes_the_same_bytes(name, desk, capsys, monkeypatch):
     assert status_of("train", *TINY, "hydra.run.dir=run", f"output={name}") == 0
@@ -60,6 +61,7 @@ def test_the_command_in_a_picture_makes_the_same_bytes(name, desk, capsys, monke
     assert Path(name).read_bytes() == (desk / name).read_bytes()
 
 
+@pytest.mark.slow
 def test_without_a_recipe_pixels_are_the_same(capsys):
     for name, word in (("with", "recipe=true"), ("without", "recipe=false")):
         assert status_of("train", *TINY, f"hydra.run.dir={name}", word) == 0
@@ -67,6 +69,7 @@ def test_without_a_recipe_pixels_are_the_same(capsys):
     assert "carries no recipe" in refusal(capsys, "info", "without/pastiche.png")
 
 
+@pytest.mark.slow
 def test_stopped_and_steered_runs(desk, capsys):
     words = ["experiment=tiny", "content=style.png", "style=style.png", "steps=6"]
     config = composed("train", *words, "stop_after=4")
@@ -83,6 +86,7 @@ def test_stopped_and_steered_runs(desk, capsys):
     assert info(capsys, "run/pastiche.png") == stopped | {"command": command}
 
 
+@pytest.mark.slow
 def test_a_picture_is_painted_again_and_compared(desk, capsys):
     for name in ("a.png", "b.png"):
         assert status_of("train", *TINY, f"hydra.run.dir={name}.run", f"output={name}") == 0
@@ -123,6 +127,7 @@ def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
     assert files_in(desk) == before
 
 
+@pytest.mark.slow
 def test_what_a_stranger_wrote_is_one_line_and_harmless(capsys):
     whole = packet({"command": "styletransfer train"})
     wrong = [b"", b"\xff", whole[:-60], b" " * LONGEST + whole, whole.replace(b"{", b"[" * 15_000)]

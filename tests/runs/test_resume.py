@@ -55,6 +55,7 @@ def assert_finished(folder="run", like="whole"):
     assert record_of(folder)["status"] == "finished"
 
 
+@pytest.mark.slow
 def test_resume_without_a_checkpoint_starts_again_and_says_so(started, capsys):
     Path("run", "checkpoint.pt").unlink()
     assert call("resume=run") == 0
@@ -64,6 +65,7 @@ def test_resume_without_a_checkpoint_starts_again_and_says_so(started, capsys):
     assert_finished()
 
 
+@pytest.mark.slow
 def test_resume_takes_the_runs_settings_from_another_folder(started, monkeypatch):
     config = Path("run", ".hydra", "config.yaml").read_bytes()
     Path("elsewhere").mkdir()
@@ -75,6 +77,7 @@ def test_resume_takes_the_runs_settings_from_another_folder(started, monkeypatch
     assert Path("run", ".hydra", "config.yaml").read_bytes() == config
 
 
+@pytest.mark.slow
 def test_auto_goes_on_and_ends(started, capsys):
     write_pictures("content/new.png", height=8, width=8)  # not what init=content means
     words = arguments("resume=auto", "hydra.run.dir=run")
@@ -87,6 +90,7 @@ def test_auto_goes_on_and_ends(started, capsys):
     assert Path("run", "run.json").stat().st_mtime_ns == before
 
 
+@pytest.mark.slow
 def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(started, capsys):
     """Check that the pictures are equal, and that resuming gives the uninterrupted picture."""
     assert call(*arguments("hydra.run.dir=asked", "stop_after=8")) == 0
@@ -98,6 +102,7 @@ def test_a_stop_that_was_asked_for_leaves_what_a_signal_leaves(started, capsys):
     assert asked.read_bytes() == whole.read_bytes()
 
 
+@pytest.mark.slow
 def test_a_finished_run_whose_picture_is_lost_begins_afresh(started):
     assert call("resume=run") == 0
     Path("run/pastiche.png").unlink()
@@ -116,6 +121,7 @@ def test_what_is_no_runs_checkpoint_or_anothers(started, capsys):
         assert record_of("run")["status"] == "stopped"
 
 
+@pytest.mark.slow
 def test_what_differs_is_named(started, capsys):
     """A refused command changes no file of the run, not even Hydra's, but for its log."""
     before = sorted(started.rglob("*")), files_in("run/.hydra")
@@ -133,6 +139,7 @@ def test_what_differs_is_named(started, capsys):
     assert files_in("run/.hydra") == before[1]
 
 
+@pytest.mark.slow
 def test_what_changes_no_pixel_may_differ(started, capsys, monkeypatch):
     before = sorted(started.rglob("*"))
     assert call("resume=run", "dry_run=true") == 0
@@ -178,6 +185,7 @@ def test_a_signal_that_comes_too_late_stops_nothing_but_is_told(desk, monkeypatc
     assert capsys.readouterr().out.splitlines()[-1].endswith("pastiche.png")
 
 
+@pytest.mark.slow
 def test_checkpoints_that_are_not_wanted_or_cannot_be_written(desk, monkeypatch, capsys):
     with monkeypatch.context() as patch:
         stop_after(5, patch)

@@ -97,6 +97,7 @@ STEERED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", STEERED)
 @pytest.mark.parametrize("last", [4, 6, 7])
 def test_a_steered_run_resumes_to_the_same_bytes(name, last):

@@ -47,6 +47,7 @@ def test_run_folder(photos, tmp_path, capsys):
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
 
 
+@pytest.mark.slow
 def test_presets_run_shrunk(photos, tmp_path):
     for preset in PRESETS:
         words = ["features.weights=random", "size=32", "steps=2", "device=cpu"]

@@ -5,6 +5,7 @@ import re
 import shlex
 from pathlib import Path
 
+import pytest
 import torch
 from helpers import ROOT, check_error, composed
 from omegaconf import OmegaConf
@@ -21,6 +22,7 @@ from styletransfer.settings.schemas import check, choices, keys
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
 
+@pytest.mark.slow
 def test_every_file_composes_by_the_command_it_gives():
     for path in FILES:
         lines = path.read_text(encoding="utf-8").splitlines()
@@ -52,6 +54,7 @@ def test_the_default_look_is_what_configs_train_yaml_shows():
     assert composed("train", "experiment=classic") == TrainConfig()
 
 
+@pytest.mark.slow
 def test_the_tutorials_minimise_one_objective():
     """The tutorials differ in how they make the gradient, and in the network's preprocessing."""
     old, new = (composed("train", f"experiment=tutorial_{number}") for number in ("0_3", "0_4"))

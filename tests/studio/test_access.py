@@ -74,6 +74,7 @@ def test_a_request_without_an_origin_changes_nothing(client):
         client.headers["origin"] = ADDRESS
 
 
+@pytest.mark.slow
 def test_what_every_answer_says_to_the_browser(client):
     for path in ("/", "/static/index.html", "/api/form", "/api/pictures/nothing"):
         headers = client.get(path).headers

@@ -17,7 +17,7 @@ from styletransfer.films.read import Film
 pytestmark = pytest.mark.slow
 
 # Addresses of first looks, without the smaller ones on the tiles.
-FIRST_LOOK = re.compile(r"/api/look\?(?!.*side=)")
+FIRST_LOOK = re.compile(r"/api/look\?.*side=2048")
 WEIGHT = "objective.content_weight"
 BOXES = """['.stage', '.actions', '#go'].map(
   (one) => JSON.stringify(document.querySelector(one).getBoundingClientRect())).join()"""
@@ -60,10 +60,11 @@ def fresh(tmp_path, visited):
 
 def test_a_chosen_style_is_seen_at_once(page):
     """Check that the page shows a preview by the network for any style before a run starts."""
-    with page.expect_response(lambda answer: "style=style-woodcut" in answer.url) as looked:
+    is_it = lambda answer: FIRST_LOOK.search(answer.url) and "woodcut" in answer.url  # noqa: E731
+    with page.expect_response(is_it) as looked:
         page.click("[data-picker=style] .tile[title=woodcut]")
     page.wait_for_function(IS_SHOWN, arg=looked.value.url)
-    page.expect("#status").to_contain_text("First look")
+    page.expect("#status").to_have_text("Sketch")
     page.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
     page.click("[data-picker=style] .tile[title=oil]")
 
@@ -75,10 +76,9 @@ def test_style_tiles_show_the_photograph_in_each_style(page):
         for style in ("oil", "woodcut"):
             look = page.locator(f"[data-picker=style] .tile[title={style}] .look")
             expect = page.expect(f"[data-picker=style] .tile[title={style}] .look")
-            query = f"content=content-{name}&style=style-{style}&side=256"
-            expect.to_have_attribute("src", f"/api/look?{query}")
+            expect.to_have_attribute("src", re.compile(f"content-{name}.*style-{style}.*side=256"))
             expect.to_have_js_property("naturalWidth", 256)
-            look.locator("..").hover()
+            look.locator("..").locator("..").hover()
             expect.to_have_css("opacity", "0")
     page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
 
@@ -99,7 +99,7 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect("#details pre").not_to_contain_text("size")
     fresh.drop("[data-picker=style]", letter=b"Dear Sir or Madam")
     fresh.expect("[data-control=style] .error").to_contain_text("letter.png")
-    fresh.expect("[data-picker=style] .chosen").to_have_text("oil")
+    fresh.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
     fresh.paint_tiny()
     fresh.enter(WEIGHT, "-1")  # is refused: the old value returns and the run continues
     fresh.expect(error).to_be_visible()
@@ -109,22 +109,46 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect(error).to_be_hidden()
 
 
-def test_each_region_has_its_own_share_of_styles(page):
-    page.click("[data-picker=style] .check")
-    page.click("[data-picker=style] .tile[title=mosaic]")
-    page.expect("[data-picker=style] .badge").to_have_count(2)
-    page.expect(".shares input").to_have_count(2)
-    page.locator(".shares input").last.press("Home")
-    page.expect("#details pre").to_contain_text("style_weights=[1,0]")
+def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
+    """Check that drawn regions take the place of shares, which cannot be painted with them."""
+    page.locator("[data-picker=style] .tile[title=mosaic] input").press("End")
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(2)
+    page.locator("[data-picker=style] .tile[title=mosaic] input").press("PageDown")
+    page.expect("#details pre").to_contain_text("style_weights=[1,0.9]")
     page.click("#brush")
     page.locator("#stage").press(" ")
     page.expect("#details pre").to_contain_text("region_styles=")
+    page.expect("#details pre").not_to_contain_text("style_weights")
+    page.expect("[data-picker=style] input[type=range]").to_have_count(0)
     page.select_option("[aria-label='Style of the rest']", "2")
     page.expect("#details pre").to_contain_text("blue:2")
+    page.expect("#cost").to_contain_text("pixels")
+    page.click("[data-picker=style] .tile[title=woodcut]")  # adds it
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(3)
     page.click("[data-picker=content] .tile[title=astronaut]")
     page.expect("#details pre").not_to_contain_text("regions")
-    page.click("[data-picker=style] .check")
-    page.expect("#details pre").not_to_contain_text("style_weights")
+    page.click("[data-picker=style] .tile[title=oil]")
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
+
+
+def test_more_styles_than_can_be_mixed_are_told(page):
+    many = "['style-mosaic', ...Array(16).fill('style-oil')]"
+    page.evaluate(f"import('/static/store.js').then((all) => all.change({{ style: {many} }}))")
+    page.expect("[data-control=style] .error").to_contain_text("At most 16 styles")
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
+
+
+def test_an_upload_has_a_tile_with_a_bar_at_once(page):
+    held = []
+    page.route("**/api/pictures?name=*", lambda route: held.append(route))
+    page.drop("#stage", harbour=png(96, 64, "navy"))
+    page.expect("[data-picker=content] .waiting").to_have_attribute("title", "harbour.png")
+    page.expect("[data-picker=content] .waiting progress").to_be_visible()
+    page.expect("[data-picker=content] .waiting img").to_have_js_property("naturalWidth", 96)
+    held[0].continue_()
+    page.expect("[data-picker=content] .waiting").to_have_count(0)
+    page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
+    page.click("[data-picker=content] .tile[title=coffee]")
 
 
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
@@ -134,7 +158,7 @@ def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     tiles.evaluate("(all) => { all.style.maxHeight = '3rem'; all.scrollTop = 999; }")
     page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
     for place, name in ((1, "late.png"), (2, "early.png")):
-        tile = f"[data-picker=style] .tile >> nth={place}"
+        tile = f"[data-picker=style] .tile >> nth={place}"  # after the one that adds files
         page.expect(tile).to_have_attribute("title", name)
     assert tiles.evaluate("(all) => all.scrollTop") == 0
     page.expect("#stage").to_have_attribute("aria-busy", "true")
@@ -159,7 +183,7 @@ def test_brush_works_by_keys(page):
     page.keyboard.press("Control+z")
     page.expect("#details pre").not_to_contain_text("content_regions=")
     page.click("#brushes >> text=Protect")
-    page.click("#brushes >> text=Fill")
+    page.locator("#stage").press(" ")
     page.expect("#details pre").to_contain_text("protect=")
     page.click("#brushes >> text=Clear")
     page.expect("#details pre").not_to_contain_text("protect=")
@@ -236,16 +260,16 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
     """Go through the tour of docs/studio.md, in its order, with one run."""
     with served(tmp_path) as address, visited(address, width, scheme) as page:
         assert page.locator(".control:visible").count() == 6
+        assert page.locator(".actions button").all_text_contents() == ["Paint", "Keep sketch"]
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
-        page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
-        page.expect("[data-picker=style] .chosen").to_contain_text("rust")
-        page.click("[data-picker=style] .check")
-        page.click("[data-picker=style] .tile[title=oil]")
-        page.locator(".shares input").last.press("Home")
-        page.expect("#details pre").to_contain_text("style_weights=[1,0]")
+        page.expect("[data-picker=content] [aria-pressed=true]").to_contain_text("harbour")
+        page.expect("[data-picker=style] [aria-pressed=true]").to_contain_text("rust")
+        page.locator(".tile[title=oil] input").press("End")
+        page.locator(".tile[title=oil] input").press("PageDown")
+        page.expect("#details pre").to_contain_text("style_weights=[1,0.9]")
         settled(page)
-        page.click("[data-picker=style] .check")
-        page.expect(".shares").to_be_hidden()
+        page.locator(".tile[title=oil] input").press("Home")
+        page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("rust")
         page.expect("#looks [aria-pressed=true]").to_have_text("painted")
         page.click("#looks >> text=bold")
         page.expect("#looks [aria-pressed=true]").to_have_text("bold")
@@ -292,16 +316,16 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.expect("#status").to_contain_text("Stopped")
         page.expect("#go").to_have_text("Continue")
         with page.expect_download() as download:
-            page.click("#result >> text=PNG")
+            page.click("#save")
         assert download.value.suggested_filename == "harbour in rust.png"
         pastiche = Path(download.value.path()).read_bytes()
         assert Image.open(BytesIO(pastiche)).size == (96, 64)
         page.reload()
         page.expect("#strip .thumb").to_have_count(1)
-        page.expect("[data-picker=content] .chosen").to_contain_text("harbour")
+        page.expect("[data-picker=content] [aria-pressed=true]").to_contain_text("harbour")
         page.go_back()
         page.click("#reset-all")
-        page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+        page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
         page.click("#strip .thumb")
         page.expect("#result").to_contain_text("96 \u00d7 64 pixels")
         page.expect("[id=control-size]").to_have_value("96")
@@ -309,8 +333,8 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.expect("[id=control-size]").to_have_value("512")
         page.drop("#stage", pastiche=pastiche)  # brings its settings back
         page.expect("[id=control-size]").to_have_value("96")
-        page.expect("[data-picker=content] .chosen").to_have_text("harbour")
-        page.expect("[data-picker=style] .chosen").to_have_text("rust")
+        page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
+        page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("rust")
         page.click("#details > summary")
         page.expect("#details pre").to_contain_text("size=96")
         page.expect("#cost").to_contain_text("96 \u00d7 64")
@@ -318,7 +342,7 @@ def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
         page.once("dialog", lambda dialog: dialog.accept())
         page.click("[data-picker=content] button >> text=Remove")
         page.expect("[data-picker=content] .tile[title='harbour.png']").to_have_count(0)
-        page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+        page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
         page.expect("[data-control=content] :focus").to_have_count(1)  # inside the control
         page.enter(WEIGHT, "-1")
         page.expect(".error:visible").to_have_count(1)
@@ -336,7 +360,7 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
     fresh.expect("#queue").to_contain_text("Next: rocket")
     fresh.click("text=this picture")
     fresh.expect("[id=control-steps]").to_have_value("50000")
-    fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
+    fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
     fresh.expect("#status").to_contain_text("of 50000")
     fresh.enter("style_scale", "2")  # steers this run; the next run's settings stay
     fresh.expect("#details pre").to_contain_text("style_scale=2")
@@ -357,9 +381,9 @@ def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 1 step,")
     fresh.click("#reset-all")
-    fresh.expect("[data-picker=content] .chosen").to_have_text("coffee")
+    fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
     fresh.click("#strip .thumb")
-    fresh.expect("[data-picker=content] .chosen").to_have_text("rocket")
+    fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("rocket")
     fresh.expect("[data-control=content_regions] .under .muted").to_have_text("drawn")
     fresh.click("[data-picker=content] .tile[title=coffee]")
     fresh.unfold("look")
@@ -383,10 +407,10 @@ def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
             page.expect("#go").to_have_text("Continue")
             page.click("#go")
             page.expect("#status").to_contain_text("Painting: step")
-            page.expect("[data-picker=content] .chosen").to_have_text("rocket")
+            page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("rocket")
             page.expect("[id=control-size]").to_have_value("96")
             page.click("text=the next one")
-            page.expect("[data-picker=content] .chosen").to_have_text("coffee")
+            page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
             page.click("#stop")
             page.expect("#status").to_contain_text("Stopped")
 
@@ -405,13 +429,24 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     make(tmp_path / "walk.mp4", [picture(seed, 32, 48) for seed in range(5)], sound=("aac",))
     fresh.set_input_files("[aria-label='File for Photograph']", tmp_path / "walk.mp4")
     fresh.enter("size", "96")
-    begun = "{ status: 'painting', is_film: true, step: null, steps: null }"
+    begun = "{ status: 'painting', kind: 'film', step: null, steps: null }"
     said = f"import('/static/transport.js').then(({{ statusText }}) => statusText({begun}))"
     assert fresh.evaluate(said) == "Painting"  # before its first frame
     fresh.expect("#details pre").to_contain_text("styletransfer apply")
+    fresh.expect("#cost").to_contain_text("pixels, about")
+    fresh.unfold()
+    names = "(all) => all.map((one) => one.dataset.control)"
+    rows = fresh.locator(".control:visible").evaluate_all(names)
+    acting = ["content", "style", "size", WEIGHT, "color", "style_scale", "color_strength"]
+    assert rows == acting
+    fresh.expect("#control-color").to_have_value("style")
+    fresh.expect("#looks").to_have_count(0)
+    fresh.click("#compare")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 5 frames")
     fresh.expect("#stage video").to_have_count(1)
+    fresh.expect("#before").to_be_hidden()
+    fresh.expect("#compare").to_have_count(0)
     plays = """async (film) => {
       await film.play();
       await new Promise((resolve) => (film.ontimeupdate = () => film.currentTime && resolve()));
@@ -438,3 +473,84 @@ def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path, visited):
             other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
             other.click("#stop")
             one.expect("#status").to_contain_text("Stopped")
+
+
+def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
+    """Check the newcomer's way: a photograph, a slider, the sketch kept; painted, and saved."""
+    fresh.drop("#stage", harbour=png(96, 64, "navy"))
+    fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
+    idle = "() => document.getElementById('stage').ariaBusy !== 'true'"
+    for slider in (f"[data-control='{WEIGHT}'] input", "[data-control=style_scale] input"):
+        with fresh.expect_response(FIRST_LOOK):
+            fresh.locator(slider).first.press("End")
+        fresh.wait_for_function(idle)
+    with fresh.expect_response(FIRST_LOOK) as looked:
+        fresh.select_option("#control-color", "content_luminance")
+    fresh.wait_for_function(IS_SHOWN, arg=looked.value.url)
+    fresh.click("#keep")
+    fresh.expect("#status").to_have_text("Sketch, kept")
+    fresh.expect("#details pre").to_contain_text("styletransfer apply")
+    fresh.expect("#details pre").to_contain_text("strength=0.139")
+    fresh.expect("#strip .thumb").to_have_count(1)
+    buttons = fresh.locator("#transport .actions > *:visible")
+    buttons.nth(2).wait_for()
+    assert buttons.all_text_contents()[:3] == ["Paint", "Save", "Share"]
+    fresh.unfold("steps")
+    fresh.enter("steps", "2")
+    fresh.enter("size", "96")
+    fresh.click("#go")
+    fresh.expect("#status").to_contain_text("Finished after 2 steps")
+    with fresh.expect_download() as download:
+        fresh.click("#save")
+    assert download.value.suggested_filename == "harbour in oil.png"
+    assert fresh.complaints == []
+
+
+def test_a_look_leaves_what_a_person_has_set(page):
+    page.unfold("steps")
+    page.enter("steps", "33")
+    page.expect("#looks [aria-pressed=true]").to_have_text("painted")
+    page.click("#looks >> text=bold")
+    page.expect("#details pre").to_contain_text("wasserstein")
+    page.click("#looks >> text=painted")
+    page.expect("#details pre").not_to_contain_text("wasserstein")
+    page.expect("[id=control-steps]").to_have_value("33")
+    page.click("#reset-all")
+
+
+def test_looks_are_small_pictures_of_this_photograph(page):
+    for name in ("painted", "bold"):
+        picture = f"#looks .tile:has-text('{name}') img"
+        page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
+        page.expect(picture).to_have_js_property("naturalWidth", 112)
+
+
+def test_a_stroke_before_paint_belongs_to_the_picture(fresh):
+    fresh.unfold("steps", "look")
+    fresh.last_long()
+    fresh.click("#brush")
+    fresh.locator("#stage").press(" ")
+    fresh.click("#go")  # before the stroke is saved by itself
+    fresh.expect("#status").to_contain_text(re.compile(r"step \d"))
+    fresh.expect("#details pre").to_contain_text("content_regions=")
+    fresh.expect("#whose").to_have_text("This command makes the same picture")
+
+
+def test_edits_without_a_server_are_made_once_it_is_back(fresh):
+    fresh.paint_tiny()
+    fresh.route("**/api/queue/*/steer", lambda route: route.abort())
+    fresh.enter(WEIGHT, "2")
+    fresh.wait_for_timeout(400)
+    fresh.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
+    fresh.unroute("**/api/queue/*/steer")
+    fresh.expect("#details pre").to_contain_text("content_weight=2")
+
+
+@pytest.mark.parametrize("width", [320, 1280])
+def test_whose_settings_they_are_stays_in_sight(width, tmp_path, visited):
+    with served(tmp_path) as address, visited(address, width) as page:
+        page.paint_tiny()
+        page.locator("#reset-all").scroll_into_view_if_needed()
+        page.expect(".whose").to_be_in_viewport()
+        box = page.locator(".whose .name").bounding_box()
+        assert box["height"] < 30  # one line

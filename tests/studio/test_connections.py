@@ -51,6 +51,7 @@ def status(address, request=GET):
         return int(connection.recv(4096).split()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "begun",
     [

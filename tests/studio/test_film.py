@@ -1,6 +1,7 @@
 """Films in the studio: uploads, previews, painting by a style network, and playback."""
 
 import io
+import json
 import shlex
 
 import pytest
@@ -41,13 +42,15 @@ def frames(data, path):
         return [frame.image for frame in film.frames()], len(container.streams.audio)
 
 
+@pytest.mark.slow
 def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     style = io.BytesIO()
     Image.radial_gradient("L").convert("RGB").save(style, "PNG")
     style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
-    settings = {**TINY, "content": film, "style": [style]}
+    settings = {**TINY, "content": film, "style": [style], "objective.content_weight": 0.5}
     told = client.post("/api/check", json={"settings": settings}).json()
-    assert "width" not in told  # a style network has no cost estimate
+    assert (told["width"], told["height"]) == (48, 32)
+    assert told["seconds"] > 0
     asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
@@ -57,7 +60,7 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
     for key in ("steps", "scales"):  # a style network has no such settings
         del settings[key]
-    assert (run["is_film"], run["status"], run["settings"]) == (True, "finished", settings)
+    assert (run["kind"], run["status"], run["settings"]) == ("film", "finished", settings)
     assert run["command"] == told["command"]
     assert " input=/" in run["command"]  # a path without special characters is not quoted
     answer = client.get(f"/api/runs/{id}/film", headers={"range": "bytes=0-99"})
@@ -74,6 +77,7 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     assert all((one == other).all() for one, other in zip(painted, again, strict=True))
 
 
+@pytest.mark.slow
 def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatch):
     id = client.post("/api/queue", json={"settings": {**TINY, "content": film}}).json()["id"]
     act(client, id, "pause")
@@ -81,20 +85,27 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
     act(client, id, "stop")
     watch(socket, status("stopped", id=id))
     run = next(run for run in client.get("/api/runs").json() if run["id"] == id)
-    assert (run["status"], run["is_film"], run["step"]) == ("stopped", True, 1)
+    assert (run["status"], run["kind"], run["step"]) == ("stopped", "film", 1)
 
 
+@pytest.mark.slow
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
-    settings = {**TINY, "content": film, "protect": "style-oil"}
-    refused = client.post("/api/check", json={"settings": settings})
-    assert (refused.status_code, refused.json()["key"]) == (400, "protect")
+    acting = {"content": film, "size": 48}
+    plain = client.post("/api/check", json={"settings": acting}).json()
+    others = {**TINY, "protect": "style-oil", "color": "content_palette"}
+    assert client.post("/api/check", json={"settings": acting | others}).json() == plain
+    assert "color" not in plain["command"]
+    refused = client.post("/api/check", json={"settings": acting | {"size": 10**6}})
+    assert (refused.status_code, "choose size=" in refused.json()["error"]) == (422, True)
     playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)
     assert "is a playlist" in playlist.json()["error"]
 
 
+@pytest.mark.slow
 def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeypatch):
     assert client.get(f"/api/pictures/{film}?side=160").headers["content-type"] == "image/jpeg"
-    look = client.get("/api/look", params={"content": film, "style": "style-mosaic"})
+    asked = json.dumps({"content": film, "style": ["style-mosaic"]})
+    look = client.get("/api/look", params={"settings": asked})
     assert look.headers["content-type"] == "image/jpeg"
     refused = client.post("/api/check", json={"settings": {"style": [film]}})
     assert refused.json() == {

@@ -14,8 +14,6 @@ from styletransfer.cli.arguments import parse
 from styletransfer.job import memory
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.help import meanings
-from styletransfer.studio import reader
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import command_of, read_request
 
@@ -43,11 +41,11 @@ def test_the_form_is_the_configs_own(client):
     controls = {control["key"]: control for group in groups for control in group["controls"]}
     assert not set(FORBIDDEN) & set(controls)
     assert controls["steps"]["default"] == composed("train").steps
-    assert controls["steps"]["help"] == meanings(TrainConfig)["steps"]
-    assert controls["objective.tv_weight"]["help"].startswith("Linear weight of the squared total")
+    assert "pixels" in controls["size"]["help"]
     assert controls["content"]["default"] == "content-coffee"
     assert controls["style"]["default"] == ["style-oil"]
-    assert all(control["help"] for control in controls.values())
+    without = [key for key, control in controls.items() if not control["help"]]
+    assert without == ["style_weights", "region_styles"]  # they have no row of their own
     assert not controls["content"]["steerable"]
     assert controls["objective.content_weight"]["steerable"]
     kinds = {"style": "pictures", "protect": "mask", "size": "integer", "region_styles": "mapping"}
@@ -71,6 +69,14 @@ def test_no_key_of_the_page_takes_a_path(client):
     assert check(client, color="/etc/passwd") == (400, {"error": error, "key": "color"})
 
 
+def labels(client, size=(512, 341), left="#ff0000", right="#00e100"):
+    """Upload a label picture with two halves; return its id."""
+    picture, data = Image.new("RGB", size, left), io.BytesIO()
+    picture.paste(right, (size[0] // 2, 0, *size))
+    picture.save(data, "PNG")
+    return client.post("/api/pictures?name=drawn.png", content=data.getvalue()).json()["id"]
+
+
 def test_the_command_line_is_the_very_settings(client):
     assert check(client) == (200, {"command": "styletransfer train"})
     settings = {
@@ -80,18 +86,22 @@ def test_the_command_line_is_the_very_settings(client):
         "size": 300,
         "objective.content_layers": "relu3_2, relu4_2",
         "region_styles": {"red": 1, "#00e100": 2},
-        "content_regions": "style-oil",
     }
+    settings["content_regions"] = labels(client)
+    refused = check(client, **settings)
+    assert (refused[0], refused[1]["key"]) == (400, "style_weights")
+    del settings["style_weights"]
     status, said = check(client, **settings)
     assert status == 200
     config = typed(said)
     assert config.content.endswith("assets/content/rocket.jpg")
     assert [path.rpartition("/")[2] for path in config.style] == ["oil.jpg", "mosaic.jpg"]
-    assert (config.size, config.style_weights) == (300, [2.0, 1.5])
+    assert config.size == 300
     assert config.objective.content_layers == ["relu3_2", "relu4_2"]
     assert config.region_styles == {"red": 1, "0x00e100": 2}
 
 
+@pytest.mark.slow
 def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch):
     monkeypatch.setattr(memory, "free_bytes", lambda device: 2.0**33)
     for key, value, said in (
@@ -105,6 +115,42 @@ def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch)
         status, answer = check(client, **{key: value})
         assert (status, answer["key"]) == (422, key)
         assert said in answer["error"]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("path", ["/api/check", "/api/queue"])
+def test_regions_and_masks_are_checked_before_painting(path, client):
+    """Each of these was accepted, and failed when it was painted."""
+    two = {"style": ["style-oil", "style-mosaic"], "content_regions": labels(client)}
+    for settings, key, said in (
+        (two | {"style_weights": [2, 1]}, "style_weights", "drawn regions have one style each"),
+        (two, "region_styles", "say which takes which"),
+        (two | {"region_styles": {"blue": 1}}, "region_styles", "has no region 'blue'"),
+        (two | {"region_styles": {"red": 3}}, "region_styles", "3"),
+        ({"region_styles": {"red": 1}}, "region_styles", "needs content_regions"),
+        ({"content_regions": "style-oil"}, "content_regions", "is it a photograph?"),
+        ({"content_regions": labels(client, (300, 300))}, "content_regions", "aspect ratio"),
+        ({"protect": "style-oil"}, "protect", "a mask is grey"),
+        ({"protect": labels(client, (341, 512), "#000", "#fff")}, "protect", "aspect ratio"),
+        ({"protect": labels(client, left="#fff", right="#fff")}, "protect", "covers all"),
+    ):
+        answer = client.post(path, json={"settings": settings})
+        assert answer.status_code in (400, 422), settings
+        assert said in answer.json()["error"]
+        assert answer.json()["key"] in (key, None)
+    assert check(client, **two, region_styles={"red": 2, "#00e100": 1})[0] == 200
+    assert check(client, protect=labels(client, left="#000", right="#fff"))[0] == 200
+
+
+@pytest.mark.slow
+def test_a_drawing_of_any_picture_has_its_aspect_ratio(client):
+    for width, height in ((4032, 3024), (1999, 1001), (641, 1137), (3000, 257), (100, 67)):
+        data = io.BytesIO()
+        Image.new("RGB", (width, height), "teal").save(data, "PNG")
+        content = client.post("/api/pictures?name=a.png", content=data.getvalue()).json()["id"]
+        scale = min(1, 1024 / max(width, height))
+        drawn = labels(client, (round(width * scale), round(height * scale)))
+        assert check(client, content=content, content_regions=drawn)[0] == 200
 
 
 def test_what_a_picture_costs_is_told_before_it_is_painted(client, monkeypatch):
@@ -122,7 +168,7 @@ def test_what_a_picture_costs_is_told_before_it_is_painted(client, monkeypatch):
 
 def test_values_that_no_control_gives(client):
     for key, value, said in (
-        ("size", 0.5, "could not be converted to Integer"),
+        ("size", 0.5, "size must be a whole number"),
         ("size", "512", "must be a number"),
         ("objective.content_layers", "a\nsize=3", "must be a text"),
         ("region_styles", {"red}": 1}, "no name of a colour"),
@@ -137,6 +183,7 @@ def test_values_that_no_control_gives(client):
         assert answer["key"] == (key if key in CONTROLS else None)
 
 
+@pytest.mark.slow
 def test_texts_are_one_value_whatever_is_in_them(client):
     shelf = client.app.state.studio.pictures
     for text in ("${oc.env:HOME}", "a=1", "'}{", "--multirun"):
@@ -184,7 +231,6 @@ def test_long_lists_are_refused_at_once(client):
 
 
 def test_a_check_decodes_no_picture(client, monkeypatch):
-    monkeypatch.setattr(reader, "_decoded", None)
     monkeypatch.setattr(images, "read", None)
     assert check(client, content="content-rocket", style=["style-oil", "style-mosaic"])[0] == 200
 
@@ -199,6 +245,7 @@ def test_a_check_of_a_picture_that_is_gone_is_refused(client, folder):
     assert (status, answer["error"]) == (404, "a.png is gone; choose another picture")
 
 
+@pytest.mark.slow
 def test_looks_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]

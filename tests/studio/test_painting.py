@@ -1,5 +1,6 @@
 """Runs with the real runner: watched, steered, stopped, resumed, and repeated by command."""
 
+import errno
 import io
 import os
 import shlex
@@ -14,6 +15,7 @@ from studio.studios import LIVE, LONG, act, opened, runner, status, submit, watc
 
 from styletransfer.cli.hydrated import script
 from styletransfer.commands import train
+from styletransfer.networks.commands import apply
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
 
@@ -49,6 +51,7 @@ def made_by(command, folder):
     return (folder / "pastiche.png").read_bytes()
 
 
+@pytest.mark.slow
 def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     id, seen = finished
     pictures = [message["bytes"] for message in seen if message["type"] == "picture"]
@@ -66,6 +69,7 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
     assert all(report["loss"] > 0 for report in reports)
 
 
+@pytest.mark.slow
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
     id, _ = finished
     best = images.read(folder / id / "pastiche.png").rgb
@@ -91,8 +95,9 @@ def test_a_steered_run_keeps_its_last_settings(client, socket, folder):
     act(client, id, "pause")  # before the run can finish
     watch(socket, status("paused"))
     changed = {**TINY, "objective.content_weight": 0.9, "style": ["style-mosaic"]}
-    act(client, id, "steer", settings={**changed, "objective.content_weight": 5})
-    act(client, id, "steer", settings=changed)
+    act(client, id, "steer", settings={"objective.content_weight": 5})
+    act(client, id, "steer", settings={"style": ["style-mosaic"]})  # of another page
+    act(client, id, "steer", settings={"objective.content_weight": 0.9})
     is_changed = lambda m: m["type"] == "state" and m["current"]["settings"] == changed  # noqa: E731
     run = watch(socket, is_changed)[-1]["current"]
     assert (run["status"], run["is_steered"]) == ("paused", True)
@@ -128,7 +133,8 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     assert "96 x 64" in capsys.readouterr().out
 
 
-def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, folder):
+@pytest.mark.slow
+def test_bad_input_is_told_in_the_words_of_the_command_line(client, folder):
     buffer = io.BytesIO()
     Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
     uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
@@ -136,14 +142,12 @@ def test_bad_input_is_told_in_the_words_of_the_command_line(client, socket, fold
     for wrong, key, words in (
         ({"content": uploaded["id"]}, "content", "dot.png shows 1 x 1 pixels"),
         ({"size": -3}, "size", "size=-3 must be"),
+        ({"protect": "style-oil"}, "protect", "oil is a colour picture"),
     ):
         refused = client.post("/api/queue", json={"settings": TINY | wrong})
         assert (refused.status_code, refused.json()["key"]) == (422, key)
         assert refused.json()["error"].startswith(words)
-    submit(client, **TINY, protect="style-oil")  # found only when the mask is read
-    told = watch(socket, lambda m: m["type"] == "message")[-1]
-    assert (told["key"], set(folder.iterdir())) == ("protect", before)
-    assert told["error"].startswith("oil is a colour picture")
+    assert set(folder.iterdir()) == before
 
 
 @pytest.mark.slow
@@ -159,6 +163,43 @@ def test_the_run_of_a_killed_painter_is_shown_as_stopped(tmp_path, monkeypatch):
         assert "was killed" in told["error"]
         assert read_run(tmp_path / id).status == "running"  # no time for another status
         run = shown(client, id)
-        assert (run["status"], run["width"]) == ("stopped", None)
+        assert (run["status"], run["width"], run["is_preview"]) == ("stopped", None, True)
+        assert run["error"] == told["error"]
+        assert client.get(f"/api/runs/{id}/picture?side=320").status_code == 200
         watch(socket, status("finished", id=waiting))
         assert psutil.pid_exists(worker._process.pid)
+
+
+@pytest.mark.slow
+def test_a_kept_sketch_is_a_result_with_its_command(client, socket, folder, tmp_path):
+    settings = {"size": 80, "objective.content_weight": 0.5, "style_scale": 1.5, "steps": 7}
+    asked = client.post("/api/queue", json={"settings": settings, "sketch": True})
+    assert asked.status_code == 202, asked.text
+    id = asked.json()["id"]
+    seen = watch(socket, status("finished", "failed", id=id))
+    assert any(message["type"] == "picture" for message in seen)
+    run = shown(client, id)
+    assert (run["status"], run["kind"], run["settings"]) == ("finished", "sketch", settings)
+    assert (run["width"], run["height"]) == (80, 53)
+    _, name, *words = shlex.split(run["command"])
+    assert name == "apply"
+    script(apply)([*words, f"output={tmp_path}/again.png"])
+    again, kept = tmp_path / "again.png", folder / id / "sketch.png"
+    assert images.read(again).rgb.equal(images.read(kept).rgb)
+    assert client.get(f"/api/runs/{id}/download?format=png").status_code == 200
+    assert client.post(f"/api/runs/{id}/delete").json() == {"id": id, "kept": []}
+
+
+@pytest.mark.slow
+def test_a_log_that_cannot_be_written_is_told(client, socket, monkeypatch):
+    """Check a full disk, where the painter's process ended with status 0."""
+
+    def full(*_):
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    with monkeypatch.context() as patch:
+        patch.setattr(runner, "_run", full)
+        id = submit(client, **TINY)
+        run = watch(socket, status("failed", id=id))[-1]["current"]
+    assert "No space left on device; make room on the disk" in run["error"]
+    watch(socket, status("finished", id=submit(client, **TINY)))

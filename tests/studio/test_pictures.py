@@ -4,6 +4,7 @@ import asyncio
 import io
 import json
 import shlex
+import threading
 
 import pytest
 import torch
@@ -29,6 +30,10 @@ def upload(client, data, name="photo.png", purpose="style"):
     return client.post("/api/pictures", params={"name": name, "purpose": purpose}, content=data)
 
 
+def sketch(client, **settings):
+    return client.get("/api/look", params={"settings": json.dumps(settings)})
+
+
 def left(folder):
     """Return the sorted names of the files in the upload folder."""
     uploads = folder / "pictures"
@@ -39,15 +44,14 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    assert all(
-        set(entry) == {"id", "name", "width", "height", "kind", "purpose"} for entry in entries
-    )
+    fields = {"id", "name", "width", "height", "kind", "purpose", "frames"}
+    assert all(set(entry) == fields for entry in entries)
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     data = photo(1, 300, 400)
     first = upload(client, data, "été.png").json()
-    size = {"width": 400, "height": 300}
+    size = {"width": 400, "height": 300, "frames": 0}
     said = {"id": first["id"], "name": "été.png", "kind": "upload", "purpose": "style"}
     assert first == said | size
     assert upload(client, data, purpose="output").status_code == 400
@@ -56,7 +60,7 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     small = client.get(f"/api/pictures/{first['id']}", params={"side": 200})
     assert small.headers["content-type"] == "image/jpeg"
     with Image.open(io.BytesIO(small.content)) as image:
-        assert max(image.size) == 200
+        assert max(image.size) == 320
         red, green, blue = image.getpixel((5, 5))
         assert abs(red - 1) + abs(green - 80) + abs(blue - 120) < 12
     with opened(folder) as restarted:
@@ -65,13 +69,50 @@ def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     assert "immutable" in small.headers["cache-control"]  # lets the browser cache the picture
 
 
-def test_an_upload_is_decoded_once(client, monkeypatch):
+@pytest.mark.slow
+def test_an_upload_is_decoded_once(client, folder, monkeypatch):
     read, seen = images.read, []
     monkeypatch.setattr(images, "read", lambda path: seen.append(path) or read(path))
     id = upload(client, photo(33, 30, 40)).json()["id"]
-    for side in (160, 320):
+    for side in (160, 320, 2048):
         assert client.get(f"/api/pictures/{id}?side={side}").status_code == 200
-    assert len(seen) == 1
+    with opened(folder) as restarted:
+        assert restarted.get(f"/api/pictures/{id}?side=320").status_code == 200
+        assert sketch(restarted, content=id).status_code == 200
+    assert len([path for path in seen if str(path).endswith(id)]) == 1
+
+
+def test_a_link_in_place_of_a_small_picture_is_not_followed(client, folder, tmp_path):
+    (tmp_path / "mine.jpg").write_bytes(b"mine")
+    id = upload(client, photo(60)).json()["id"]
+    small = folder / "pictures" / f".{id}.320.jpg"
+    small.unlink()
+    small.symlink_to(tmp_path / "mine.jpg")
+    answer = client.get(f"/api/pictures/{id}?side=320")
+    assert (answer.status_code, answer.content[:2]) == (200, b"\xff\xd8")
+    assert (tmp_path / "mine.jpg").read_bytes() == b"mine"
+
+
+def test_a_check_overtakes_pictures_that_wait(client):
+    """Check the order in which the reader answers; 36 pictures were in the way of one check."""
+    gate, done = threading.Event(), []
+    reader = client.app.state.studio.reader
+
+    def work(name):
+        gate.wait()
+        done.append(name)
+
+    async def ask_all():
+        waiting = [asyncio.create_task(reader.ask(work, n)) for n in range(9)]
+        await asyncio.sleep(0)
+        waiting.append(asyncio.create_task(reader.ask(work, "check", first=True)))
+        await asyncio.sleep(0.05)
+        gate.set()
+        await asyncio.gather(*waiting)
+
+    client.portal.call(ask_all)
+    assert done.index("check") <= 2
+    assert len(done) == 10
 
 
 def test_the_servers_own_names(client, folder):
@@ -140,7 +181,7 @@ def test_bodies_that_stop_coming_end_and_hinder_no_other(client, folder, monkeyp
         return statuses
 
     assert client.portal.call(beside_others) == [200, 408]
-    assert len(left(folder)) == len(before) + 2  # the picture and its note
+    assert len(left(folder)) == len(before) + 4  # the picture, its note and two JPEGs
 
 
 def test_an_upload_is_removed_unless_a_run_needs_it(tmp_path):
@@ -148,7 +189,7 @@ def test_an_upload_is_removed_unless_a_run_needs_it(tmp_path):
         kept = upload(client, photo(100)).json()["id"]
         _, waiting = submit(client), submit(client, style=[kept])
         address = f"/api/pictures/{kept}/delete"
-        assert (client.post(address).status_code, len(left(tmp_path))) == (409, 2)
+        assert (client.post(address).status_code, len(left(tmp_path))) == (409, 4)
         act(client, waiting, "cancel")
         assert [client.post(address).status_code for _ in range(2)] == [200, 404]
         assert client.post("/api/pictures/style-oil/delete").status_code == 403
@@ -180,25 +221,40 @@ def test_a_reader_that_dies_is_a_message_and_is_there_again(tmp_path):
         assert answer.status_code == 200
 
 
+@pytest.mark.slow
 def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     """Check previews in one and several styles, by their shares, and the errors of bad requests."""
     ids = [upload(client, photo(seed, 48, 64)).json()["id"] for seed in (1, 200)]
     content = upload(client, photo(90, 40, 600)).json()["id"]
     paths = [str(folder / "pictures" / id) for id in ids]
     small = torch.tensor([90, 80, 120]).view(1, 3, 1, 1).expand(1, 3, 34, 512) / 255
-    for shares in ([], [1.0, 3.0], [0.0, 1.0]):
+    one = {"content": content, "style": ids}
+    weight = "objective.content_weight"
+    seen = []
+    for more, same in (
+        ({}, {"strength": 0.9}),
+        ({"style_weights": [1, 3], weight: 1.62}, {"style_weights": [1.0, 3.0], "strength": 0.5}),
+        ({"style_scale": 4, weight: 0}, {"style_size": 1024}),
+        ({"color": "content_luminance", weight: 0}, {"color": "content_luminance"}),
+    ):
         exact = {"device": "cpu", "precision": "float32"}
-        config = ApplyConfig(network="any", style=paths, style_weights=shares, **exact)
-        painted = Painter(config).paint(small)
-        made = client.get("/api/look", params={"content": content, "style": ids, "share": shares})
+        painted = Painter(ApplyConfig(network="any", style=paths, **exact, **same)).paint(small)
+        made = sketch(client, **one, **more)
         with Image.open(io.BytesIO(made.content)) as image:
-            assert (as_picture(image, "look").rgb - painted).abs().mean() < 0.01  # JPEG's error
-    one = {"content": content, "style": ids[:1]}
-    many = {"style": ids[:1] * 17}
-    shares = ([1, 2], [0], [-1], ["nan"], ["a"])
-    for wrong in ({"style": []}, many, *({"share": each} for each in shares)):
-        assert client.get("/api/look", params={**one, **wrong}).status_code in (400, 422)
-    assert client.get("/api/look", params={**one, "content": "none"}).status_code == 404
+            seen.append(as_picture(image, "look").rgb)
+        assert (seen[-1] - painted).abs().mean() < 0.02  # JPEG's error
+    for wrong in (
+        *({"style": few} for few in ([], ids[:1] * 17)),
+        *({"style_weights": some} for some in ([1, 2, 3], [0, 0], [-1, 1], ["nan"])),
+        {"style_scale": "a"},
+        *({weight: one} for one in (None, "a", [])),
+        {"content": None},
+    ):
+        assert sketch(client, **one | wrong).status_code in (400, 422), wrong
+    assert sketch(client, **one | {"content": "none"}).status_code == 404
+    assert sketch(client, **one | {"content": "\ud800"}).status_code == 400
+    for text in ("", "[]", "{"):
+        assert client.get("/api/look", params={"settings": text}).status_code == 400
 
 
 def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
@@ -229,6 +285,7 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     assert carried("train")["settings"] == {"style": [mine]}
 
 
+@pytest.mark.slow
 def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
     (tmp_path / "style").mkdir()
     style = tmp_path / "style" / "small.jpg"
@@ -237,4 +294,5 @@ def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
     monkeypatch.setattr(reader, "ASSETS", tmp_path)
     reader._look_at_bundled()
     monkeypatch.setattr(Paintings, "look_at", None)
-    assert reader.look(str(style), [str(style)], [])
+    config = ApplyConfig(input=str(style), style=[str(style)])
+    assert reader.look(config)

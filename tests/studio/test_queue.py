@@ -54,6 +54,15 @@ def test_runs_wait_for_their_turn(client, socket, tmp_path):
     watch(socket, status("stopped", id=third))
 
 
+def test_a_waiting_run_is_painted_sooner(client, socket):
+    first, second, third = (submit(client) for _ in range(3))
+    act(client, third, "hurry")
+    act(client, first, "hurry", 409)
+    is_changed = lambda m: m["type"] == "state" and [third] == [one["id"] for one in m["queue"][:1]]  # noqa: E731
+    queue = watch(socket, is_changed)[-1]["queue"]
+    assert [run["id"] for run in queue] == [third, second]
+
+
 def test_a_refused_wish_is_told_beside_its_control(client, socket):
     id = submit(client)
     watch(socket, status("painting"))

@@ -87,6 +87,7 @@ def test_what_cannot_be_deleted_is_told(root, client):
     assert [run["id"] for run in client.get("/api/runs").json()] == ["a"]
 
 
+@pytest.mark.slow
 def test_a_run_that_is_a_link_is_not_deleted(root, client, tmp_path):
     elsewhere = make_run(tmp_path / "elsewhere")
     before = files_in(elsewhere)
@@ -126,6 +127,18 @@ def test_an_upload_that_links_elsewhere_is_not_served(root, tmp_path):
     with opened(root) as client:
         assert client.get(f"/api/pictures/{'1' * 32}").status_code == 404
     assert (root / "pictures" / ".mine.upload").exists()
+
+
+def test_damaged_notes_of_uploads_are_passed_over(root):
+    (root / "pictures").mkdir()
+    notes = ["", "[]", "{", '{"name": 1}', '{"name": "a", "width": 1e999, "height": 1}']
+    notes.append('{"name": "a", "width": 9, "height": 9, "frames": []}')
+    for number, note in enumerate(notes):
+        (root / "pictures" / (str(number) * 32)).write_bytes(b"x")
+        (root / "pictures" / (str(number) * 32 + ".json")).write_text(note)
+    with opened(root) as client:
+        kinds = {one["kind"] for one in client.get("/api/pictures").json()}
+    assert kinds == {"content", "style"}
 
 
 @pytest.mark.parametrize("value", ["\ud800", math.nan, math.inf])

@@ -98,11 +98,14 @@ class Painter:
             pixels = f"{size[1]} x {size[0]} pixels"
             least = f"each side needs at least {SMALLEST_SIDE}"
             raise UserError(f"{name} comes down to {pixels}; {least}")
-        needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
-        if needed > (free := free_bytes(self.device)):
+        if (needed := self.needed(size)) > (free := free_bytes(self.device)):
             largest = int(max(size) * math.sqrt(free / needed))
             raise UserError(f"{name} needs {readable(needed)} of memory; choose size={largest}")
         return size
+
+    def needed(self, size: tuple[int, int]) -> int:
+        """Return the estimated memory in bytes for a pastiche of (height, width) `size`."""
+        return int(4 * MAPS * self.network.layout.widths[0] * size[0] * size[1])
 
     @torch.no_grad()
     def paint(self, content: Tensor) -> Tensor:
@@ -138,6 +141,7 @@ class Paintings:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
         self.config, self.device, self.encoder = config, device, encoder.to(device)
         self.strength = config.strength
+        self._own: tuple[Tensor, Tensor] | None = None  # the last image, and its own row
         self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
         self.choose([self.look_at(file) for file in self.files])
@@ -158,8 +162,10 @@ class Paintings:
         """Set the network's scales and shifts, blended with those of `image` if `strength` < 1."""
         rows = self.rows
         if self.strength < 1:
-            size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
-            rows = torch.lerp(self._row(images.resize(image, size)), rows, self.strength)
+            if self._own is None or self._own[0] is not image:
+                size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
+                self._own = image, self._row(images.resize(image, size))
+            rows = torch.lerp(self._own[1], rows, self.strength)
         set_rows(network, rows)
 
     def finished(self, pastiche: Tensor, shares: Tensor) -> Tensor:

@@ -1,20 +1,19 @@
 // The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
 // its bar, which says what it is dipped in, how large it is, and what can be done at once.
-import { button, clicked, debounced, el, find, press, refill, say } from "./dom.js";
-import { slider, within } from "./dom.js";
-import { load, raster, REGIONS, regionStyles, save } from "./layers.js";
+import { Button, find, say, Slider, within } from "./dom.js";
+import { keep, load, raster, REGIONS, regionStyles } from "./layers.js";
+import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
-import { change, list, on, pictureName, show, state, subject, value } from "./store.js";
+import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
+import { subject, value } from "./store.js";
 
 // `size` is a share of the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
-const bar = {}; // its elements by name
 const overlay = find("overlay");
 let last = null; // where the stroke is, from 0 to 1
 let at = { u: 0.5, v: 0.5 }; // where the keyboard's or the pointer's brush is
-const saved = { content_regions: debounced(save, 400), protect: debounced(save, 400) };
 
-const open = () => !overlay.hidden;
+export const brushIsOpen = () => !overlay.hidden;
 const covering = () => (hand.key === "protect" ? 255 : hand.number);
 
 function redraw(box) {
@@ -32,8 +31,8 @@ function stroke(from, to) {
 }
 
 function finish() {
-  drawBar();
-  saved[hand.key](hand.key);
+  changed();
+  keep(hand.key);
 }
 
 /** Do something to the whole raster: clear, fill, invert, undo. */
@@ -60,7 +59,7 @@ function ring() {
 
 function resize(to) {
   hand.size = within(0.01, to, 0.5);
-  drawBar();
+  changed();
   ring();
 }
 
@@ -87,6 +86,7 @@ function key(event) {
 const holder = {
   hover,
   key,
+  moved: ring,
   begin(to) {
     raster(hand.key).remember();
     hover(to);
@@ -113,113 +113,94 @@ const holder = {
 async function take(wanted = hand.key) {
   hand.key = wanted;
   if (state.view && !subject()) show(null);
-  await reload();
+  await load(hand.key);
+  redraw();
   setOpen(true);
+}
+
+export function toggleBrush() {
+  if (brushIsOpen()) setOpen(false);
+  else take();
+}
+
+/** Take up the brush for a key, from elsewhere on the page. */
+export async function openBrush(key) {
+  await take(key);
+  find("stage").scrollIntoView({ block: "nearest" });
+  find("stage").focus({ preventScroll: true });
 }
 
 function setOpen(wanted) {
   overlay.hidden = find("brushes").hidden = !wanted;
   if (!wanted) find("cursor").hidden = true;
-  press(find("brush"), wanted);
   lend(wanted ? holder : null);
+  changed();
 }
 
-async function reload() {
-  await load(hand.key);
-  redraw();
-  drawBar();
+/** Other styles may leave regions without theirs. */
+async function follow(keys) {
+  if (!keys.includes("style") || !value("content_regions")) return;
+  await load("content_regions");
+  change({ region_styles: regionStyles() });
 }
 
-/** Another content has no regions yet; other styles may leave regions without theirs. */
-async function follow({ keys, by }) {
-  if (by === "person" && keys.includes("content"))
-    change({ content_regions: null, region_styles: {}, protect: null });
-  else if (by === "person" && keys.includes("style") && value("content_regions")) {
-    await load("content_regions");
-    change({ region_styles: regionStyles() });
-  }
-  if (open()) await reload();
-}
+const dip = (how) => changed(Object.assign(hand, how));
 
-function dip(how) {
-  Object.assign(hand, how);
-  drawBar();
-}
-
-const segments = (label, buttons) =>
-  el("div.segments", { role: "group", "aria-label": label }, buttons);
-
-function buildBar() {
-  bar.targets = [
-    button("Regions", () => take("content_regions")),
-    button("Protect", () => take("protect")),
-  ];
-  bar.tools = [
-    button("Draw", () => dip({ erase: false })),
-    button("Erase", () => dip({ erase: true })),
-  ];
-  bar.regions = el("div.regions", { role: "group", "aria-label": "Region" });
-  const range = { min: 1, max: 50, step: 1 };
-  bar.size = slider("Size of the brush", range, (percent) => resize(percent / 100));
-  bar.undo = button("Undo", undo);
-  find("brushes").append(
-    segments("What is drawn", bar.targets),
-    bar.regions,
-    segments("Draw or erase", bar.tools),
-    el("label.size", "Size", bar.size),
-    bar.undo,
-    button("Fill", () => whole((made) => made.fill(covering()))),
-    button("Clear", () => whole((made) => made.fill(0))),
-  );
-}
-
-function styleOf(number, text) {
+function StyleOf({ number, text }) {
   const styles = list(value("style"));
   if (styles.length < 2 || !raster("content_regions").present.includes(number)) return null;
   const name = REGIONS[number][0];
-  const chosen = regionStyles()[name];
-  const options = styles.map((style, at) => {
-    const properties = { value: at + 1, selected: chosen === at + 1 };
-    return el("option", properties, `${at + 1} ${pictureName(style)}`);
-  });
-  const onchange = ({ target }) =>
+  const options = styles.map((style, at) =>
+    html`<option value=${at + 1}>${at + 1} ${pictureName(style)}</option>`);
+  const pick = ({ target }) =>
     change({ region_styles: regionStyles({ [name]: Number(target.value) }) });
-  const label = { "aria-label": `Style of ${text.toLowerCase()}`, "data-focus": name };
-  return el("select", { ...label, onchange }, options);
+  return html`<select aria-label="Style of ${text.toLowerCase()}" value=${regionStyles()[name]}
+    onchange=${pick}>${options}</select>`;
 }
 
-function region(number) {
-  const swatch = el("i.dab");
-  swatch.style.background = `rgb(${REGIONS[number][1].join(" ")})`;
+function Region({ number }) {
+  const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
   const text = number === 0 ? "The rest" : `Region ${number}`;
-  if (!number) return el("div.region", el("span.pick", swatch, text), styleOf(number, text));
   const dipped = () => dip({ number, erase: false });
-  const pick = button([swatch, text], dipped, { class: "pick", "data-focus": number });
-  press(pick, hand.number === number);
-  return el("div.region", pick, styleOf(number, text));
+  return html`<div class="region">${number
+    ? html`<${Button} class="pick" pressed=${hand.number === number} onclick=${dipped}
+        >${swatch}${text}<//>`
+    : html`<span class="pick">${swatch}${text}</span>`}
+    <${StyleOf} number=${number} text=${text} /></div>`;
 }
 
-function drawBar() {
-  const protect = hand.key === "protect";
-  bar.targets.forEach((target, at) => press(target, protect === (at === 1)));
-  bar.tools.forEach((tool, at) => press(tool, hand.erase === (at === 1)));
-  bar.size.value = 100 * hand.size;
-  bar.undo.setAttribute("aria-disabled", String(!raster(hand.key)?.past.length));
-  bar.regions.hidden = protect;
-  if (!protect) refill(bar.regions, REGIONS.map((_, number) => region(number)));
+/** Two buttons, of which one is pressed: [text, whether it is pressed, what it does] each. */
+const Either = ({ label, pairs }) => html`<div class="segments" role="group" aria-label=${label}>
+  ${pairs.map(([text, pressed, act]) =>
+    html`<${Button} pressed=${pressed} onclick=${act}>${text}<//>`)}</div>`;
+
+export function Brushes() {
+  if (!brushIsOpen()) return null;
+  const isProtection = hand.key === "protect";
+  const { erase, size } = hand;
+  const targets = [
+    ["Regions", !isProtection, () => take("content_regions")],
+    ["Protect", isProtection, () => take("protect")],
+  ];
+  const tools = [
+    ["Draw", !erase, () => dip({ erase: false })],
+    ["Erase", erase, () => dip({ erase: true })],
+  ];
+  const regions = REGIONS.map((_, number) => html`<${Region} number=${number} />`);
+  return html`<${Either} label="What is drawn" pairs=${targets} />
+    ${!isProtection && html`<div class="dabs" role="group" aria-label="Region">${regions}</div>`}
+    <${Either} label="Draw or erase" pairs=${tools} />
+    <label class="size">Size <${Slider} label="Size of the brush" min=1 max=50
+      value=${Math.round(100 * size)} enter=${(percent) => resize(percent / 100)} /></label>
+    <${Button} idle=${!raster(hand.key)?.past.length} onclick=${undo}>Undo<//>
+    <${Button} onclick=${() => whole((made) => made.fill(covering()))}>Fill<//>
+    <${Button} onclick=${() => whole((made) => made.fill(0))}>Clear<//>`;
 }
 
 export function startBrush() {
-  buildBar();
-  clicked({ brush: () => (open() ? setOpen(false) : take()) });
-  on("brush", (wanted) => {
-    take(wanted);
-    find("stage").scrollIntoView({ block: "nearest" });
-    find("stage").focus({ preventScroll: true });
-  });
   addEventListener("keydown", (event) => {
-    if (event.key === "Escape" && open()) setOpen(false);
+    if (event.key === "Escape" && brushIsOpen()) setOpen(false);
   });
-  on("moved", ring);
-  on("settings", follow);
+  onChange(follow);
+  on(async () => brushIsOpen() && (await load(hand.key)) && changed(redraw()));
 }

@@ -1,17 +1,23 @@
-// What the stage shows: the content, the run as it is painted, or a result; and, left of a line,
-// the photograph before.
-import { alone, busy, clicked, el, find, listen, press, unlessSame, within } from "./dom.js";
+// What the stage shows: a sketch, the run as it is painted, or a result; and, left of a line, the
+// photograph before, or another result.
+import { brushIsOpen, toggleBrush } from "./brush.js";
+import { alone, busy, Button, find, listen, within } from "./dom.js";
+import { preview } from "./live.js";
+import { html } from "./preact.js";
 import { setSize } from "./stage.js";
-import { active, list, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
-import { runUrl, scaled, settings, show, state, titleOf, value } from "./store.js";
+import { active, changed, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
+import { runUrl, same, scaled, settings, sketchUrl, state, titleOf, value } from "./store.js";
 
-const SIDE = 2048; // the largest preview that the server makes
+const SIDE = 2048; // the largest JPEG that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // what was asked for last; an answer to anything else comes too late
 let loading = null; // the promise of the picture that was asked for last
+let failed = null; // an address that gave no picture
 let seen = null; // the address of the photograph before what the canvas shows
-let newest = null; // the latest live picture: { id, blob }
+let wanted = null; // the address of the sketch that is to be shown
+let comparing = false;
+let against = ""; // the id of the result to compare with, or "" for the photograph
 
 function put(image, width, height) {
   canvas.width = width;
@@ -19,12 +25,9 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
-/** Compare with a photograph. */
-const putBefore = unlessSame((url) => (find("original").src = url));
-
 /** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
 async function load(url, width, height, original) {
-  putBefore(original);
+  if (failed === url) return;
   if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
   await loading;
@@ -32,22 +35,22 @@ async function load(url, width, height, original) {
 }
 
 async function fetchInto(url, original) {
-  const image = el("img", { src: url });
+  const image = Object.assign(new Image(), { src: url });
   await image.decode().catch(() => {});
   if (drawn !== url) return;
-  if (!image.naturalWidth) return void (drawn = null);
+  if (!image.naturalWidth) return void ([drawn, failed] = [null, url]);
   setSize(image.naturalWidth, image.naturalHeight); // its own shape, whoever asks next
   put(image, image.naturalWidth, image.naturalHeight);
   seen = original;
 }
 
-const isLive = (run) => active(run) && newest?.id === run.id;
+const isLive = (run) => active(run) && preview.id === run.id;
 
 /** Draw the latest live picture; never more than one is being decoded. */
 const decode = alone(async () => {
-  while (drawn !== newest && isLive(runOf(state.view))) {
-    const taken = (drawn = newest);
-    const bitmap = await createImageBitmap(taken.blob).catch(() => null); // the next one follows
+  while (drawn !== preview.blob && isLive(runOf(state.view))) {
+    const taken = (drawn = preview.blob);
+    const bitmap = await createImageBitmap(taken).catch(() => null); // the next one follows
     if (bitmap && drawn === taken) {
       setSize(...planned(state.running.settings));
       put(bitmap, bitmap.width, bitmap.height);
@@ -65,46 +68,99 @@ function planned(settings) {
   return scaled(content, size / Math.max(content.width, content.height));
 }
 
-/** Show a first look at the content of settings, and that it is the picture before. */
-async function showContent(settings) {
+/** While a sketch is being made, only the latest of all others is asked for. */
+const sketch = alone(async (photo, size) => {
+  while (wanted && drawn !== wanted && failed !== wanted) {
+    await load(wanted, ...size, photo);
+    if (!drawn) await load(photo, ...size, photo);
+  }
+});
+
+/** Show a sketch of settings, and the photograph until there is one. */
+async function showSketch(settings) {
   const id = value("content", settings);
   if (!id) return;
-  const [url, size] = [pictureUrl(id, SIDE), planned(settings)];
-  const shares = list(value("style_weights", settings)).map((share) => ["share", share]);
-  const styles = list(value("style", settings)).map((style) => ["style", style]);
-  const query = new URLSearchParams([["content", id], ...styles, ...shares]);
-  if (seen !== url) {
-    await load(url, ...size, url); // the photograph, until there is a look at it
-    if (drawn !== url) return;
+  const [photo, size] = [pictureUrl(id, SIDE), planned(settings)];
+  wanted = sketchUrl(settings, SIDE);
+  if (seen !== photo) {
+    await load(photo, ...size, photo);
+    if (drawn !== photo) return;
   }
-  await load(`/api/look?${query}`, ...size, url);
-  if (!drawn) load(url, ...size, url);
+  await sketch(photo, size);
 }
 
+/** The photograph of a run, or of the panel's settings. */
+function photoOf(run) {
+  if (run?.width && !active(run)) return runUrl(run.id, "content", `side=${SIDE}`);
+  return pictureUrl(value("content", run?.settings), SIDE);
+}
+
+const resultUrl = (run) => runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
+
 function showRun(run) {
-  if (active(run)) putBefore(pictureUrl(value("content", run.settings), SIDE));
+  wanted = null;
   if (isLive(run)) return decode();
   const ended = ["finished", "stopped"].includes(run.status) && !run.written;
   if (ended) return null; // its picture comes with the list of results
-  if (!run.width) return showContent(run.settings);
-  const url = runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
-  return load(url, run.width, run.height, runUrl(run.id, "content", `side=${SIDE}`));
+  if (active(run)) return showSketch(run.settings);
+  if (run.width) return load(resultUrl(run), run.width, run.height, photoOf(run));
+  const url = run.is_preview ? resultUrl(run) : photoOf(run);
+  return load(url, ...planned(run.settings), photoOf(run));
 }
 
-const drawFilm = unlessSame((src) => {
-  stage.querySelector("video")?.remove();
-  const how = { src, controls: true, loop: true, preload: "metadata", "aria-label": "The film" };
-  if (src) before.before(el("video", how));
-});
+const hasVideo = (run) => run?.kind === "film" && Boolean(run.width);
+
+function drawFilm(run) {
+  const video = stage.querySelector("video");
+  const src = hasVideo(run) ? runUrl(run.id, "film", "") : null;
+  if (video?.getAttribute("src") === (src ?? undefined)) return;
+  video?.remove();
+  if (!src) return;
+  const film = document.createElement("video");
+  const how = { controls: true, loop: true, preload: "metadata", ariaLabel: "The film" };
+  before.before(Object.assign(film, how));
+  film.setAttribute("src", src);
+}
+
+/** Results that can lie beside the picture on the stage: those of its shape. */
+function rivals(run) {
+  const [width, height] = run?.width ? [run.width, run.height] : planned(settings(run));
+  const isLike = (one) => Math.abs(one.width * height - one.height * width) <= width + height;
+  return state.runs.filter((one) => one.width && one.id !== state.view && isLike(one));
+}
+
+function drawBefore(run) {
+  const isShown = comparing && !hasVideo(run); // a film's player must not be covered
+  before.hidden = divider.hidden = !isShown;
+  const rival = rivals(run).find(({ id }) => id === against);
+  const url = rival ? resultUrl(rival) : photoOf(run);
+  if (find("original").getAttribute("src") !== url) find("original").src = url;
+}
+
+/** The buttons above the stage. */
+export function Tools() {
+  const run = runOf(state.view);
+  const others = comparing ? rivals(run) : [];
+  const compare = () => changed((comparing = !comparing));
+  const pick = ({ target }) => changed((against = target.value));
+  return html`${!hasVideo(run) && html`<${Button} id="compare" pressed=${comparing}
+      onclick=${compare}>Compare<//>
+    ${others.length > 0 && html`<select id="against" value=${against} onchange=${pick}
+      aria-label="Compare with"><option value="">the photograph</option>
+      ${others.map((one) => html`<option value=${one.id}>${titleOf(one)}, ${one.id}</option>`)}
+      </select>`}`}
+    <${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Draw<//>`;
+}
 
 function draw() {
   const run = runOf(state.view);
-  drawFilm(run?.is_film && run.width ? runUrl(run.id, "film", "") : null);
+  drawFilm(run);
+  drawBefore(run);
   const title = run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
   if (run) showRun(run);
-  else showContent(settings());
+  else showSketch(settings());
 }
 
 /** Show the photograph left of the divider. */
@@ -112,23 +168,8 @@ function divide() {
   before.style.clipPath = `inset(0 ${100 - divider.value}% 0 0)`;
 }
 
-function compare() {
-  before.hidden = divider.hidden = !before.hidden;
-  press(find("compare"), !before.hidden);
-}
-
 export function startEasel() {
-  clicked({ compare });
   listen(divider, { input: divide });
   divide();
-  on("view running pictures runs", draw);
-  on("settings", ({ keys, by }) => {
-    const isNew = keys.some((key) => ["content", "style"].includes(key));
-    if (isNew && by === "person" && !active() && state.view) show(null);
-    else if (!runOf(state.view)) draw();
-  });
-  on("preview", (blob) => {
-    newest = { id: state.running?.id, blob };
-    draw();
-  });
+  on(draw);
 }

@@ -1,149 +1,128 @@
-// The settings: six controls at first, the others in groups behind "More".
-import { button, el, find, press, refill, refocus } from "./dom.js";
-import { makeField } from "./fields.js";
-import { makePicker } from "./picker.js";
-import { active, aim, change, emit, fallback, list, on, runOf, same, show } from "./store.js";
-import { settings, state, steered, subject, value, values } from "./store.js";
+// The settings: a few controls at first, the others in groups behind "More".
+import { Button, find, refocus } from "./dom.js";
+import { Field } from "./fields.js";
+import { openBrush } from "./brush.js";
+import { Picker } from "./picker.js";
+import { html, useState } from "./preact.js";
+import { active, aim, change, changed, fallback, isFilm, runOf } from "./store.js";
+import { same, settings, show, state, steered, subject, value, values } from "./store.js";
+import { costText } from "./transport.js";
 
-const rows = new Map(); // key -> { control, element, field, reset, error }
-// What the brush sets together has one place for its errors.
-export const rowOf = (key) => rows.get(key === "region_styles" ? "content_regions" : key);
+/** Whether a control has a row; what acts on no film is not shown for one. */
+const isShown = ({ key, of_films }) =>
+  !["region_styles", "style_weights"].includes(key) && (of_films || !isFilm());
 
-function brushed({ key, label }) {
-  const note = el("span.muted");
-  const open = button("Draw", () => emit("brush", key), { "aria-label": `Draw: ${label}` });
-  const refresh = (id) => (note.textContent = id ? "drawn" : "none");
-  return { element: el("div.under", open, note), refresh };
+/** The key of the row at which a refusal of a key is told, if there is one. */
+export function placeOf(key) {
+  const place = { region_styles: "content_regions", style_weights: "style" }[key] ?? key;
+  const control = state.controls.get(place);
+  return control && isShown(control) && !state.form.hidden.includes(control) ? place : null;
 }
 
-const MAKERS = { picture: makePicker, pictures: makePicker, regions: brushed, mask: brushed };
+export const refusalOf = (place) =>
+  state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
-function helpFor({ label, help }, id) {
-  const text = el("p.help", { id: `${id}-help`, hidden: true }, help);
-  const toggle = () => {
-    text.hidden = !text.hidden;
-    about.setAttribute("aria-expanded", String(!text.hidden));
-  };
-  const about = button("?", toggle, {
-    class: "about",
-    "aria-label": `About ${label}`,
-    "aria-expanded": "false",
-    "aria-controls": text.id,
-  });
-  return { text, about };
-}
+const Brushed = ({ control: { key, label } }) => html`<div class="under">
+  <${Button} onclick=${() => openBrush(key)} aria-label="Draw: ${label}">Draw<//>
+  <span class="muted">${value(key) ? "drawn" : "none"}</span></div>`;
 
-function row(control) {
-  const { key, label, kind } = control;
+const FIELDS = { picture: Picker, pictures: Picker, regions: Brushed, mask: Brushed };
+const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that a label can stand for
+
+function Row({ control }) {
+  const { key, label, kind, steerable, help } = control;
+  const [isOpen, setOpen] = useState(false);
   const id = `control-${key}`;
-  const field = (MAKERS[kind] ?? makeField)(control, id);
-  const input = [field.element, ...field.element.children].find((one) => one.id === id);
-  const name = input?.matches("input, select")
-    ? el("label.name", { for: id }, label)
-    : el("span.name", label);
-  const { text, about } = helpFor(control, id);
-  const back = () => {
-    change({ [key]: fallback(key) });
-    refocus(element.querySelector("input, select, button"));
+  const error = refusalOf(key);
+  const back = async ({ target }) => {
+    const row = target.closest(".control");
+    change({ [key]: fallback(key), ...(key === "style" && { style_weights: [] }) });
+    await null; // until it is drawn
+    refocus(row.querySelector("input, select, button"));
   };
-  const reset = button("Reset", back, {
-    class: "reset",
-    hidden: true,
-    "aria-label": `Reset ${label}`,
-  });
-  const hint = { hidden: true, title: "acts on the picture that is being painted" };
-  const heading = el("div.heading", name, about, el("span.live", hint, " acts at once"), reset);
-  const error = el("p.error", { id: `${id}-error`, role: "alert", hidden: true });
-  const place = { "data-control": key };
-  const cost = key === "size" ? el("p.muted", { id: "cost" }) : null;
-  const element = el(`div.control.${kind}`, place, heading, field.element, cost, text, error);
-  rows.set(key, { control, element, field, reset, error });
-  return element;
+  const about = { class: "about", "aria-label": `About ${label}`, "aria-controls": `${id}-help` };
+  return html`<div class="control ${error && "wrong"}" data-control=${key}>
+    <div class="heading">
+      ${NAMED.includes(kind)
+        ? html`<label class="name" for=${id}>${label}</label>`
+        : html`<span class="name">${label}</span>`}
+      <${Button} ...${about} onclick=${() => setOpen(!isOpen)} aria-expanded=${String(isOpen)}>?<//>
+      <span class="live" hidden=${!steered() || !steerable}
+        title="acts on the picture that is being painted"> acts at once</span>
+      <button type="button" class="reset" hidden=${same(value(key), fallback(key))}
+        aria-label="Reset ${label}" onclick=${back}>Reset</button>
+    </div>
+    <${FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
+    ${key === "size" && html`<p class="muted" id="cost">${costText()}</p>`}
+    <p class="help" id="${id}-help" hidden=${!isOpen}>${help}</p>
+    <p class="error" id="${id}-error" role="alert" hidden=${!error}>${error}</p>
+  </div>`;
 }
 
-function refresh(keys) {
-  for (const key of keys) {
-    if (!rows.has(key)) continue;
-    const { field, reset } = rows.get(key);
-    field.refresh(value(key));
-    reset.hidden = same(value(key), fallback(key));
-  }
-  find("reset-all").hidden = same(values(settings()), values({}));
-  rows.get("style_weights").element.hidden = list(value("style")).length < 2;
+/** How much of a look is in the settings: the number of its keys that they share. */
+const likeness = (look) => Object.entries(look).filter(([key, one]) => same(one, value(key))).length;
+
+/** The looks, with all keys that any of them sets. */
+function wholeLooks() {
+  const { looks } = state.form;
+  const back = looks.flatMap((look) => Object.keys(look.values)).map((key) => [key, fallback(key)]);
+  return looks.map((look) => ({ ...look, values: { ...Object.fromEntries(back), ...look.values } }));
 }
 
-/** Show each refusal beside its control, unfolding the group that it is in. */
-function drawErrors() {
-  for (const made of rows.values()) {
-    const text = state.refusals.findLast(({ key }) => rowOf(key) === made)?.error ?? "";
-    if (text === made.error.textContent) continue;
-    if (text) {
-      made.element.closest("details:not([open])")?.setAttribute("open", "");
-      find("more").open ||= Boolean(made.element.closest("#more"));
-    }
-    made.error.textContent = text;
-    made.error.hidden = !text;
-    made.element.classList.toggle("wrong", Boolean(text));
-    for (const input of made.element.querySelectorAll("input:not([type=file]), select")) {
-      input.setAttribute("aria-invalid", String(Boolean(text)));
-      input.setAttribute("aria-describedby", made.error.id);
-    }
-  }
+/** Looks: named sets of settings. What a person has set otherwise stays when one is chosen. */
+function Looks() {
+  const { sketches } = state;
+  const looks = wholeLooks();
+  const most = Math.max(...looks.map((look) => likeness(look.values)));
+  const now = looks.find((look) => likeness(look.values) === most);
+  const choose = (look) => {
+    const isOwn = ([key]) => same(value(key), now.values[key]);
+    change(Object.fromEntries(Object.entries(look.values).filter(isOwn)));
+  };
+  const tiles = looks.map((look) => html`<${Button} class="tile" key=${look.name}
+    pressed=${look === now} title=${look.help} onclick=${() => choose(look)}>
+    <span class="frame">${sketches.has(look.name) && html`<img alt=""
+      src=${sketches.get(look.name)} />`}</span>
+    <span class="caption">${look.name}</span><//>`);
+  return html`<div class="look-box"><div class="heading">
+    <span class="name" id="looks-name">Looks</span></div>
+    <div class="wall looks" id="looks" role="group" aria-labelledby="looks-name">${tiles}</div>
+    <p class="muted" id="look-help">${now.help}</p></div>`;
 }
 
-function group({ title, controls }) {
-  const made = controls.filter(({ key }) => key !== "region_styles").map(row);
-  const place = { "data-group": title.toLowerCase().split(" ")[0] };
-  return el("details.group", place, el("summary", title), made);
+/** Whose settings the panel shows. */
+function Whose() {
+  const isThis = Boolean(subject());
+  const next = () => (active() ? aim("next") : show(null));
+  return html`<div class="heading whose" hidden=${!runOf(state.view)}>
+    <span class="name">Settings of</span><span class="segments">
+    <${Button} pressed=${isThis} onclick=${() => aim("this")}>this picture<//>
+    <${Button} pressed=${!isThis} onclick=${next}>the next one<//></span></div>`;
 }
 
-/** Draw the looks: named sets of settings, each of which puts back what another look sets. */
-function drawLooks() {
-  const all = state.form.looks;
-  const back = all.flatMap(({ values }) => Object.keys(values)).map((key) => [key, fallback(key)]);
-  find("look-help").textContent = "";
-  const buttons = all.map(({ name, values, help }) => {
-    const wanted = { ...Object.fromEntries(back), ...values };
-    const isChosen = Object.entries(wanted).every(([key, one]) => same(one, value(key)));
-    const look = button(name, () => change(wanted), { title: help, "data-focus": name });
-    press(look, isChosen);
-    if (isChosen) find("look-help").textContent = help;
-    return look;
-  });
-  refill(find("looks"), buttons);
-}
-
-export function buildForm() {
-  const [first, ...others] = state.form.groups;
-  const reset = () => {
+export function Panel() {
+  const [{ controls }, ...groups] = state.form.groups;
+  const rows = (some) => some.filter(isShown).map((one) => html`<${Row} key=${one.key} control=${one} />`);
+  const [content, style, ...rest] = rows(controls);
+  const hasError = (group) => group.controls.some(({ key }) => refusalOf(key));
+  const reset = async () => {
     change(values({}));
-    refocus(find("more").firstChild);
+    await null; // until it is drawn
+    refocus(find("more").firstElementChild);
   };
-  const looks = el("div.heading", el("span.name", { id: "looks-name" }, "Looks"));
-  const strip = el("div.segments", { id: "looks", role: "group", "aria-labelledby": "looks-name" });
-  const help = el("p.muted", { id: "look-help" });
-  const [content, style, shares, ...rest] = first.controls.map(row);
-  const aims = [
-    button("this picture", () => aim("this")),
-    button("the next one", () => (active() ? aim("next") : show(null))),
-  ];
-  const whose = el("div.heading.whose", { hidden: true }, el("span.name", "Settings of"), aims);
-  const drawAims = () => {
-    whose.hidden = !runOf(state.view);
-    aims.forEach((one, at) => press(one, Boolean(subject()) === (at === 0)));
-    for (const { control, element } of rows.values())
-      element.querySelector(".live").hidden = !steered() || !control.steerable;
-  };
-  on("running view runs", drawAims);
-  find("form").replaceChildren(
-    ...[whose, content, style, shares, el("div.look-box", looks, strip, help), ...rest],
-    el("details.more", { id: "more" }, el("summary", "More"), others.map(group)),
-    button("Reset everything", reset, { id: "reset-all", hidden: true }),
-  );
-  find("form").addEventListener("submit", (event) => event.preventDefault());
-  refresh(state.controls.keys());
-  drawLooks();
-  on("settings", drawLooks);
-  on("settings", ({ keys }) => refresh(keys));
-  on("refusals", drawErrors);
+  const folded = groups.filter((group) => group.controls.some(isShown)).map((group) => html`
+    <${Fold} key=${group.title} class="group" title=${group.title} opens=${hasError(group)}
+      data-group=${group.title.toLowerCase().split(" ")[0]}>${rows(group.controls)}<//>`);
+  return html`<${Whose} />${content}${style}${!isFilm() && html`<${Looks} />`}${rest}
+    <${Fold} class="more" id="more" title="More" opens=${groups.some(hasError)}>${folded}<//>
+    <${Button} id="reset-all" hidden=${same(values(settings()), values({}))} onclick=${reset}
+      >Reset everything<//>`;
+}
+
+/** What can be unfolded, and is where a refusal stands in it. */
+function Fold({ title, opens, children, ...more }) {
+  const [isOpen, setOpen] = useState(false);
+  return html`<details open=${isOpen || opens} ...${more}
+    ontoggle=${({ target, currentTarget }) => target === currentTarget && setOpen(target.open)}>
+    <summary>${title}</summary>${children}</details>`;
 }

@@ -1,5 +1,5 @@
 // The two things that can be brushed, regions and protection, as rasters and as settings.
-import { el } from "./dom.js";
+import { debounced } from "./dom.js";
 import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
 // CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
@@ -108,7 +108,7 @@ class Raster {
 
   /** Take over a picture. */
   async load(url) {
-    const image = el("img", { src: url });
+    const image = Object.assign(new Image(), { src: url });
     await image.decode();
     const context = new OffscreenCanvas(this.width, this.height).getContext("2d");
     context.imageSmoothingEnabled = false;
@@ -129,17 +129,18 @@ const rasters = new Map(); // key -> { raster, id of the picture that it is, num
 
 export const raster = (key) => rasters.get(key)?.raster;
 
-/** Make the raster what the settings say: of the content's aspect ratio. */
+/** Make the raster what the settings say, of the content's aspect ratio; false if it is already. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
   const id = value(key);
   const fitting = Math.min(1, SIDE / Math.max(content.width, content.height));
   const [width, height] = scaled(content, fitting);
   const old = rasters.get(key);
-  if (old?.id === id && old.raster.width === width && old.raster.height === height) return;
+  if (old?.id === id && old.raster.width === width && old.raster.height === height) return false;
   const made = new Raster(width, height, KINDS[key]);
   rasters.set(key, { raster: made, id, saves: 0 });
   if (id) await made.load(pictureUrl(id, SIDE)).catch(() => {});
+  return true;
 }
 
 /** Which style paints which region; `wanted` is one choice that may be new. */
@@ -154,8 +155,10 @@ export function regionStyles(wanted = {}) {
   return Object.fromEntries(pairs);
 }
 
+let saving = Promise.resolve();
+
 /** Upload what was brushed, and set it. */
-export async function save(key) {
+async function save(key) {
   const layer = rasters.get(key);
   const number = ++layer.saves;
   let id = null;
@@ -169,4 +172,16 @@ export async function save(key) {
   layer.id = id;
   const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
   return change(key === "protect" ? { protect: id } : regions);
+}
+
+const saveSoon = (key) => debounced(() => (saving = Promise.all([saving, save(key)])), 400);
+const saves = Object.fromEntries(Object.keys(KINDS).map((key) => [key, saveSoon(key)]));
+
+/** Save a layer once its strokes have ended. */
+export const keep = (key) => saves[key]();
+
+/** Save at once what is brushed, and wait for it. */
+export async function flushBrush() {
+  Object.values(saves).forEach((later) => later.now());
+  await saving;
 }

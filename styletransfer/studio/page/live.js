@@ -1,39 +1,33 @@
 // The socket: state, progress and pictures from the server; and what a person changes meanwhile,
 // which goes to the painter at once. The socket connects again by itself.
 import { debounced } from "./dom.js";
-import { active, emit, fail, forgive, get, on, post, prepare } from "./store.js";
-import { settings, show, state, subject, tell } from "./store.js";
+import { active, changed, fail, forgive, get, onChange, post, prepare } from "./store.js";
+import { settings, show, state, subject } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
 let runsSeen = null;
 let newest = null; // the socket
+export const preview = { id: null, blob: null }; // the latest live picture
 
-/** The latest edits go together, one request at a time. */
+/** The latest edits go together, one request at a time; other settings are not sent. */
 const send = debounced(async () => {
-  const { running } = state;
-  const { id, status, edits } = running ?? {};
-  if (!active() || status === "stopping") return;
-  const asked = post(`/api/queue/${id}/steer`, { settings: settings(running) });
+  const { id, status, edits } = state.running ?? {};
+  if (!active() || status === "stopping" || !Object.keys(edits).length) return null;
+  const asked = post(`/api/queue/${id}/steer`, { settings: edits });
   const answer = await asked.catch((refusal) => ({ refusal, number: 0 }));
-  if (state.running?.edits !== edits) return; // more has come, and goes by itself
+  if (state.running?.edits !== edits) return null; // more has come, and goes by itself
+  if (answer.refusal?.isLost) return setTimeout(send, AGAIN);
   state.running.awaited = answer.number;
   settle();
-  if (answer.refusal) fail(answer.refusal);
+  return answer.refusal && fail(answer.refusal);
 }, 150);
-
-/** Change settings of the run at work. */
-function steer(edits) {
-  const { running } = state;
-  Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });
-  send();
-}
 
 /** Drop the edits that the painter has done or refused. */
 function settle() {
   const { running } = state;
   if (running && running.done >= running.awaited) Object.assign(running, { edits: {}, awaited: 0 });
-  tell("page");
+  changed();
 }
 
 /** Take over the run at work, or the last one, as the server has it. */
@@ -65,32 +59,29 @@ function begin(before, shown) {
 async function takeState({ current, queue, runs_changed }) {
   state.queue = queue;
   follow(current);
-  emit("running");
-  if (runsSeen !== runs_changed) {
-    runsSeen = runs_changed;
-    await refreshRuns();
-  }
+  if (runsSeen === runs_changed) return;
+  runsSeen = runs_changed;
+  await refreshRuns();
 }
 
 export async function refreshRuns() {
   state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
-  tell("page");
-  emit("runs");
+  changed();
 }
 
 function take({ data }) {
-  if (data instanceof Blob) return emit("preview", data);
+  if (data instanceof Blob) Object.assign(preview, { id: state.running?.id, blob: data });
+  if (data instanceof Blob) return changed();
   const { type, ...message } = JSON.parse(data);
   if (type === "state") return takeState(message);
   if (type === "message") return fail({ message: message.error, key: message.key });
   if (state.running?.id === message.id) Object.assign(state.running, message);
-  return emit("progress");
+  return changed();
 }
 
 function connected(why) {
   forgive(({ error }) => error !== (why ?? state.lost)); // which is told above the page
   state.lost = why;
-  emit("connection");
 }
 
 export function connect() {
@@ -108,4 +99,4 @@ export function connect() {
   });
 }
 
-on("edits", steer);
+onChange(send);

@@ -1,10 +1,11 @@
-// A picture, or several, chosen from thumbnails; files are dropped, pasted or chosen anywhere.
-import { busy, button, debounced, el, find, listen, refill, say, sure, thumbnail } from "./dom.js";
-import { change, discard, emit, fail, list, on, picture, pictureName } from "./store.js";
-import { pictureUrl, prepare, show, state, upload, value } from "./store.js";
+// Pictures chosen from tiles; files are dropped, pasted or chosen anywhere.
+import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
+import { html, useLayoutEffect, useRef } from "./preact.js";
+import { active, change, changed, discard, fail, isFilm, list, on, picture } from "./store.js";
+import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
+import { value } from "./store.js";
 
-const looks = new Map(); // id of a style -> the photograph in this style, on the style's tile
-let asked = 0; // how often such pictures were asked for
+let asked = ""; // what sketches are being made of
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -16,20 +17,26 @@ function offered(key) {
   return [...all.filter(isAdded).reverse(), ...all.filter((one) => !isAdded(one))];
 }
 
-/** Upload files one by one and return them; add to `refused` why others are no pictures. */
-async function send(files, key, refused) {
-  const added = new Map();
-  for (const file of files) {
-    say(`Reading ${file.name}`);
+/** Upload files one by one, each with a tile at once; return them, and why others are none. */
+async function send(files, key) {
+  const [added, refused] = [new Map(), []];
+  const waiting = [...files].map((file) =>
+    ({ key, name: file.name, url: URL.createObjectURL(file), share: 0, file }));
+  state.uploads.push(...waiting);
+  for (const one of waiting) {
+    say(`Reading ${one.name}`);
+    const progress = (share) => changed((one.share = share));
     try {
-      const one = await busy(find(`control-${key}`), upload(file.name, file, key));
-      added.set(one.id, one);
+      const taken = await upload(one.name, one.file, key, progress);
+      added.set(taken.id, taken);
     } catch (refusal) {
       refused.push(refusal);
     }
+    state.uploads = state.uploads.filter((other) => other !== one);
+    URL.revokeObjectURL(one.url);
+    changed();
   }
-  emit("pictures");
-  return added;
+  return { added, refused };
 }
 
 /** Take over the settings that a pastiche carries, for the next run. */
@@ -49,97 +56,107 @@ async function addFiles(files, key, isDropped = false) {
     return addFiles([...files].slice(1), "style");
   }
   const several = state.controls.get(key).kind === "pictures";
-  const refused = [];
-  const added = await send(several ? files : [files[0]], key, refused);
+  const { added, refused } = await send(several ? files : [files[0]], key);
   const [first] = added.values();
   if (isDropped && key === "content" && first?.recipe) return recall(first);
   const ids = [...added.keys()];
   const before = list(value(key));
   const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
-  if (ids.length) change({ [key]: several ? mixed : ids[0] });
+  if (ids.length && several) change({ style: mixed, style_weights: [] });
+  else if (ids.length) change({ [key]: ids[0] });
   return refused.forEach((refusal) => fail(refusal, key));
 }
 
-/** A tile: a thumbnail that can be chosen. */
-function tile({ id, name }, { type, key, chosen, choose }) {
-  const properties = { type, name: key, value: id, "data-focus": id, onchange: () => choose(id) };
-  const input = el("input.away", properties);
-  input.checked = chosen.includes(id);
-  const lazily = { alt: "", loading: "lazy", "data-style": id };
-  if (key === "style" && !looks.has(id)) looks.set(id, el("img.look", lazily));
-  const look = key === "style" ? looks.get(id) : null;
-  const place = chosen.length > 1 ? chosen.indexOf(id) + 1 : 0;
-  const badge = place ? el("b.badge", String(place)) : null;
-  const images = [thumbnail(pictureUrl(id, 160)), look];
-  return el("label.tile", { title: name }, input, images, badge, el("span.away", name));
+const isDivided = () => Boolean(value("content_regions")) && !isFilm();
+
+/** How much of a style is in the mixture, from 0 to 1. */
+function shareOf(id) {
+  const place = list(value("style")).indexOf(id);
+  return place < 0 ? 0 : (list(value("style_weights"))[place] ?? 1);
 }
 
-/** Show the photograph in each style whose tile is in sight, one after the other. */
-const paintLooks = debounced(async (tiles) => {
-  const [content, mine] = [value("content"), ++asked];
-  for (const look of tiles.querySelectorAll(".look")) {
-    const query = new URLSearchParams({ content, style: look.dataset.style, side: 256 });
-    if (mine !== asked || look.getAttribute("src") === `/api/look?${query}`) continue;
-    look.src = `/api/look?${query}`;
-    await look.decode().catch(() => {}); // then the tile shows the style
+/** Set the share of a style; the last one that has some keeps it. */
+function mix(id, share) {
+  const styles = [...new Set([...list(value("style")), id])];
+  const all = styles.map((one) => [one, one === id ? share : shareOf(one)]);
+  const some = all.filter(([, part]) => part > 0);
+  const parts = some.map(([, part]) => part);
+  if (!some.length) return changed();
+  const style_weights = parts.every((part) => part === parts[0]) ? [] : parts;
+  return change({ style: some.map(([one]) => one), style_weights });
+}
+
+function choose(key, id) {
+  if (key !== "style") return change({ [key]: id });
+  if (isDivided()) return mix(id, Number(!shareOf(id)));
+  return change({ style: [id], style_weights: [] });
+}
+
+/** A tile: a thumbnail with its name; of a style, the photograph in it and a slider. */
+function Tile({ id, name, place }) {
+  const [key, label] = place;
+  const isStyle = key === "style";
+  const sketch = isStyle && state.sketches.get(id);
+  const isOld = sketch && sketch !== tileUrl(id);
+  return html`<div class="tile" title=${name}>
+    <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
+      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)} />
+      ${sketch && html`<img class="look ${isOld ? "old" : ""}" alt="" src=${sketch} />`}</span>
+      <span class="caption">${label}</span><//>
+    ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100
+      value=${Math.round(100 * shareOf(id))} enter=${(share) => mix(id, share / 100)} />`}
+  </div>`;
+}
+
+const Waiting = ({ name, url, share }) => html`<div class="tile waiting" title=${name}>
+  <span class="frame"><img src=${url} alt="" /></span><span class="caption">${name}</span>
+  <progress value=${share < 1 ? share : null} aria-label="Reading ${name}"></progress></div>`;
+
+const tileUrl = (id) => sketchUrl({ content: value("content"), style: [id] }, 256);
+
+/** The address of a small picture in a look, of the panel's photograph and styles. */
+function trialUrl({ values }) {
+  const wanted = { content: value("content"), style: value("style"), ...values };
+  return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
+}
+
+/** Show the photograph in each style, then in each look, one after the other. */
+const sketchTiles = debounced(async (mine) => {
+  const tiles = offered("style").map(({ id }) => [id, tileUrl(id)]);
+  const looks = isFilm() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
+  for (const [id, url] of [...tiles, ...looks]) {
+    if (state.sketches.get(id) === url || (active() && url.includes("trial"))) continue;
+    const image = Object.assign(new Image(), { src: url });
+    const isThere = await image.decode().then(() => true, () => false);
+    if (mine !== asked) return;
+    if (isThere) changed(state.sketches.set(id, url)); // else the tile shows the style
   }
 }, 300);
 
-export function makePicker(control, id) {
-  const { key, label } = control;
-  const several = control.kind === "pictures";
-  const file = el("input.away", {
-    type: "file",
-    accept: key === "content" ? "image/*,video/*" : "image/*",
-    tabindex: "-1",
-    multiple: several,
-    "aria-label": `File for ${label}`,
-    onchange: async () => {
-      await addFiles(file.files, key);
-      file.value = "";
-    },
-  });
-  const role = several ? "group" : "radiogroup";
-  const tiles = el("div.tiles", { id, role, "aria-label": label });
-  const note = el("p.chosen");
-  const onchange = () => {
-    if (!mix.checked) change({ [key]: list(value(key)).slice(0, 1) });
-    draw();
+export function Picker({ control: { key, label, kind }, id }) {
+  const [file, wall] = [useRef(), useRef()];
+  const count = state.pictures.length + state.uploads.length;
+  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // where a new one is
+  const isStyle = key === "style";
+  const several = kind === "pictures";
+  const chosen = list(value(key));
+  const enter = async ({ target }) => {
+    await addFiles(target.files, key);
+    target.value = "";
   };
-  const mix = el("input", { type: "checkbox", onchange });
-
-  function choose(picked) {
-    if (!several) return change({ [key]: picked });
-    const now = list(value(key));
-    if (!mix.checked) return change({ [key]: [picked] });
-    const next = now.includes(picked) ? now.filter((one) => one !== picked) : [...now, picked];
-    if (next.length) change({ [key]: next });
-    return draw();
-  }
-
-  function draw() {
-    const chosen = list(value(key));
-    if (chosen.length > 1) mix.checked = true;
-    const type = several && mix.checked ? "checkbox" : "radio";
-    const name = { "aria-label": `Add a file for ${label}`, title: "Add a file" };
-    const add = button("+", () => file.click(), { class: "tile add", ...name });
-    const pictures = offered(key);
-    const how = { type, key, chosen, choose };
-    refill(tiles, [add, ...pictures.map((one) => tile(one, how))]);
-    note.title = note.textContent = chosen.map(pictureName).join(" + ");
-    if (key === "style") paintLooks(tiles);
-    remove.hidden = chosen.length !== 1 || picture(chosen[0])?.kind !== "upload";
-  }
-
-  on("pictures", () => {
-    draw();
-    tiles.scrollTop = 0; // where a new one is
-  });
-  if (key === "style") on("settings", ({ keys }) => keys.includes("content") && paintLooks(tiles));
-  const mixing = several ? el("label.check", mix, "Mix several") : null;
-  const remove = sure("Remove", () => discard(key));
-  const under = el("div.under", note, remove, mixing);
-  return { element: el("div.picker", { "data-picker": key }, tiles, file, under), refresh: draw };
+  const waiting = state.uploads.filter((one) => one.key === key).reverse();
+  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} id=${one.id} name=${one.name}
+    place=${[key, pictureName(one.id)]} />`);
+  const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
+  return html`<div class="picker" data-picker=${key}>
+    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
+      <div class="tile add"><${Button} onclick=${() => file.current.click()} title="Add a file"
+        aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
+      ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
+    <input class="away" type="file" ref=${file} tabindex="-1" multiple=${several}
+      accept=${key === "content" ? "image/*,video/*" : "image/*"} aria-label="File for ${label}"
+      onchange=${enter} />
+    ${canRemove && html`<${Sure} text="Remove" action=${() => discard(key)} />`}</div>`;
 }
 
 const holdsFiles = (event) => [...(event.dataTransfer?.types ?? [])].includes("Files");
@@ -169,7 +186,11 @@ function paste(event) {
   addFiles(files, picker?.dataset.picker ?? "content", true);
 }
 
-export function startDrops() {
+export function startPicker() {
   const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
+  on(() => {
+    const now = JSON.stringify([value("content"), value("style"), state.pictures.length, active()]);
+    if (now !== asked) sketchTiles((asked = now));
+  });
 }

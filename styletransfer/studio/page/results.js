@@ -1,64 +1,37 @@
 // Past results as a strip; what can be done with the one that is shown; and its details, with the
 // command line of the panel's settings.
-import { busy, button, clicked, debounced, el, find, refill, sure, thumbnail } from "./dom.js";
-import { unlessSame } from "./dom.js";
+import { Button, debounced, find, Sure, Thumbnail } from "./dom.js";
 import { refreshRuns } from "./live.js";
-import { attempt, fail, on, pictureUrl, post, runUrl, settings, show } from "./store.js";
-import { state, subject, titleOf, value } from "./store.js";
-import { clock, statusText } from "./transport.js";
+import { html, useMemo, useState } from "./preact.js";
+import { attempt, changed, fail, on, pictureUrl, post, runUrl, same, settings } from "./store.js";
+import { show, state, subject, titleOf, value } from "./store.js";
+import { statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
-const line = find("details").querySelector("pre");
+const CHANGED = "It was changed while it was painted: this paints its last settings from the start";
 let checks = 0;
-let formCommand = "";
 
 const dated = ({ written }, style) =>
   new Date(1000 * written).toLocaleString([], { dateStyle: "medium", timeStyle: style });
 
-/** The picture of a run; what is not finished has none to show yet. */
+/** The picture of a run; what is not finished may have none to show yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
-  if (run.width && run.status !== "running")
-    return thumbnail(runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`));
-  return content ? thumbnail(pictureUrl(content, 320)) : el("i", "no picture");
+  const isThere = (run.width || run.is_preview) && run.status !== "running";
+  if (isThere) return runUrl(run.id, "picture", `side=320&seconds=${run.seconds}`);
+  return content && pictureUrl(content, 320);
 }
 
-function card(run) {
-  const title = titleOf(run);
-  const early = el("span.early", run.status === "running" ? "painting" : run.status);
-  const parts = [pictureOf(run), run.status === "finished" ? null : early];
-  const properties = {
-    class: "thumb",
-    "data-focus": run.id,
-    "aria-label": `${title}, ${run.status}`,
-    title,
-    "aria-current": String(run.id === state.view),
-  };
-  const size = run.width ? `${run.width} × ${run.height}` : "";
-  const under = el("span.number.muted", size, el("br"), dated(run));
-  return el("li", button(parts, () => show(run.id), properties), under);
-}
-
-const drawStrip = unlessSame((runs) => {
-  const none = el("li.muted", "Nothing painted yet.");
-  refill(find("strip"), runs.length ? runs.map(card) : [none]);
-});
-
-function facts(run) {
-  const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  return el("p.facts", [...size, statusText(run), dated(run, "short")].join(" · "));
-}
-
-function downloads(run) {
-  const film = { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
-  const links = Object.entries(FORMATS).map(([format, name]) => {
-    const href = runUrl(run.id, "download", `format=${format}`);
-    return el("a.button", { href, download: `${titleOf(run)}.${format}` }, name);
-  });
-  const group = { role: "group", "aria-label": "Download" };
-  if (run.is_film) links.unshift(el("a.button", film, "Film"));
-  const all = run.width ? [el("span.muted", "Download"), links].flat() : [];
-  return el("div.actions", group, all, sure("Delete", () => remove(run)));
+function Card({ run, isShown }) {
+  const [title, src] = [titleOf(run), pictureOf(run)];
+  const early = run.status === "running" ? "painting" : run.status;
+  const word = run.status === "finished" ? run.kind === "sketch" && "sketch" : early;
+  return html`<li><button type="button" class="thumb" aria-label="${title}, ${run.status}"
+      title=${title} aria-current=${String(isShown)} onclick=${() => show(run.id)}>
+      ${src ? html`<${Thumbnail} src=${src} />` : html`<i>no picture</i>`}
+      ${word && html`<span class="early">${word}</span>`}</button>
+    <span class="number muted">${run.width && `${run.width} × ${run.height}`}<br />${dated(run)}</span>
+    </li>`;
 }
 
 async function remove(run) {
@@ -71,50 +44,69 @@ async function remove(run) {
   find("results-title").focus();
 }
 
-const drawResult = unlessSame((run) => {
-  refill(find("result"), run ? [facts(run), downloads(run)] : []);
-});
+function Result({ run }) {
+  const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
+  const film = { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
+  const links = Object.entries(FORMATS).map(([format, name]) => html`<a class="button"
+    href=${runUrl(run.id, "download", `format=${format}`)}
+    download="${titleOf(run)}.${format}">${name}</a>`);
+  if (run.kind === "film") links.unshift(html`<a class="button" ...${film}>Film</a>`);
+  return html`<p class="facts">${[...size, statusText(run), dated(run, "short")].join(" · ")}</p>
+    <div class="actions" role="group" aria-label="Download">
+    ${run.width && html`<span class="muted">Download</span>${links}`}
+    <${Sure} text="Delete" action=${() => remove(run)} /></div>`;
+}
 
-/** Ask for the form's command line, which checks its settings, too; and what they cost. */
-async function check() {
+/** Ask what the panel's settings cost, and for their command line, which checks them, too. */
+const check = debounced(async () => {
   const number = ++checks;
-  const asked = post("/api/check", { settings: settings() });
-  const answer = busy(find("cost"), asked.catch((refusal) => refusal));
-  const { command, message, key, ...cost } = await answer;
+  const answer = await post("/api/check", { settings: settings() }).catch((refusal) => refusal);
   if (number !== checks) return;
-  if (message) fail({ message, key });
-  else formCommand = command;
-  const time = cost.seconds ? `, about ${clock(cost.seconds)}` : "";
-  const costs = `${cost.width} × ${cost.height} pixels, about ${cost.memory}${time}`;
-  find("cost").textContent = cost.width ? costs : "";
-  drawCommand();
+  const { message, command = state.cost.command } = answer;
+  state.cost = message ? { command } : answer;
+  if (message) fail(answer);
+  changed();
+}, 300);
+
+/** What the command of a run, or of the panel's settings, makes. */
+function aboutCommand(run) {
+  if (run?.is_steered) return CHANGED;
+  const isPart = run?.kind === "film" && run.status === "stopped";
+  return isPart ? "This command paints the film to its end" : "This command makes the same picture";
 }
 
-function drawCommand() {
+function Details() {
   const run = subject();
-  const command = run?.command ?? formCommand;
-  const changed = "It was changed while it was painted: this paints its last settings from the start";
-  find("whose").textContent = run?.is_steered ? changed : "This command makes the same picture";
-  if (line.textContent === command) return;
-  line.textContent = command;
-  find("copy").textContent = "Copy";
+  const command = run?.command ?? state.cost.command ?? "";
+  const [copied, setCopied] = useState({});
+  const copy = async () => {
+    getSelection().selectAllChildren(find("details").querySelector("pre")); // to copy by hand
+    const done = navigator.clipboard?.writeText(command).then(() => "Copied", () => "Selected");
+    setCopied({ command, word: (await done) ?? "Selected" });
+  };
+  return html`<p id="whose" class="muted">${aboutCommand(run)}</p>
+    <pre tabindex="0" aria-label="command line">${command}</pre>
+    <${Button} id="copy" onclick=${copy}>${copied.command === command ? copied.word : "Copy"}<//>`;
 }
 
-async function copy() {
-  getSelection().selectAllChildren(line); // to copy by hand where there is no clipboard
-  const copied = navigator.clipboard?.writeText(line.textContent).then(() => true, () => false);
-  find("copy").textContent = (await copied) ? "Copied" : "Selected";
-}
-
-function draw() {
-  drawStrip(state.runs, state.view, state.pictures.length);
-  drawResult(state.runs.find((run) => run.id === state.view && run.status !== "running"));
-  drawCommand();
+export function Desk() {
+  const { runs, view, pictures } = state;
+  const cards = useMemo(
+    () => runs.map((run) => html`<${Card} key=${run.id} run=${run} isShown=${run.id === view} />`),
+    [runs, view, pictures.length],
+  );
+  const run = runs.find((one) => one.id === view && one.status !== "running");
+  return html`<section class="card" aria-labelledby="results-title">
+    <h2 id="results-title" tabindex="-1">Results</h2>
+    <ul id="strip" class="strip">${cards.length ? cards : html`<li class="muted">Nothing painted yet.</li>`}
+    </ul><div id="result">${run && html`<${Result} run=${run} />`}</div></section>
+    <details id="details" class="card"><summary>Details</summary><${Details} /></details>`;
 }
 
 export function startResults() {
-  on("runs view running pictures", draw);
-  clicked({ copy });
-  on("settings runs", debounced(check, 300)); // a run that has ended tells the time that one takes
-  check();
+  let seen = null; // a run that has ended tells the time that one takes
+  on(() => {
+    const now = [settings(), state.runs.length];
+    if (!same(now, seen)) check((seen = now));
+  });
 }

@@ -1,7 +1,6 @@
 // The stage: a picture that wheel, keys and pointers zoom to the pixel and move. Its own size never
 // depends on what it shows, but for the aspect ratio of the content on narrow pages.
 import { clicked, find, listen, press, within } from "./dom.js";
-import { emit } from "./store.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
@@ -10,7 +9,7 @@ const LARGEST = 32; // device pixels to one of the picture
 let size = { width: 3, height: 2 }; // of the picture, in its own pixels
 let view = { scale: 1, x: 0, y: 0 }; // CSS pixels to one of the picture; where its corner is
 let fitted = true;
-let brush = null; // { begin(place), move(places), end(), abandon(), hover(place), key(event) }
+let brush = null; // who has one pointer: { begin, move, end, abandon, hover, key, moved }
 const pointers = new Map(); // id -> where it is, in CSS pixels of the stage
 
 const fittingScale = () =>
@@ -36,7 +35,7 @@ function draw() {
   find("percent").textContent = `${Math.round(100 * dense)} %`;
   press(find("fit"), fitted);
   press(find("one"), !fitted && Math.abs(dense - 1) < 0.01);
-  emit("moved");
+  brush?.moved();
 }
 
 /** Say how large the picture is; the same place stays in sight where the aspect ratio stays. */

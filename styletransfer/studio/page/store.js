@@ -1,4 +1,5 @@
-// What the page knows, who is told when it changes, and requests to the server.
+// What the page knows, and requests to the server. Whatever changes `state` calls changed(), and
+// everything is drawn again from it.
 
 // Settings are objects in which defaults are left out. There are two: those of `next`, and those of
 // `running`, on which `edits` lie, which were made here and which the painter has not done.
@@ -6,54 +7,86 @@ export const state = {
   form: { groups: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
+  uploads: [], // files that are being sent: { key, name, url, share }
   next: {}, // the settings of the next run
   running: null, // the run that is painted, or was last, with `edits`; see live.js
   aim: "next", // whose settings the panel shows: those of "this" run on the stage, or of the "next"
   queue: [],
   runs: [],
-  view: null, // the id of the run on the stage; null for the photograph of the panel
+  view: null, // the id of the run on the stage; null for the sketch of the panel's settings
   asked: false, // whether this page has asked for a run that it has not heard of yet
   refusals: [], // what was refused: { error, key }; the key may be null
+  sketches: new Map(), // id of a style or name of a look -> the address of its small picture
   lost: null, // why the server cannot be reached
+  cost: {}, // what the panel's settings cost: width, height, memory, seconds; and their `command`
 };
 
 /** Kinds of controls whose values are ids of pictures. */
-export const PICTURES = ["picture", "pictures", "regions", "mask"];
+const PICTURES = ["picture", "pictures", "regions", "mask"];
+/** Keys that a sketch shows. */
+const SKETCHED = ["content", "style", "style_weights", "objective.content_weight", "color"];
+SKETCHED.push("color_strength", "style_scale");
+const SKETCH_SIDE = 512;
 
-const bus = new EventTarget();
+const watchers = [];
+const followers = [];
+let isDue = false;
 
-/** Call `action(detail)` at every event of these names, separated by spaces. */
-export function on(names, action) {
-  for (const name of names.split(" ")) bus.addEventListener(name, (event) => action(event.detail));
+/** Call `action` after changes of the state. */
+export const on = (action) => watchers.push(action);
+
+/** Call `action(keys)` after a person has changed settings of these keys. */
+export const onChange = (action) => followers.push(action);
+
+export function changed() {
+  if (isDue) return;
+  isDue = true;
+  queueMicrotask(() => {
+    isDue = false;
+    watchers.forEach((action) => action());
+  });
 }
-
-export const emit = (name, detail = null) => bus.dispatchEvent(new CustomEvent(name, { detail }));
 
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
+const GONE = "The studio's server does not answer; look at the terminal it was started in.";
+
 /** What the server, or the way to it, refused: one line, and the key that caused it, or null. */
-const refusal = (message, key = null) => Object.assign(new Error(message), { key });
+const refusal = (message, key = null, isLost = false) =>
+  Object.assign(new Error(message), { key, isLost });
 
 async function answer(path, options) {
   const response = await fetch(path, options).catch(() => null);
-  if (!response)
-    throw refusal("The studio's server does not answer; look at the terminal it was started in.");
+  if (!response) throw refusal(GONE, null, true);
   const said = await response.json().catch(() => ({}));
   if (response.ok) return said;
   throw refusal(said.error ?? `The server answered ${response.status}.`, said.key);
 }
 
-const sent = (path, type, body) =>
-  answer(path, { method: "POST", headers: { "Content-Type": type }, body });
-
 export const get = (path) => answer(path, { cache: "no-store" });
-export const post = (path, body = {}) => sent(path, "application/json", JSON.stringify(body));
-/** Add a picture to those that can be chosen for a key, and return it. */
-export async function upload(name, blob, purpose) {
-  const path = `/api/pictures?${new URLSearchParams({ name, purpose })}`;
-  const added = await sent(path, "application/octet-stream", blob);
-  if (!picture(added.id)) state.pictures.push(added);
-  return added;
+export const post = (path, body = {}) =>
+  answer(path, {
+    method: "POST",
+    headers: { "Content-Type": "application/json" },
+    body: JSON.stringify(body),
+  });
+
+/** Send a picture to be chosen for a key, and return it; `progress` gets the share that is sent. */
+export function upload(name, blob, purpose, progress = () => {}) {
+  const request = new XMLHttpRequest(); // fetch does not tell how far it is
+  request.open("POST", `/api/pictures?${new URLSearchParams({ name, purpose })}`);
+  request.responseType = "json";
+  request.upload.onprogress = ({ loaded, total }) => progress(loaded / total);
+  return new Promise((resolve, reject) => {
+    request.onerror = () => reject(refusal(GONE, null, true));
+    request.onload = () => {
+      const { status, response } = request;
+      if (status !== 200) return reject(refusal(response?.error ?? `The server answered ${status}.`));
+      if (!picture(response.id)) state.pictures.push(response);
+      return resolve(response);
+    };
+    request.send(blob);
+  });
 }
 
 /** Remove the picture that a key has, which was added; the key goes back to its default. */
@@ -61,31 +94,39 @@ export async function discard(key) {
   const chosen = value(key);
   const [id] = list(chosen);
   change({ [key]: fallback(key) }); // first, so that nothing more is asked about it
-  const refusal = await post(`/api/pictures/${id}/delete`).then(() => null, (error) => error);
-  if (refusal) change({ [key]: chosen });
+  const refused = await post(`/api/pictures/${id}/delete`).then(() => null, (error) => error);
+  if (refused) change({ [key]: chosen });
   else state.pictures = state.pictures.filter((one) => one.id !== id);
-  emit("pictures");
-  if (refusal) fail(refusal, key);
+  if (refused) fail(refused, key);
+  changed();
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
 export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;
 
+/** The address of a sketch of settings. */
+export function sketchUrl(settings, side) {
+  const shown = SKETCHED.filter((key) => key in settings).map((key) => [key, settings[key]]);
+  const size = Math.min(value("size", settings), SKETCH_SIDE);
+  const asked = JSON.stringify({ ...Object.fromEntries(shown), ...(size >= 1 && { size }) });
+  return `/api/look?${new URLSearchParams({ settings: asked, side })}`;
+}
+
 /** Show a refusal: beside its control, or else `key`'s, or else above the page. */
 export function fail({ message, key: own }, key = null) {
   const one = { error: message, key: own ?? key };
   state.refusals = [...state.refusals.filter((other) => !same(other, one)), one];
-  emit("refusals");
+  changed();
 }
 
 /** Take back what was refused, unless `stays(refusal)`. */
 export function forgive(stays = () => false) {
   state.refusals = state.refusals.filter(stays);
-  emit("refusals");
+  changed();
 }
 
 /** Post, and show what was refused; the answer, or undefined. */
-export const attempt = (path, body) => post(path, body).catch((refusal) => fail(refusal));
+export const attempt = (path, body) => post(path, body).catch((refused) => fail(refused));
 
 export const list = (value) => (value === null ? [] : [value].flat());
 
@@ -111,55 +152,68 @@ export const values = (among) =>
 
 /** Set the settings of the next run. */
 export function prepare(wanted) {
-  const changed = Object.entries(wanted).filter(([key, one]) => !same(one, fallback(key)));
-  state.next = Object.fromEntries(changed);
+  const kept = Object.entries(wanted).filter(([key, one]) => !same(one, fallback(key)));
+  state.next = Object.fromEntries(kept);
   localStorage.setItem("settings", JSON.stringify(state.next));
+  changed();
 }
 
-let told = {}; // the settings that the panel shows
-
-/** Tell which of the panel's settings are new; `by` is who changed them, "person" or "page". */
-export function tell(by) {
-  const [before, now] = [values(told), values(settings())];
-  told = { ...settings() };
-  const keys = Object.keys(now).filter((key) => !same(now[key], before[key]));
-  if (keys.length) emit("settings", { keys, by });
+/** Settings from the last visit, without pictures that the server no longer has. */
+export function remembered() {
+  const kept = JSON.parse(localStorage.getItem("settings") ?? "{}");
+  for (const [key, one] of Object.entries(kept)) {
+    const kind = state.controls.get(key)?.kind;
+    if (!kind || (PICTURES.includes(kind) && !list(one).every(picture))) delete kept[key];
+  }
+  if (!kept.content_regions) delete kept.region_styles;
+  return kept;
 }
 
 /** Change the panel's settings; what this run cannot have goes to the next one, with the others. */
 export function change(wanted) {
+  const { most_styles: most } = state.form;
+  if (list(wanted.style ?? null).length > most)
+    return fail({ message: `At most ${most} styles can be mixed; remove some first.` }, "style");
+  const rules = { ...wanted };
+  if (wanted.content && wanted.content !== value("content"))
+    Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
+  if (wanted.content_regions) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
-  const edits = Object.fromEntries(Object.entries(wanted).filter(isNew));
+  const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
   const keys = Object.keys(edits);
-  if (!keys.length) return;
+  if (!keys.length) return changed();
   if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
-    emit("edits", edits);
-    aim("this", "person");
+    const { running } = state;
+    Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });
+    aim("this");
   } else {
     prepare({ ...settings(), ...edits });
-    aim("next", "person");
+    aim("next");
+    if (!active() && state.view && keys.some((key) => SKETCHED.includes(key))) show(null);
   }
+  return followers.forEach((action) => action(keys));
 }
 
 /** Return whether changes in the panel act on the run that is being painted. */
-export const steered = () => active(subject()) && !subject().is_film;
+export const steered = () => active(subject()) && subject().kind === "picture";
 
 /** Show the settings of the run on the stage in the panel, or those of the next one. */
-export function aim(target, by = "page") {
+export function aim(target) {
   state.aim = target;
   forgive();
-  tell(by);
-  emit("running");
 }
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
+
+/** Whether the panel's settings paint a film; then its id has the ending of its file. */
+export const isFilm = () => Boolean(value("content")?.includes("."));
 
 /** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
 export const scaled = ({ width, height }, factor) =>
   [width, height].map((side) => Math.max(1, Math.round(side * factor)));
 
 /** A picture's name, without the ending of its file. */
-export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "") ?? "a picture";
+export const pictureName = (id) => picture(id)?.name.replace(/\.\w{2,4}$/, "").replaceAll("_", " ") ?? "a picture";
 
 /** The title of a run: the names of its pictures. */
 export function titleOf({ settings }) {
@@ -183,7 +237,7 @@ export function runOf(id) {
   return !isKept && state.running?.id === id ? state.running : (kept ?? null);
 }
 
-/** Show a run on the stage, or the photograph. A run has an address, so that Back returns to it. */
+/** Show a run on the stage, or the sketch. A run has an address, so that Back returns to it. */
 export function show(id, { how = "pushState", target } = {}) {
   const hash = id ? `#${id}` : "";
   if (hash !== location.hash) history[how](null, "", hash || location.pathname);
@@ -194,5 +248,4 @@ export function show(id, { how = "pushState", target } = {}) {
 export function showAddressed(target = location.hash ? "this" : "next") {
   state.view = location.hash.slice(1) || null;
   aim(target);
-  emit("view");
 }

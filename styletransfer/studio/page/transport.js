@@ -1,11 +1,14 @@
-// Paint, pause, continue, stop; how far it is; and what waits.
-import { alone, busy, button, clicked, el, enable, find, say } from "./dom.js";
-import { active, attempt, forgive, on, prepare, runOf, settings, show } from "./store.js";
-import { state, stopped, subject, titleOf } from "./store.js";
+// Paint, pause, continue, stop, save, share; how far it is; and what waits.
+import { alone, Button, busy, find, say } from "./dom.js";
+import { flushBrush } from "./layers.js";
+import { html } from "./preact.js";
+import { active, attempt, changed, forgive, isFilm, prepare, runOf, runUrl } from "./store.js";
+import { settings, show, state, stopped, subject, titleOf } from "./store.js";
 
 const inWords = (status) =>
   status === "running" ? "Being painted" : status[0].toUpperCase() + status.slice(1);
 let spoken = "";
+let copied = null; // the id of the result that is in the clipboard
 
 export function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
@@ -15,22 +18,29 @@ export function clock(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** Send the panel's settings as a new run, or continue the run that they belong to. */
-const paint = alone(async () => {
-  const [begins, run] = [!active(), stopped()];
+/** What the panel's settings cost. */
+export function costText() {
+  const { width, height, memory, seconds } = state.cost;
+  const time = seconds ? `, about ${clock(seconds)}` : "";
+  return width ? `${width} × ${height} pixels, about ${memory}${time}` : "";
+}
+
+/** Send the panel's settings as a new run or sketch, or continue the run that they belong to. */
+const paint = alone(async (asks = "go") => {
+  await flushBrush(); // a stroke that was just made belongs to it
+  const [begins, run] = [!active(), asks === "keep" ? null : stopped()];
   forgive();
   if (!run) prepare(settings());
   state.asked = begins && !run;
-  const asked = run
-    ? attempt(`/api/runs/${run.id}/resume`)
-    : attempt("/api/queue", { settings: state.next });
-  const added = await busy(find(begins ? "go" : "enqueue"), asked);
+  const wanted = { settings: state.next, sketch: asks === "keep" };
+  const posted = run ? attempt(`/api/runs/${run.id}/resume`) : attempt("/api/queue", wanted);
+  const added = await busy(find(asks), posted);
   if (!added) state.asked = false;
   else if (begins) show(added.id);
   else say("It waits for its turn.");
 });
 
-const act = (action, body) => attempt(`/api/queue/${state.running.id}/${action}`, body);
+const act = (action) => attempt(`/api/queue/${state.running.id}/${action}`);
 
 function go() {
   if (!active()) return paint();
@@ -39,11 +49,13 @@ function go() {
 
 /** What a run does, or has come to, in a line. */
 export function statusText(run) {
-  if (!run) return "First look";
-  const { step, steps, scale, scales, seconds, left, loss } = run;
+  if (!run) return isFilm() ? "First look at the film" : "Sketch";
+  const { step, steps, scale, scales, seconds, left, loss, kind, error } = run;
   const word = inWords(run.status);
-  if (run.status === "failed") return `${word}: ${run.error ?? "see the terminal"}`;
-  const unit = run.is_film ? "frame" : "step";
+  if (run.status === "failed") return `${word}: ${error ?? "see the terminal"}`;
+  if (error) return `${word}: ${error}`;
+  if (kind === "sketch" && !active(run)) return "Sketch, kept";
+  const unit = kind === "film" ? "frame" : "step";
   const units = step === 1 ? unit : `${unit}s`;
   if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
   if (run.status === "starting" || !step) return word; // a film has no frame at first
@@ -54,50 +66,83 @@ export function statusText(run) {
   return parts.join(" · ");
 }
 
-function drawProgress() {
-  const [run, { running, lost }] = [runOf(state.view), state];
-  find("status").textContent = find("status").title = lost ? "Not connected" : statusText(run);
-  const { step, steps } = active(run) ? run : {};
-  const share = steps ? step / steps : Number(run?.status === "finished");
-  find("done").style.transform = `scaleX(${share})`;
-  if (!running) return;
-  const words = inWords(running.status); // changes of state are spoken, and not every step
-  if (spoken !== words) say((spoken = words));
+/** The address of a result's file, and its name. */
+function fileOf(run) {
+  if (run.kind === "film") return { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
+  const href = runUrl(run.id, "download", "format=png");
+  return { href, download: `${titleOf(run)}.png` };
 }
 
-function drawButtons() {
-  const { status, steps } = state.running ?? {};
-  const goesOn = active() ? status === "paused" : stopped();
-  find("go").textContent = goesOn ? "Continue" : active() ? "Pause" : "Paint";
-  enable(find("go"), !active() || ["painting", "paused"].includes(status));
-  enable(find("stop"), active() && status !== "stopping");
-  find("enqueue").hidden = !active() || active(subject());
-  document.title = active() && steps ? `${inWords(status)} · Studio` : "Studio";
+/** Hand the file to the device's other programs; else to the clipboard; else open it. */
+async function share(run) {
+  const { href, download } = fileOf(run);
+  const blob = fetch(href).then((answer) => answer.blob());
+  try {
+    if (navigator.canShare) {
+      const file = new File([await blob], download, { type: (await blob).type });
+      if (navigator.canShare({ files: [file] })) return await navigator.share({ files: [file] });
+    }
+    if (run.kind === "film") throw new Error("no film fits the clipboard");
+    await navigator.clipboard.write([new ClipboardItem({ "image/png": blob })]);
+    copied = run.id;
+    return changed(say("Copied"));
+  } catch (error) {
+    return error.name === "AbortError" ? null : open(runUrl(run.id, "picture", "side=2048"));
+  }
+}
+
+/** What can be done with what is on the stage; nothing that cannot act is shown. */
+function Actions() {
+  const { running, view } = state;
+  const run = runOf(view);
+  const result = run && !active(run) && run.width ? run : null;
+  const goesOn = active() ? running.status === "paused" : stopped();
+  const idle = active() && !["painting", "paused"].includes(running.status);
+  return html`<${Button} id="go" class="main" idle=${idle} onclick=${go}
+      >${goesOn ? "Continue" : active() ? "Pause" : "Paint"}<//>
+    ${active() && html`<${Button} id="stop" idle=${running.status === "stopping"}
+      onclick=${() => act("stop")}>Stop<//>`}
+    ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
+      aria-label="Add these settings to the queue">Queue<//>`}
+    ${!active() && !run && !isFilm() && html`<${Button} id="keep" onclick=${() => paint("keep")}
+      title="Keeps what is seen, at full size">Keep sketch<//>`}
+    ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
+      <${Button} id="share" onclick=${() => share(result)}
+        >${copied === result.id ? "Copied" : "Share"}<//>`}`;
 }
 
 /** A line about a run that is not on the stage, with what can be done. */
-function lineOf(run, word, action, act) {
+function Line({ run, word, actions }) {
   const title = titleOf(run);
-  const label = { "aria-label": `${action} ${title}` };
-  return el("li", el("span", `${word}: ${title}`), button(action, act, label));
+  const buttons = Object.entries(actions).map(([name, action]) =>
+    html`<${Button} aria-label="${name} ${title}" onclick=${action}>${name}<//>`);
+  return html`<li><span>${word}: ${title}</span>${buttons}</li>`;
 }
 
-function drawQueue() {
-  const cancel = ({ id }) => attempt(`/api/queue/${id}/cancel`);
-  const lines = state.queue.map((run) => lineOf(run, "Next", "Cancel", () => cancel(run)));
-  const { running, view } = state;
-  if (active() && view !== running.id)
-    lines.unshift(lineOf(running, "Being painted", "Show", () => show(running.id)));
-  find("queue").hidden = !lines.length;
-  const had = find("queue").contains(document.activeElement);
-  find("queue").replaceChildren(...lines);
-  if (had) (find("queue").querySelector("button") ?? find("go")).focus();
+function Queue() {
+  const { running, view, queue } = state;
+  const lines = queue.map((run, place) => {
+    const ask = (action) => () => attempt(`/api/queue/${run.id}/${action}`);
+    const actions = { ...(place && { Sooner: ask("hurry") }), Cancel: ask("cancel") };
+    return html`<${Line} key=${run.id} run=${run} word="Next" actions=${actions} />`;
+  });
+  if (active() && view !== running.id) {
+    const actions = { Show: () => show(running.id) };
+    lines.unshift(html`<${Line} key="now" run=${running} word="Being painted" actions=${actions} />`);
+  }
+  return html`<ol id="queue" class="queue" aria-label="Waiting" hidden=${!lines.length}>${lines}</ol>`;
 }
 
-export function startTransport() {
-  clicked({ go, stop: () => act("stop") });
-  clicked({ enqueue: () => paint() });
-  on("running view runs", drawButtons);
-  on("running pictures view", drawQueue);
-  on("running progress view runs connection", drawProgress);
+export function Transport() {
+  const [run, { running, lost }] = [runOf(state.view), state];
+  const { step, steps } = active(run) ? run : {};
+  const done = steps ? step / steps : Number(run?.status === "finished");
+  const text = lost ? "Not connected" : statusText(run);
+  const words = running ? inWords(running.status) : "";
+  if (running && spoken !== words) say((spoken = words)); // changes of state, and not every step
+  document.title = active() && running.steps ? `${words} · Studio` : "Studio";
+  return html`<div class="progress" aria-hidden="true"><span id="done"
+      style="transform: scaleX(${done})"></span></div>
+    <div class="actions"><${Actions} />
+    <p id="status" class="status number" title=${text}>${text}</p></div><${Queue} />`;
 }

@@ -28,6 +28,7 @@ async function paint() {
   $("canvas").ariaBusy = isPainting = true;
   while (isAsked) {
     isAsked = Boolean(stream);
+    if (!stream) say("Painting …");
     const start = performance.now(), styled = { row: mixed("row"), goal: mixed("palette") };
     try {
       const { image, seconds, on } = await ask(source, Number($("#size").value), styled);
@@ -36,7 +37,7 @@ async function paint() {
       const rate = 1000 / (performance.now() - start);
       const speed = stream ? `${rate.toFixed(1)} frames per second` : `${seconds.toFixed(2)} s`;
       $("#speed").textContent = `${image.width} x ${image.height}, ${speed}, ${on}`;
-      say("Painted.");
+      if (!isAsked || stream) say("Painted."); // else the next pass begins
       $("#save").disabled = false;
     } catch (error) {
       closeCamera();
@@ -89,7 +90,7 @@ async function take(file, isStyle) {
       styles.at(-1).button.click();
     } else {
       closeCamera();
-      source = picture;
+      source = Object.assign(picture, { title: file.name?.replace(/\.\w+$/, "") ?? "photo" });
       paint();
     }
   } catch (error) {
@@ -117,7 +118,9 @@ $("#camera").onclick = async () => {
   }
 };
 $("#save").onclick = () => {
-  const link = { href: $("canvas").toDataURL(), download: "painted.png" };
+  const mixed = styles.filter(({ share }) => share > 0).map(({ name }) => name.replace(/\.\w+$/, ""));
+  const download = `${source.title || "camera"} in ${mixed.join(" and ")}.png`;
+  const link = { href: $("canvas").toDataURL(), download };
   Object.assign(document.createElement("a"), link).click();
 };
 $("#size").onchange = paint;

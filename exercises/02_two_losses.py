@@ -1,0 +1,36 @@
+"""Exercise 2: two losses, two gradients.
+
+Return the gradient of each loss with respect to the weight, not that of their sum.
+To read: docs/course/graph.md
+"""
+
+from styletransfer.lessons.exercises import call, check, hint, leaf
+
+
+def gradients(weight):
+    """Return the gradients of `first` and of `second`. (These do not come out yet.)"""
+    square = weight * weight
+    first, second = square.sum(), (3 * square).sum()
+    first.backward()
+    of_first = weight.grad
+    second.backward()
+    return of_first, weight.grad
+
+
+def test():
+    again = (
+        "Both losses use weight * weight. The first pass has freed what that node saved, and the "
+        "second needs it: the first has to keep the graph."
+    )
+    found = call(gradients, leaf(2), hints={"a second time": again})
+    hint(
+        found[1].item() == 16,
+        "backward adds to weight.grad: the second gradient, 12, was added to the first, 4. And "
+        "weight.grad is one tensor,\nso that two names for it see the same sum. Look for a "
+        "function that returns gradients and leaves .grad alone.",
+    )
+    assert [each.item() for each in found] == [4, 12]
+
+
+if __name__ == "__main__":
+    check(test)

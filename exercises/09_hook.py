@@ -1,0 +1,48 @@
+"""Exercise 9: the fourth way to carry a loss.
+
+You know the method that is called by hand, the attribute, and the tap. Here a hook on the features
+brings the loss's gradient in, while a backward pass of zeros goes by. One line is missing.
+To read: docs/course/modules.md
+"""
+
+import torch
+from torch import nn
+from torch.nn.functional import mse_loss
+
+from styletransfer.lessons.exercises import call, check, hint
+
+
+class HookLoss(nn.Module):
+    def __init__(self, target):
+        super().__init__()
+        self.target = target
+
+    def forward(self, features):
+        leaf = features.detach().requires_grad_()
+        self.loss = mse_loss(leaf, self.target)
+        (grad_loss,) = torch.autograd.grad(self.loss, leaf)
+        # Make use of grad_loss here, by a hook on the features.
+        return features
+
+
+def test():
+    x = torch.tensor([1.0, 2.0], requires_grad=True)
+    target = torch.zeros(2)  # by hand: d(mean x^2)/dx = x, d(mean (3 x)^2)/dx = 9 x
+    first, second = HookLoss(target), HookLoss(target)
+    output = call(second, 3 * call(first, x * 1))
+    call(output.backward, torch.zeros(2))
+    hint(
+        torch.equal(x.grad, 0 * x),
+        "The gradient is 0: no hook has changed it. A hook that returns None leaves the gradient "
+        "as it is.",
+    )
+    hint(
+        torch.equal(x.grad, x),
+        "This is the gradient of the first loss alone. What a hook returns takes the place of the "
+        "gradient,\nso the second loss's, which came from deeper, is lost.",
+    )
+    torch.testing.assert_close(x.grad, 10 * x.detach())
+
+
+if __name__ == "__main__":
+    check(test)

@@ -1,0 +1,78 @@
+"""Checks what a learner writes into the files of `exercises/`: right, or one hint."""
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from traceback import extract_tb
+from typing import Any
+
+import torch
+
+from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.probes import first_line
+from styletransfer.lessons.doctor.subject import subject
+
+
+class UnsolvedError(AssertionError):
+    """The hint of an exercise that is not solved: what is wrong, in a few lines."""
+
+
+def hint(is_wrong: bool, text: str) -> None:
+    """Raise an UnsolvedError with this text if something is wrong."""
+    __tracebackhide__ = True  # by pytest
+    if is_wrong:
+        raise UnsolvedError(text)
+
+
+def leaf(*values: float) -> torch.Tensor:
+    """Return a tensor of these values, in float64, that requires grad."""
+    return torch.tensor(values, dtype=torch.float64, requires_grad=True)
+
+
+def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | None = None) -> Any:
+    """Return a result; raise an UnsolvedError with a hint for an error that has its words."""
+    __tracebackhide__ = True
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return function(*inputs)
+    except Exception as error:
+        for words, text in (hints or {}).items():
+            if words in str(error):
+                said = f"{type(error).__name__}: {first_line(error)}"
+                raise UnsolvedError(f"{said}\n{text}") from error
+        raise
+
+
+def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
+    """Raise an UnsolvedError for the doctor's first fault, or a row of `asked` that is not "ok".
+
+    The rows of `torch.compile` are left out: they take seconds.
+    """
+    __tracebackhide__ = True
+    probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
+    for name, verdict in examine(subject(target, inputs), probes):
+        is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")
+        hint(is_wrong, f"{name}: {verdict.text}\n{verdict.change}".rstrip())
+
+
+def check(test: Callable[[], None]) -> None:
+    """Run the test of an exercise, and print what it says; exit with 1 if it is not solved."""
+    path = Path(test.__code__.co_filename)
+    title = str(test.__globals__["__doc__"]).partition("\n")[0]
+    try:
+        test()
+    except Exception as error:
+        print(f"{title} Not yet.")
+        print(f"    {told(error, path)}".replace("\n", "\n    "))
+        raise SystemExit(1) from None
+    following = sorted(each for each in path.parent.glob("[01]*.py") if each.name > path.name)
+    print(f"{title} Right.", *(f"Next: {each.name}" for each in following[:1]))
+
+
+def told(error: Exception, path: Path) -> str:
+    """Return a hint's text; of another error, the line of the exercise that raised it, too."""
+    if isinstance(error, UnsolvedError):
+        return str(error)
+    lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]
+    return f"line {lines[-1]}: {type(error).__name__}: {first_line(error)}"

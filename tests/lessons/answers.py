@@ -1,0 +1,392 @@
+"""Answers to the exercises: a right one for each, and two typical wrong ones with their hints.
+
+An answer is what stands in the exercise's file under the same name.
+"""
+
+import torch
+from torch import nn
+from torch.autograd import Function, gradcheck
+from torch.autograd.function import once_differentiable
+from torch.nn.functional import mse_loss
+
+RIGHT, WRONG = {}, []
+
+
+def right(exercise, name):
+    """Note down the right answer to an exercise."""
+
+    def keep(found):
+        RIGHT[exercise] = name, found
+        return found
+
+    return keep
+
+
+def wrong(exercise, name, words):
+    """Note down a wrong answer, and words of its hint."""
+
+    def keep(found):
+        WRONG.append((exercise, name, found, words))
+        return found
+
+    return keep
+
+
+@right("01_retain_grad", "gradient_of_c")
+def _(a, b, d):
+    c = a + b
+    c.retain_grad()
+    (c * d).backward()
+    return c.grad
+
+
+@wrong("01_retain_grad", "gradient_of_c", "retain_graph keeps what nodes have saved")
+def _(a, b, d):
+    c = a + b
+    (c * d).backward(retain_graph=True)
+    return c.grad
+
+
+@wrong("01_retain_grad", "gradient_of_c", "the path from c to a has been cut")
+def _(a, b, d):
+    c = (a + b).detach().requires_grad_()
+    (c * d).backward()
+    return c.grad
+
+
+def losses(weight):
+    square = weight * weight
+    return square.sum(), (3 * square).sum()
+
+
+@right("02_two_losses", "gradients")
+def _(weight):
+    first, second = losses(weight)
+    (of_first,) = torch.autograd.grad(first, weight, retain_graph=True)
+    return of_first, *torch.autograd.grad(second, weight)
+
+
+@wrong("02_two_losses", "gradients", "the first has to keep the graph")
+def _(weight):
+    return [torch.autograd.grad(loss, weight)[0] for loss in losses(weight)]
+
+
+@wrong("02_two_losses", "gradients", "the second gradient, 12, was added to the first")
+def _(weight):
+    found = []
+    for loss in losses(weight):
+        loss.backward(retain_graph=True)
+        found.append(weight.grad)
+    return found
+
+
+class Through(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return x.round()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
+right("03_called", "rounded")(Through.apply)
+wrong("03_called", "rounded", "Autograd calls no method of a module")(torch.round)
+wrong("03_called", "rounded", "cut the path")(lambda x: x.detach().round())
+
+
+class Clamp(Function):
+    @staticmethod
+    def forward(ctx, x, low, high):
+        ctx.save_for_backward(x)
+        ctx.low, ctx.high = low, high
+        return x.clamp(low, high)
+
+
+@right("04_clamp", "Clamp")
+class _(Clamp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x >= ctx.low) & (x <= ctx.high)), None, None
+
+
+@wrong("04_clamp", "Clamp", "Return a gradient for each")
+class _(Clamp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * ((x >= ctx.low) & (x <= ctx.high))
+
+
+@wrong("04_clamp", "Clamp", "The gradient that comes in was limited")
+class _(Clamp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.clamp(ctx.low, ctx.high), None, None
+
+
+class Linear(Function):
+    @staticmethod
+    def forward(ctx, x, weight, bias):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.T + bias
+
+
+@right("05_linear", "Linear")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight, grad_output.T @ x, grad_output.sum(0)
+
+
+@wrong("05_linear", "Linear", "which of the two factors has to be transposed")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight, x.T @ grad_output, grad_output.sum(0)
+
+
+@wrong("05_linear", "Linear", "shape (4, 2) for input 2 of (2,)")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight, grad_output.T @ x, grad_output
+
+
+@right("06_gradcheck", "is_right")
+def _(function, x):
+    return gradcheck(function.apply, x.detach().double().requires_grad_(), raise_exception=False)
+
+
+@wrong("06_gradcheck", "is_right", "There is a type with sixteen digits")
+def _(function, x):
+    return gradcheck(function.apply, x, raise_exception=False)
+
+
+@wrong("06_gradcheck", "is_right", "the tolerance is so large that it passes")
+def _(function, x):
+    return gradcheck(function.apply, x, atol=1, rtol=0.1, raise_exception=False)
+
+
+class Largest(Function):
+    @staticmethod
+    def forward(ctx, x):
+        value, index = x.max(1)
+        ctx.mark_non_differentiable(index)
+        ctx.save_for_backward(x, value, index)
+        return value, index
+
+
+@right("07_global_max_pool", "Largest")
+class _(Largest):
+    @staticmethod
+    def backward(ctx, grad_value, grad_index):
+        x, _, index = ctx.saved_tensors
+        return torch.zeros_like(x).scatter(1, index[:, None], grad_value[:, None])
+
+
+@wrong("07_global_max_pool", "Largest", "so backward receives a gradient for each")
+class _(Largest):
+    @staticmethod
+    def backward(ctx, grad_value):
+        x, _, index = ctx.saved_tensors
+        return torch.zeros_like(x).scatter(1, index[:, None], grad_value[:, None])
+
+
+@wrong("07_global_max_pool", "Largest", "both got the whole gradient")
+class _(Largest):
+    @staticmethod
+    def backward(ctx, grad_value, grad_index):
+        x, value, _ = ctx.saved_tensors
+        return (x == value[:, None]) * grad_value[:, None]
+
+
+class Tap(Function):
+    @staticmethod
+    def forward(ctx, features, target):
+        ctx.save_for_backward(features, target)
+        return features.view_as(features), (features - target).square().mean()
+
+    @staticmethod
+    def of_loss(ctx):
+        features, target = ctx.saved_tensors
+        return 2 * (features - target) / features.numel()
+
+
+@right("08_tap", "Tap")
+class _(Tap):
+    @staticmethod
+    def backward(ctx, grad_features, grad_loss):
+        return grad_features + grad_loss * Tap.of_loss(ctx), None
+
+
+@wrong("08_tap", "Tap", "the loss's gradient alone")
+class _(Tap):
+    @staticmethod
+    def backward(ctx, grad_features, grad_loss):
+        return grad_loss * Tap.of_loss(ctx), None
+
+
+@wrong("08_tap", "Tap", "grad_loss is missing")
+class _(Tap):
+    @staticmethod
+    def backward(ctx, grad_features, grad_loss):
+        return grad_features + Tap.of_loss(ctx), None
+
+
+class HookLoss(nn.Module):
+    def __init__(self, target):
+        super().__init__()
+        self.target = target
+
+    def forward(self, features):
+        leaf = features.detach().requires_grad_()
+        self.loss = mse_loss(leaf, self.target)
+        self.hook(features, *torch.autograd.grad(self.loss, leaf))
+        return features
+
+
+@right("09_hook", "HookLoss")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        features.register_hook(lambda grad_output: grad_output + grad_loss)
+
+
+@wrong("09_hook", "HookLoss", "the gradient of the first loss alone")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        features.register_hook(lambda grad_output: grad_loss)
+
+
+@wrong("09_hook", "HookLoss", "no hook has changed it")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        def hook(grad_output):
+            grad_output = grad_output + grad_loss
+
+        features.register_hook(hook)
+
+
+class TimesExp(Function):
+    @staticmethod
+    def forward(ctx, x):
+        exp = x.exp()
+        ctx.save_for_backward(x, exp)
+        return x * exp
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, exp = ctx.saved_tensors
+        return (1 + x) * exp * grad_output
+
+
+@right("10_second_derivative", "TimesExp")
+class _(TimesExp):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x.exp()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (1 + x) * x.exp() * grad_output
+
+
+@wrong("10_second_derivative", "TimesExp", "once_differentiable does not always raise")
+class _(TimesExp):
+    @staticmethod
+    @once_differentiable
+    def backward(ctx, grad_output):
+        x, exp = ctx.saved_tensors
+        return (1 + x) * exp * grad_output
+
+
+@wrong("10_second_derivative", "TimesExp", "what forward saves is a constant")
+class _(TimesExp):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.exp = x.exp()
+        ctx.save_for_backward(x)
+        return x * ctx.exp
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return (1 + x) * ctx.exp * grad_output
+
+
+class Square(Function):
+    @staticmethod
+    def forward(x):
+        return x * x
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        ctx.save_for_backward(*inputs)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * x * grad_output
+
+
+@right("11_transforms", "Square")
+class _(Square):
+    generate_vmap_rule = True
+
+
+@wrong("11_transforms", "Square", "a forward without ctx, and a setup_context")
+class _(Function):
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x
+
+    backward = Square.backward
+
+
+wrong("11_transforms", "Square", "a vmap, or generate_vmap_rule = True")(Square)
+
+
+class GramLoss(Function):
+    @staticmethod
+    def forward(ctx, features, target):
+        ctx.save_for_backward(features, target)
+        return (features @ features.T / features.numel() - target).square().mean()
+
+    @staticmethod
+    def of_gram(ctx):
+        features, target = ctx.saved_tensors
+        difference = features @ features.T / features.numel() - target
+        return features / features.numel(), 2 * difference / difference.numel()
+
+
+@right("12_style_loss", "GramLoss")
+class _(GramLoss):
+    @staticmethod
+    def backward(ctx, grad_output):
+        features, grad_gram = GramLoss.of_gram(ctx)
+        return grad_output * (grad_gram + grad_gram.T) @ features, None
+
+
+@wrong("12_style_loss", "GramLoss", "right if G - target is symmetric")
+class _(GramLoss):
+    @staticmethod
+    def backward(ctx, grad_output):
+        features, grad_gram = GramLoss.of_gram(ctx)
+        return grad_output * 2 * grad_gram @ features, None
+
+
+@wrong("12_style_loss", "GramLoss", "grad_output is missing")
+class _(GramLoss):
+    @staticmethod
+    def backward(ctx, grad_output):
+        features, grad_gram = GramLoss.of_gram(ctx)
+        return (grad_gram + grad_gram.T) @ features, None
