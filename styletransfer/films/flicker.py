@@ -1,5 +1,6 @@
 """Two ways to reduce the flicker of films; both use the previous result, warped by the motion."""
 
+from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -14,7 +15,7 @@ from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import blurred
 
-# Constants of `with_contrast_of`. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
+# Constants of local contrast. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
 # to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
 # STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
@@ -47,7 +48,7 @@ class FrameOptimizer:
     def job_of(self, content: Tensor) -> Job:
         """Return the job that paints the next frame (1, 3, H, W)."""
         job = replace(self.job, pictures=replace(self.job.pictures, content=content))
-        carried = _carried(self.before, content)
+        carried = _carried(self.before, content, moved_by)
         if carried is None:
             return job
         moved, reliability = carried
@@ -77,7 +78,7 @@ class Steady:
         """
         if not self.strength:
             return painted
-        if (carried := _carried(self.before, content)) is not None:
+        if (carried := _carried(self.before, content, smoothly)) is not None:
             moved, reliability = carried
             mixture = painted + self.strength * reliability.to(painted) * (moved - painted)
             painted = with_contrast_of(mixture, painted)
@@ -91,26 +92,51 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     The difference of the image from its own blur is multiplied by the local standard deviation of
     `like`, divided by the image's own (over all channels together), from 1 up to STRONGEST.
     """
-    mean = blurred(image, NEAR, TAPS)
-    own, other = (
-        blurred((one - one_mean).square(), NEAR, TAPS).mean(1, keepdim=True) + FAINT
-        for one, one_mean in ((image, mean), (like, blurred(like, NEAR, TAPS)))
-    )
-    gain = (other / own).sqrt().clamp(1.0, STRONGEST)
-    return torch.lerp(mean, image, gain).clamp(0.0, 1.0)
+    return _raised(image, local_contrast(like))
 
 
-def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
+def moved_by(image: Tensor, flow: Tensor) -> Tensor:
+    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, with its own local contrast.
+
+    Each frame of a film starts from the one before, so that the blur of interpolation would add up.
+    The local variance is warped as well, and the warped image is raised to it.
+    """
+    return _raised(smoothly(image, flow), warp(local_contrast(image), flow))
+
+
+def local_contrast(image: Tensor) -> Tensor:
+    """Return the local variance (1, 1, H, W) of an image, over all channels together."""
+    apart = image - blurred(image, NEAR, TAPS)
+    return blurred(apart.square(), NEAR, TAPS).mean(1, keepdim=True)
+
+
+def _raised(image: Tensor, variance: Tensor) -> Tensor:
+    """Return an image whose local variance is raised to `variance` (1, 1, H, W)."""
+    gain = ((variance + FAINT) / (local_contrast(image) + FAINT)).sqrt().clamp(1.0, STRONGEST)
+    return torch.lerp(blurred(image, NEAR, TAPS), image, gain).clamp(0.0, 1.0)
+
+
+def smoothly(image: Tensor, flow: Tensor) -> Tensor:
+    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`.
+
+    The warp is bicubic, because repeated bilinear warps would blur.
+    """
+    return warp(image, flow, "bicubic").clamp(0, 1)
+
+
+def _carried(
+    before: tuple[Tensor, Tensor] | None,
+    content: Tensor,
+    move: Callable[[Tensor, Tensor], Tensor],
+) -> tuple[Tensor, Tensor] | None:
     """Return the previous painted frame, warped by the motion, and the motion's reliability.
 
     `before` is (previous input frame, previous painted frame); `content` is the next input frame.
-    The result is None for the first frame and after a cut. The warp is bicubic, because repeated
-    bilinear warps would blur.
+    `move` warps an image by a flow. The result is None for the first frame and after a cut.
     """
     if before is None:
         return None
     motion = motion_between(content, before[0])
     if motion.is_cut:
         return None
-    moved = warp(before[1], motion.flow.to(before[1]), "bicubic")
-    return moved.clamp(0, 1), motion.reliability
+    return move(before[1], motion.flow.to(before[1])), motion.reliability
