@@ -104,8 +104,9 @@ def growth(sizes: list[int], rounds: int) -> str:
     rows = []
     for size in sizes:
         job = job_of([], size)
-        content = job.full_size().content
-        work = {"default": partial(gradient_at, job.objective(job.full_size(), tile=None), content)}
+        pictures = job.full_size()
+        content = pictures.content
+        work = {"default": partial(gradient_at, job.objective(pictures, tile=None), content)}
         seconds = seconds_by_round(work, rounds, job.device)["default"]
         megapixels = content.shape[2] * content.shape[3] / 1e6
         spreads = (Spread.of(seconds), Spread.of([each / megapixels for each in seconds]))

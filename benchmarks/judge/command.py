@@ -108,7 +108,7 @@ def contact_sheet(rows: list[list[Tensor]], side: int) -> Tensor:
     sheet = torch.ones(1, 3, side * len(rows), side * len(rows[0]))
     for top, row in enumerate(rows):
         for left, image in enumerate(row):
-            height, width = images.scaled_size((image.shape[2], image.shape[3]), side - 4)
+            height, width = images.scaled_size(images.size_of(image), side - 4)
             y, x = top * side + (side - height) // 2, left * side + (side - width) // 2
             sheet[:, :, y : y + height, x : x + width] = images.resize(image, (height, width))
     return sheet

@@ -15,6 +15,7 @@ from styletransfer.job.prepare import check_smallest, load
 from styletransfer.job.sources import Sources
 from styletransfer.objective import Criterion, check_size
 from styletransfer.objective.inputs import Inputs
+from styletransfer.pictures.images import size_of
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.schemas import check
 
@@ -90,7 +91,7 @@ def check_pairs(pairs: Iterable[Pair], vgg19: FeatureExtractor, judged: Sequence
         painted = vgg19.ended_at(pair.choices.criterion.layers)
         check_smallest(painted, pair.choices.pyramid.scales(pair.loaded)[0], pair.loaded.names)
         for image, path in zip(pair.loaded.tensors, pair.loaded.names, strict=True):
-            check_size(ended, (image.shape[2], image.shape[3]), Path(path).name)
+            check_size(ended, size_of(image), Path(path).name)
 
 
 def pair_names(pairs: Iterable[PairConfig]) -> list[str]:

@@ -16,7 +16,7 @@ from styletransfer.pictures.color import (
     recolored,
     to_grey,
 )
-from styletransfer.pictures.images import Picture, is_grey, resize
+from styletransfer.pictures.images import Picture, is_grey, resize, size_of
 
 
 @dataclass(frozen=True)
@@ -111,4 +111,4 @@ def _moved(
 
 def _weights(weights: Tensor, image: Tensor) -> Tensor:
     """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
-    return resize(weights.to(image), (image.shape[2], image.shape[3]), "bilinear")
+    return resize(weights.to(image), size_of(image), "bilinear")

@@ -15,7 +15,7 @@ from styletransfer.objective.paired import copied
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
-from styletransfer.pictures.images import resize
+from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
 
 # Values of `init` that are not the path of a picture.
@@ -42,7 +42,7 @@ class Start:
         if pictures.start is not None:
             return pictures.start
         if self.name == "content" and (found := pictures.correspondence) is not None:
-            return copied(found, pictures.styles, (content.shape[2], content.shape[3]))
+            return copied(found, pictures.styles, size_of(content))
         if self.name == "content":
             return content
         if self.name == "style":  # the first style of the first region
@@ -67,7 +67,7 @@ class Start:
         larger = resize(image, size, wraps=wraps)
         if self.name == "noise":
             return larger
-        coarse = resize(start, (image.shape[2], image.shape[3]), wraps=wraps)
+        coarse = resize(start, size_of(image), wraps=wraps)
         fine = resize(start, size, wraps=wraps)
         if torch.equal(image, coarse):
             return fine

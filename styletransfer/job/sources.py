@@ -181,7 +181,7 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
         return None
     mask = read_mask(named, "protect")
     name = f"protect={named}" if isinstance(named, str) else "protect"
-    check_aspect((mask.shape[2], mask.shape[3]), content.size, name)
+    check_aspect(images.size_of(mask), content.size, name)
     return mask
 
 

@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from styletransfer.objective.inputs import FEWEST, Inputs, Region
-from styletransfer.pictures.images import resize, scaled_size
+from styletransfer.pictures.images import resize, scaled_size, size_of
 
 # A position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM times the
 # mean of this variation over the picture. The variation is measured in a square with a side of
@@ -113,7 +113,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
         soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
-    soft = resize(soft, (pictures.content.shape[2], pictures.content.shape[3]), "bilinear")
+    soft = resize(soft, size_of(pictures.content), "bilinear")
     light, of_styles = light_ranks(pictures.content), [light_ranks(s) for s in pictures.styles]
     regions = []
     for region in pictures.regions:
@@ -137,7 +137,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
 
 def light_ranks(image: Tensor) -> Tensor:
     """Return (1, 1, H, W): each pixel's rank, in [0, 1], by the mean lightness around it."""
-    size = (image.shape[2], image.shape[3])
+    size = size_of(image)
     grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
     grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
     order = grey.flatten().argsort(stable=True)

@@ -17,6 +17,7 @@ from styletransfer.objective.fed_tap import fed_tap
 from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.reader import WeightedLayer
 from styletransfer.objective.targets import Targets
+from styletransfer.pictures.images import size_of
 
 # dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
 Slope = tuple[Tensor | None, Tensor | None]
@@ -34,7 +35,7 @@ class Scan:
     def passes(self, image: Tensor, layers: Collection[str] = ()) -> Passes:
         """Return the passes through `image`, up to the deepest of `layers` (default: all)."""
         extractor = self.extractor.ended_at(layers) if layers else self.extractor
-        return passes(stages(extractor), (image.shape[2], image.shape[3]), self.tile)
+        return passes(stages(extractor), size_of(image), self.tile)
 
     def features(self, image: Tensor, layers: Collection[str]) -> dict[str, Tensor]:
         """Return layer -> features (1, C, h, w) of an image (1, 3, H, W)."""

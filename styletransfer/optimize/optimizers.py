@@ -12,6 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor, fft
 
+from styletransfer.pictures.images import size_of
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system.checkpoint import check_like
 
@@ -148,7 +149,7 @@ class Preconditioner:
     """
 
     def __init__(self, picture: Tensor, exponent: float) -> None:
-        self.size = (picture.shape[2], picture.shape[3])
+        self.size = size_of(picture)
         down, right = frequencies(picture)
         frequency = torch.hypot(down, right)
         rise = torch.exp(RISE * ((down + right).clamp(DIAGONAL, HIGHEST) - DIAGONAL))
@@ -186,7 +187,7 @@ class Adam(torch.optim.Adam):
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
         """Set `moments` of another picture size, resized; the given tensors do not change."""
-        size = (self.point.shape[2], self.point.shape[3])
+        size = size_of(self.point)
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")
             for key in ("exp_avg", "exp_avg_sq")

@@ -12,7 +12,7 @@ from dataclasses import replace
 import torch
 from torch import Tensor
 
-from styletransfer.pictures.images import Picture, resize
+from styletransfer.pictures.images import Picture, resize, size_of
 
 # Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
 # cone responses; _LAB maps their cube roots to L, a, b. The inverses are computed, so that a
@@ -117,7 +117,7 @@ def in_colors(
         return to_grey(pastiche)
     if color != "content_luminance":
         return pastiche
-    content = resize(content, (pastiche.shape[2], pastiche.shape[3]))
+    content = resize(content, size_of(pastiche))
     return with_chroma_of(pastiche, content.to(pastiche), strength)
 
 

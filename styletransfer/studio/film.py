@@ -45,7 +45,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
             shutil.copyfile(output, folder / PASTICHE)
             content, painted = images.read(config.input).rgb, images.read(output).rgb
             viewer.show(1, content, painted)
-        images.write(folder / CONTENT, images.resize(content, (painted.shape[2], painted.shape[3])))
+        images.write(folder / CONTENT, images.resize(content, images.size_of(painted)))
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
         keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status

@@ -163,7 +163,7 @@ class Paintings:
         rows = self.rows
         if self.strength < 1:
             if self._own is None or self._own[0] is not image:
-                size = images.scaled_size((image.shape[2], image.shape[3]), OWN_STYLE_SIDE)
+                size = images.scaled_size(images.size_of(image), OWN_STYLE_SIDE)
                 self._own = image, self._row(images.resize(image, size))
             rows = torch.lerp(self._own[1], rows, self.strength)
         set_rows(network, rows)
