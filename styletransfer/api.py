@@ -38,6 +38,7 @@ from styletransfer.settings.changes import OF_A_RUN, changed, with_values
 from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
+from styletransfer.system.progress import progress_bar
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
@@ -207,13 +208,11 @@ def stylize(
     Raises:
         UserError: the input is bad, or the run gave up; the message is one line.
     """
-    from tqdm.auto import tqdm
-
     if callback is not None and not callable(callback):
         raise UserError(f"callback={callback!r} is no function; give one that takes an Iterate")
     run = iterate(content, style, **settings)
     show = _preview() if progress else None
-    with tqdm(unit="step", disable=not progress) as bar:
+    with progress_bar(unit="step", disable=not progress) as bar:
         for step in run:
             bar.total = step.steps
             bar.update()

@@ -71,11 +71,13 @@ class ApplyConfig:
     """A file that train_network has written, or a network that ships: oil; painters, which knows
     six styles; or any, which takes its style from a picture. auto is any if style is a picture,
     else oil."""
-    input: str = path(MISSING)
-    """Path of a picture or a film, or of a folder of pictures and films, also in inner folders."""
-    output: str | None = path(None, written=True)
-    """Path of the pastiche; its extension chooses the format. For a folder, a folder of pastiches.
-    Default: in the current folder, named after the input and the network: photo_oil.jpg."""
+    input: str = path(MISSING, piped=True)
+    """Path of a picture or a film, or of a folder of them, also in inner folders; - is a picture on
+    standard input."""
+    output: str | None = path(None, written=True, piped=True)
+    """Path of the pastiche; its extension chooses the format; - is a PNG on standard output. For a
+    folder, a folder of pastiches. Default: in the current folder, named after the input and the
+    network: photo_oil.jpg."""
     recipe: bool = True
     """Write into each picture or film how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS | {"named": True})
@@ -110,6 +112,8 @@ class ApplyConfig:
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32")
     """Dtype of the convolutions: auto, bfloat16 or float32; norms use float32 statistics."""
+    format: str = choice("text", "json")
+    """What is printed: text, or json (one line of JSON, with the path and seconds)."""
 
 
 @dataclass

@@ -1,5 +1,6 @@
 """The command `apply`: single pictures, folders, blends of styles, and one-line errors."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -90,6 +91,12 @@ def test_a_pastiche_is_named_after_picture_and_network(capsys):
         apply(network=network, input=source, output=None)
         assert capsys.readouterr().out == f"{name}\n"
         assert Path(name).exists()
+
+
+def test_the_path_and_the_seconds_are_told_as_json(capsys):
+    apply(format="json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told.keys(), told["output"]) == ({"output", "seconds"}, "out.png")
 
 
 @torch.no_grad()

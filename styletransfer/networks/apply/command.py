@@ -12,13 +12,11 @@ import json
 import logging
 import os
 import shlex
-import sys
+import time
 from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
 from random import Random
-
-from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
@@ -30,7 +28,8 @@ from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
-from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_outputs, locked, remove_stale, to_json
+from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -46,6 +45,7 @@ def main(config: ApplyConfig, folder: Path) -> None:
     """
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
+    start = time.perf_counter()
     with stop_on_signals():
         if not source.exists():
             raise UserError(f"input={source} does not exist; check the path")
@@ -56,7 +56,9 @@ def main(config: ApplyConfig, folder: Path) -> None:
         else:
             check_file(config, source, target, network)
             paint(Painter(config), source, target)
-    print(target)
+    seconds = round(time.perf_counter() - start, 1)
+    is_json = config.format == "json"
+    print(to_json({"output": str(target), "seconds": seconds}) if is_json else target)
 
 
 def default_output(source: Path, network: Path) -> Path:
@@ -100,7 +102,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
                 check_done(painter, done)
             logger.info("%d of %d files are in %s already, and stay", len(done), len(files), target)
         failed = 0
-        bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
+        bar = progress_bar(left, unit="file")
         for path, pastiche in bar:
             bar.set_postfix_str(path.name)
             try:
