@@ -90,10 +90,16 @@ class ApplyConfig:
     """Longer side of style images in pixels; their strokes keep their size in the pastiches."""
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
+    parts: int = number(1, "[1, inf)")
+    """For a folder: number of parts, of which several jobs paint one each, into one output. A
+    file's path says in which part it is."""
+    part: int = field(default=0, metadata={"interval": "[0, inf)", "divides": True})
+    """For a folder in parts: the number of the part that is painted, from 0. To paint all of them:
+    -m parts=4 'part=range(0,4)' hydra/launcher=joblib."""
     random: bool = False
     """For a folder: paint each file by a random style image, with a random strength between
     least_strength and strength. Both depend on seed and the file's path; manifest.csv in the
-    output lists them."""
+    output lists them, of a part manifest.PART-of-PARTS.csv."""
     least_strength: float = number(0.5, "[0, 1]")
     """For random, the smallest strength."""
     seed: int = number(0, "[0, inf)")

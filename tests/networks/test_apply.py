@@ -285,6 +285,15 @@ def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
     Path("set/in/1.png").unlink()
     made()
     assert files_in("set") == whole
+    for part in (0, 1):
+        made(output="parted", parts=2, part=part)
+    parted = files_in("parted")
+    tables = [parted.pop(f"manifest.{part}-of-2.csv").decode().splitlines() for part in (0, 1)]
+    assert sorted([*tables[0], *tables[1][1:]]) == sorted(table)
+    check_error("other draws", partial(made, output="parted", parts=2, part=0, seed=2))
+    made(output="parted")
+    assert parted.items() < files_in("parted").items()
+    assert files_in("parted")["manifest.csv"] == whole["manifest.csv"]
     check_error("was painted with other draws", partial(made, seed=2))
     check_error("random=true is for a folder", partial(made, input="photo.png"))
 
