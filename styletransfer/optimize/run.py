@@ -121,7 +121,7 @@ class Run:
         return descent
 
     def _steps_left(self, scale: Scale) -> int:
-        """Return the number of steps that the current scale makes, since `steer` if that was called."""
+        """Return the number of steps of the current scale, after `steer` if that was called."""
         return max(scale.steps - self._spent, min(FEW, scale.steps))
 
     def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:

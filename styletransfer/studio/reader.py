@@ -180,8 +180,10 @@ def copy(path: Path) -> dict[str, int]:
     image = small_picture(picture, SIDES[-1])
     for side in reversed(SIDES):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
-        copy_of(path, side).unlink(missing_ok=True)  # a link would be written through
-        with atomic(copy_of(path, side)) as temporary:
+        made = copy_of(path, side)
+        if made.is_symlink():  # it would be written through; a file may be being sent, and stays
+            made.unlink()
+        with atomic(made) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
     return {"width": width, "height": height, "frames": frames}
 

