@@ -1,6 +1,7 @@
-"""Paints a film or a sketch for the studio with the style network for any style."""
+"""Paints a film or a sketch for the studio: in any style by a network, or as a painted frame."""
 
 import shutil
+import tempfile
 import time
 from functools import partial
 from multiprocessing.connection import Connection
@@ -9,6 +10,9 @@ from typing import Any
 
 from torch import Tensor
 
+from styletransfer.films.command import FilmRun
+from styletransfer.films.read import Film
+from styletransfer.films.settings import FilmConfig
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
@@ -16,7 +20,7 @@ from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import Orders
 from styletransfer.system.files import locked
-from styletransfer.system.signals import stop_on_signals
+from styletransfer.system.signals import Stop, stop_on_signals
 
 
 def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
@@ -31,24 +35,36 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
         (folder / ".hydra").mkdir(exist_ok=True)
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
     settings = {"config": plain_values(order["shown"])}
-    output, painter = Path(config.output), Painter(config)
+    output = Path(config.output)
+    painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, settings, picture=output)
-    with stop_on_signals(), locked(folder):
+    with stop_on_signals() as stop, locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         viewer.say("begun")
-        if order["kind"] == "film":
-            paint_film(painter, Path(config.input), output, viewer.show)
-            content, painted = viewer.last
-            images.write(folder / PASTICHE, painted)
-        else:
+        if painter is not None and order["kind"] == "sketch":
             paint_picture(painter, Path(config.input), output)
             shutil.copyfile(output, folder / PASTICHE)
             content, painted = images.read(config.input).rgb, images.read(output).rgb
             viewer.show(1, content, painted)
+        else:
+            if painter is not None:
+                paint_film(painter, Path(config.input), output, viewer.show)
+            else:
+                _copy_frames(config, folder, stop, viewer)
+            content, painted = viewer.last
+            images.write(folder / PASTICHE, painted)
         images.write(folder / CONTENT, images.resize(content, images.size_of(painted)))
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
         keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status
+
+
+def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> None:
+    """Paint the frames of a film as one frame was painted; their files are removed at the end."""
+    with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
+        run = FilmRun(config, film, Path(frames))
+        run.check_record()
+        run.write(*run.paint(stop, viewer.show), stop)
 
 
 class _Viewer:

@@ -523,6 +523,28 @@ def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
     assert fresh.complaints == []
 
 
+def test_a_photograph_is_painted_as_another_one_was(page):
+    page.drop("[data-picker=style]", hand=png(96, 64, "navy"))
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("hand")
+    page.click(".own > summary")
+    page.drop("[data-picker=style_source]", other=png(96, 64, "sienna"))
+    page.expect("[data-picker=style_source] [aria-pressed=true]").to_have_text("other")
+    page.expect("#details pre").to_contain_text("style_source=")
+    page.expect("#fits").to_have_text("")
+    page.expect("#looks, #keep").to_have_count(0)
+    page.expect("#control-color").to_have_value("style")
+    settled(page)
+    page.click("[data-picker=style_source] .tile[title=coffee]")  # of nearly the same shape
+    page.expect("#fits").to_contain_text("different things")
+    page.click("[data-picker=style_source] .tile[title='other.png']")
+    page.enter("size", "96")
+    page.click("#go")
+    page.expect("#status").to_contain_text("Finished after 5 steps")
+    page.click("[data-picker=style] .tile[title=oil]")  # nobody has painted that
+    page.expect("#details pre").not_to_contain_text("style_source=")
+    page.expect("#looks").to_have_count(1)
+
+
 def test_a_look_leaves_what_a_person_has_set(page):
     page.unfold("steps")
     page.enter("steps", "33")
