@@ -20,7 +20,7 @@ export function placeOf(key) {
   return control && isShown(control) && !state.form.hidden.includes(control) ? place : null;
 }
 
-export const refusalOf = (place) =>
+const refusalOf = (place) =>
   state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
 const Brushed = ({ control: { key, label } }) => html`<div class="under">

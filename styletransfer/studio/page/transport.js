@@ -10,7 +10,7 @@ const inWords = (status) =>
 let spoken = "";
 let copied = null; // the id of the result that is in the clipboard
 
-export function clock(seconds) {
+function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
