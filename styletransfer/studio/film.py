@@ -4,7 +4,6 @@ import shutil
 import tempfile
 import time
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
@@ -18,19 +17,19 @@ from styletransfer.pictures import images
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
-from styletransfer.studio.worker import Orders
+from styletransfer.studio.worker import RunLink
 from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, stop_on_signals
 
 
-def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
+def paint(order: dict[str, Any], link: RunLink) -> str:
     """Paint what the server's message `order` describes; return "finished" or "stopped".
 
     The order's folder receives the files of a run; the pastiche of a film is the last painted
     frame. A stopped film holds the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
-    viewer = _Viewer(order["id"], orders, pipe)
+    viewer = _Viewer(link)
     for name, text in order["record"].items():
         (folder / ".hydra").mkdir(exist_ok=True)
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
@@ -40,7 +39,7 @@ def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
     keep = partial(write_record, folder, settings, picture=output)
     with stop_on_signals() as stop, locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
-        viewer.say("begun")
+        link.say("begun")
         if painter is not None and order["kind"] == "sketch":
             paint_picture(painter, Path(config.input), output)
             shutil.copyfile(output, folder / PASTICHE)
@@ -70,8 +69,8 @@ def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer"
 class _Viewer:
     """_Viewer reports painted frames to the server; it carries out requests to pause or stop."""
 
-    def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
-        self._id, self._orders, self._pipe = id, orders, pipe
+    def __init__(self, link: RunLink) -> None:
+        self._link = link
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
         self.last: tuple[Tensor, Tensor]  # last input frame, last painted frame; (1, 3, H, W)
@@ -87,23 +86,10 @@ class _Viewer:
         steps, seconds = max(frames, self.count), round(self.seconds, 1)
         pace = self.seconds / self.count / painted[0, 0].numel()
         where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
-        where["pace"] = pace
-        self.say("progress", **where, seconds=seconds, picture=picture)
-        is_paused = False
-        while wish := self._orders.next_wish(self._id, wait=is_paused):
-            if wish["type"] == "stop":
-                self.is_stopped = True
-            elif wish["type"] in ("pause", "resume"):
-                is_paused = wish["type"] == "pause"
-                self.say("paused" if is_paused else "resumed")
-            is_paused &= not self.is_stopped
-        self._began += time.monotonic() - now  # do not count the time of a pause
-        self.is_stopped |= self._orders.over
-        return not self.is_stopped
-
-    def say(self, type: str, **message: Any) -> None:
-        """Send a message about this film; the film stops if the server has ended."""
         try:
-            self._pipe.send({"type": type, "id": self._id, **message})
-        except OSError:
+            self._link.say("progress", **where, pace=pace, seconds=seconds, picture=picture)
+            self._link.obey()
+        except KeyboardInterrupt:
             self.is_stopped = True
+        self._began += time.monotonic() - now  # do not count the time of a pause
+        return not self.is_stopped
