@@ -359,7 +359,7 @@ def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
     """Check the settings of a film with frames of (width, height) `size` (UserError: too large).
 
     Return the same as `check`; "work" is the number of a frame's pixels. Also return "pace", the
-    seconds that a pixel takes here.
+    estimated seconds per pixel on this machine.
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.system.devices import readable
