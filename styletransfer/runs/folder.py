@@ -73,10 +73,9 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
     seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
     path, steps = Path(record["picture"]), steps if type(steps) is int else None
-    steered, error = record.get("steered") is True, record.get("error")
-    error = error if isinstance(error, str) else None
-    known = record["status"], record["config"], path, seconds, steps, steered, error
-    return RunFolder(folder, *known)
+    steered, said = record.get("steered") is True, record.get("error")
+    why = said if isinstance(said, str) else None
+    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered, why)
 
 
 def last_losses(folder: Path) -> dict[str, float]:

@@ -176,7 +176,9 @@ async def check(request: Request) -> Response:
     """Return a run's command line, size, memory and seconds, which is None if unknown."""
     asked, queue = await _checked(request), _studio(request).queue
     pace = queue.pace(asked.kind, asked.settings) or asked.cost.get("pace")
-    cost = {key: asked.cost.get(key) for key in ("width", "height", "memory", "warning")}
+    cost: dict[str, Any] = {
+        key: asked.cost.get(key) for key in ("width", "height", "memory", "warning")
+    }
     work = asked.cost["work"]
     if asked.shown is not None and asked.kind == "film":
         frames = _studio(request).pictures.frames_of(asked.shown.content)
