@@ -261,8 +261,10 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
     values, hashes = recipe
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
     found = {key: [*map(shelf.with_hash, hashes[key])] for key in few}
-    settings: dict[str, Any] = {}
-    for key, value in (dict(values) | found).items():
+    told, settings = dict(values) | found, {}
+    if SOURCE in hashes:  # other values are those of experiment=paired
+        told = {key: value for key, value in told.items() if key in COPYING_PICTURES}
+    for key, value in told.items():
         with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):
             one = value if key in found else _shown(CONTROLS[key], value)
             one = one[0] if key in found and CONTROLS[key].kind in ONE_PICTURE else one
@@ -271,7 +273,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
                 settings[key] = one
     if "content_regions" not in settings:
         settings.pop("region_styles", None)
-    return {"settings": settings, "lost": sorted({*values, *found} - settings.keys())}
+    return {"settings": settings, "lost": sorted(told.keys() - settings.keys())}
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:

@@ -10,7 +10,9 @@ from PIL import Image, ImageOps
 from studio.studios import opened, runner, status, watch
 
 from styletransfer.films.read import Film
-from styletransfer.settings import ASSETS
+from styletransfer.settings import ASSETS, each
+from styletransfer.studio.form import recalled
+from styletransfer.system.files import sha256
 
 
 def sent(client, image, name="picture.png"):
@@ -62,6 +64,15 @@ def test_a_pair_that_does_not_fit_is_told(client, pair):
         code, told = check(client, **pair | {"style_source": source})
         assert (code, told["key"]) == (422, "style_source")
         assert words in told["error"]
+
+
+def test_a_pastiche_of_a_pair_brings_the_pair_back(client, pair):
+    """Check that values of its preset, which do not act here, neither come back nor are missed."""
+    shelf = client.app.state.studio.pictures
+    hashes = {key: [sha256(shelf.find(*each(pair[key])).path)] for key in ("style_source", "style")}
+    recipe = {"size": 64, "steps": 5, "objective.content_weight": 0.0}, hashes
+    ids = {key: pair[key] for key in ("size", "style_source", "style")}
+    assert recalled(recipe, shelf) == {"settings": ids, "lost": []}
 
 
 @pytest.mark.slow

@@ -49,7 +49,7 @@ function go() {
 
 /** What a run does, or has come to, in a line. */
 export function statusText(run) {
-  if (!run && isPair()) return "The photograph, before it is painted";
+  if (!run && isPair()) return "Not painted yet";
   if (!run) return isFilm() ? "First look at the film" : "Sketch";
   const { step, steps, scale, scales, seconds, left, loss, kind, error } = run;
   const word = inWords(run.status);
