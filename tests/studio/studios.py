@@ -198,6 +198,18 @@ class Process:
         until(lambda: id in [run["id"] for run in self.client.get("/api/runs").json()])
         return id
 
+    def calm(self):
+        """Give the painter the lowest priority, so that pages and the reader do not wait for it."""
+        until(
+            lambda: len({one.nice() for one in self._workers()}) == 2
+        )  # the reader has set its own
+        min(self._workers(), key=psutil.Process.nice).nice(19)
+
+    def _workers(self):
+        """Return the processes that were forked by the server's fork server: painter and reader."""
+        children = psutil.Process(self.process.pid).children()
+        return [one for child in children for one in child.children()]
+
     def tidy(self):
         """Stop the run at work, empty the queue, and delete all runs and uploads."""
         cookie = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())

@@ -41,6 +41,7 @@ def visited():
 @pytest.fixture(scope="module")
 def studio(tmp_path_factory):
     with served(tmp_path_factory.mktemp("studio")) as found:
+        found.calm()
         yield found
 
 
