@@ -199,11 +199,10 @@ class Process:
         return id
 
     def calm(self):
-        """Give the painter the lowest priority, so that pages and the reader do not wait for it."""
-        until(
-            lambda: len({one.nice() for one in self._workers()}) == 2
-        )  # the reader has set its own
-        min(self._workers(), key=psutil.Process.nice).nice(19)
+        """Give the painter a lower priority than the reader, for which pages wait."""
+        until(lambda: len({one.nice() for one in self._workers()}) == 2)  # the reader's is its own
+        painter, reader = sorted(self._workers(), key=psutil.Process.nice)
+        painter.nice(min(19, reader.nice() + 3))
 
     def _workers(self):
         """Return the processes that were forked by the server's fork server: painter and reader."""
