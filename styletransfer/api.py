@@ -153,8 +153,9 @@ class Stylization:
                 if step.step == 40:
                     run.steer(objective={"content_weight": 0.5}, style="another.jpg")
 
-        The current scale (picture size) begins again with all of its steps. L-BFGS's history
-        belongs to the old objective and is dropped; Adam's moments are kept.
+        The run makes as many steps as before, or as `steps` now says; only the current scale
+        (picture size) makes at least 8 more, or all of its steps if they are fewer. L-BFGS's
+        history belongs to the old objective and is dropped; Adam's moments are kept.
 
         Settings are as for `stylize`; `style` may be a picture or several. All picture files are
         read again, even if their paths stay the same. (UserError: the settings cannot work, or a

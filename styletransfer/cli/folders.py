@@ -51,7 +51,7 @@ class RunFolders:
         return made
 
     def kept(self, path: str) -> str:
-        """Return `path`, a folder that Hydra will make; note its parts that do not exist yet."""
+        """Return `path`, a folder that Hydra will make; remember its missing parts for `clear`."""
         missing = absent(Path(path))
         self.made += missing[:1]
         self.parents += missing[1:]

@@ -8,7 +8,7 @@ from hydra.core.utils import JobReturn
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 
-# Parts of a folder's name by which the jobs of a sweep get different folders.
+# Each of these in a folder's name gives every job of a sweep a folder of its own.
 NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 

@@ -18,7 +18,7 @@ from styletransfer.films.copier import FrameCopier
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
-from styletransfer.films.read import Film
+from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
@@ -90,10 +90,13 @@ class FilmRun:
         with atomic(path) as temporary:
             temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
 
-    def paint(self, stop: Stop) -> tuple[int, UserError | None]:
+    def paint(
+        self, stop: Stop, callback: FrameCallback | None = None
+    ) -> tuple[int, UserError | None]:
         """Paint the missing frames; return the number of painted frames, and an error or None.
 
         A signal ends the painting. The error is that of the next frame, such as a damaged one.
+        `callback` is called after each frame.
         """
         config = self.config
         painter: FrameOptimizer | FrameCopier = (
@@ -116,6 +119,8 @@ class FilmRun:
                 if not config.independent:
                     painter.follow(content, painted)
                 count = number + 1
+                if callback and not callback(self.film.count, content, painted):
+                    break
         except KeyboardInterrupt:
             pass  # the frames so far are a film, too
         except UserError as error:

@@ -17,8 +17,9 @@ from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
 
-# Pixels with less reliable motion are searched for. A frame whose mean difference from a photograph
-# is below SAME is that photograph, compressed; 1 is the distance from black to white.
+# RELIED: least reliability, in [0, 1], with which a pixel follows the motion; a search matches the
+# others. SAME: a frame whose mean difference from a photograph is below it counts as that
+# photograph, compressed; 1 is the difference of black and white.
 RELIED, SAME = 0.5, 0.012
 
 
@@ -76,7 +77,7 @@ class FrameCopier:
         return self.folder / f"{number:06d}.safetensors"
 
     def _carried(self, frame: Tensor) -> tuple[Correspondence, Tensor] | None:
-        """Return the places shown by the frame before, moved, and where they are kept (h, w)."""
+        """Return the last frame's matches, moved to `frame`, and a mask (h, w): those that hold."""
         keys = self.photographs.sources
         is_key = any(
             one.shape == frame.shape and float((one - frame).abs().mean()) < SAME for one in keys

@@ -107,7 +107,7 @@ def match_bytes(job: Job) -> float:
 
 
 def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
-    """Choose the first tile of one scale, where `free` bytes of memory are left.
+    """Choose the tile with which a scale begins, if `free` bytes of memory are left.
 
     `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
     SMALL_TILE. (UserError: a tile that the network or the loss mode does not allow.)

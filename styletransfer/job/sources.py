@@ -42,10 +42,10 @@ class Sources:
 
     content: Picture
     styles: tuple[Picture, ...]  # of `style`, not yet turned
-    painted_from: tuple[Picture, ...]  # of `style_source`, of the sizes of `styles`, or none
+    painted_from: tuple[Picture, ...]  # photographs of `style_source`, sized as `styles`; or ()
     detail: Picture | None  # of `style_detail`
     content_regions: Regions | None
-    style_regions: tuple[Regions, ...]  # one for each style, or none
+    style_regions: tuple[Regions, ...]  # one for each style, or ()
     protected: Tensor | None  # (1, 1, H, W) in [0, 1], the mask of `protect`
     start: Picture | None  # of `init`, or None if `init` is a word
 
@@ -159,7 +159,7 @@ def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
 
 
 def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]:
-    """Return the regions of each style image, or nothing without label pictures."""
+    """Return the regions of each style image, or () without label pictures."""
     if named is None:
         return ()
     is_folder = isinstance(named, str) and os.path.isdir(named)

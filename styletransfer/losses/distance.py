@@ -47,7 +47,7 @@ class PositionalDistance(Distance):
     """A distance that is a mean over positions; the target (1, C, H, W) has a vector for each."""
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
-        """Return the distance of a part of the features to the same part of the target."""
+        """Return a distance module whose target is the part of this one that `window` selects."""
         part = type(self).__new__(type(self))
         nn.Module.__init__(part)
         for name, buffer in self.named_buffers():

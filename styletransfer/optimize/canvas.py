@@ -48,7 +48,7 @@ class Canvas:
         return self.hold(self._clamped.detach()).requires_grad_()
 
     def pull(self, gradient: Tensor) -> None:
-        """Set the shift's gradient from the last picture's, `gradient`, which changes in place."""
+        """Set the gradient of the shift from the last picture's, `gradient`, and overwrite that."""
         point = self.point() if self._point is None else self._point
         excess = point.sub_(self._clamped)
         # Times the number of values, so that the 1e-8 in Adam's denominator stays negligible.

@@ -70,7 +70,7 @@ class Descent:
         return self.picture() if mean is None else mean.clone().requires_grad_()
 
     def result(self, final: Tensor, losses: Losses) -> tuple[Tensor, Losses]:
-        """Return the scale's picture and its losses; `losses` are those of `final`."""
+        """Return the scale's picture and its losses; `losses` were computed at `final`."""
         if self.best.mean is not None:
             return self.best.mean, losses
         self.best.remember(losses, final.detach(), step=0)

@@ -46,7 +46,8 @@ class LBFGS:
 
     `point` is the contiguous leaf that is moved, `history` the number of pairs that are kept.
     `rate` is the fraction of the quasi-Newton step that is made. `first` is the mean change of a
-    value in a step without pairs, such as the first step, which follows the plain gradient.
+    value in a step without pairs, such as the first one, which follows the plain gradient; `rate`
+    does not change it.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:

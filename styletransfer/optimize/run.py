@@ -21,6 +21,10 @@ from styletransfer.system.checkpoint import check_like, natural
 from styletransfer.system.devices import free_bytes, is_out_of_memory
 from styletransfer.system.signals import interruptible, signals_held
 
+# Least number of steps that a steered scale still makes, if it has as many: with fewer, the new
+# objective would hardly be seen.
+FEW = 8
+
 
 class Run:
     """A run optimises a picture, coarse to fine; iterating over it makes its steps.
@@ -43,6 +47,7 @@ class Run:
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
         self.problem: str | None = None  # why the run gave up, in one line
         self._index = 0  # index of the current scale
+        self._spent = 0  # steps of the current scale that were made before `steer` was called
         # Both belong to the current scale, and are None before its first step. After `_halve_tile`
         # the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
@@ -111,9 +116,13 @@ class Run:
         protection = self.pictures.protection
         if protection is not None:
             protection = protection.resized(scale.size)
-        descent = Descent(start, self.job.optimizer, scale.steps, protection)
+        descent = Descent(start, self.job.optimizer, self._steps_left(scale), protection)
         descent.warm_start(self._momentum)
         return descent
+
+    def _steps_left(self, scale: Scale) -> int:
+        """Return the number of steps of the current scale, after `steer` if that was called."""
+        return max(scale.steps - self._spent, min(FEW, scale.steps))
 
     def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
         """Return the objective of a scale that starts from `start`."""
@@ -132,7 +141,7 @@ class Run:
         image = descent.final()
         self.image, losses = descent.result(image, _evaluate(objective, image))
         self._momentum = descent.momentum()
-        self._index += 1
+        self._index, self._spent = self._index + 1, 0
         self._descent = self._objective = None  # the next scale needs their memory
         if self._index == len(self.scales):
             self._losses = losses.as_floats()
@@ -166,8 +175,10 @@ class Run:
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
 
-        The current scale, or the next larger scale of the new job, begins again with all of its
-        steps. L-BFGS's history belongs to the old objective and is dropped; Adam's moments stay.
+        The current scale, or the next larger scale of the new job, begins again, so that the run
+        makes as many steps as the new job has; this scale makes at least FEW, or all of its steps
+        if they are fewer. L-BFGS's history belongs to the old objective and is dropped; Adam's
+        moments stay.
         (UserError: settings that cannot work, see `Objective`; or a content of another shape.)
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
@@ -187,7 +198,9 @@ class Run:
         if job.optimizer.name != "adam":
             self._momentum = None
         self._descent = self._objective = self._losses = self.problem = None
-        self.planned = self.steps + sum(scale.steps for scale in self.scales[self._index :])
+        self._spent = max(0, self.steps - sum(scale.steps for scale in self.scales[: self._index]))
+        self.planned = self.steps + self._steps_left(self.scales[self._index])
+        self.planned += sum(scale.steps for scale in self.scales[self._index + 1 :])
 
     def _take(self, job: Job) -> None:
         """Set the job, its scales, pictures, colours and start."""
@@ -208,6 +221,7 @@ class Run:
         descent = self._descent
         return {
             "index": self._index,
+            "spent": self._spent,
             "steps": self.steps,
             "planned": self.planned,
             "image": self.image,
@@ -225,6 +239,7 @@ class Run:
         (LookupError, TypeError, AttributeError or ValueError: it is no state of such a run.)
         """
         self._index = natural(state["index"], most=len(self.scales))
+        self._spent = natural(state["spent"])
         self.steps, self.planned = natural(state["steps"]), natural(state["planned"])
         self.image, self._momentum = state["image"], state["momentum"]
         height, width = (natural(side, 1) for side in self.image.shape[2:])

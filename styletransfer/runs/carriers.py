@@ -20,7 +20,7 @@ _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 @dataclass(frozen=True)
 class Carrier:
-    """A Carrier is a kind of file that carries a recipe; a room offers one in its `commands.py`."""
+    """A Carrier is a file type that holds a recipe; a package's `commands.py` defines it."""
 
     holds: Callable[[Path], bool]  # whether a path has the extension of such a file
     recipe: Callable[[Path], str]  # the text of the recipe in a file, "" if there is none

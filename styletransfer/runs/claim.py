@@ -21,7 +21,7 @@ LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
 
 @contextmanager
 def made_by(files: Mapping[str, str]) -> Iterator[None]:
-    """Let `claimed` write `files`, Hydra's record as name -> text, in the `with` block."""
+    """In the `with` block, `claimed` also writes `files`, which are Hydra's: name -> text."""
     token = _FILES.set(files)
     try:
         yield

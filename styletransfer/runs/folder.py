@@ -29,6 +29,7 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
+    error: str | None = None  # why the run failed in the studio, in one line
 
     @property
     def pastiche(self) -> Path:
@@ -72,8 +73,9 @@ def read_run(folder: Path) -> RunFolder:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
     seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
     path, steps = Path(record["picture"]), steps if type(steps) is int else None
-    steered = record.get("steered") is True
-    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered)
+    steered, said = record.get("steered") is True, record.get("error")
+    why = said if isinstance(said, str) else None
+    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered, why)
 
 
 def last_losses(folder: Path) -> dict[str, float]:

@@ -175,11 +175,14 @@ async def get_look(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """Return a run's command line, size, memory and seconds, which is None if unknown."""
     asked, queue = await _checked(request), _studio(request).queue
-    pace, work = queue.pace(asked.settings), asked.cost["work"]
-    if asked.kind == "film":
-        pace = queue.film_pace or asked.cost["pace"]
-        work *= _studio(request).pictures.frames_of(asked.config.input)
-    cost = {key: asked.cost[key] for key in ("width", "height", "memory")}
+    pace = queue.pace(asked.kind, asked.settings) or asked.cost.get("pace")
+    cost: dict[str, Any] = {
+        key: asked.cost.get(key) for key in ("width", "height", "memory", "warning")
+    }
+    work = asked.cost["work"]
+    if asked.shown is not None and asked.kind == "film":
+        frames = _studio(request).pictures.frames_of(asked.shown.content)
+        work = frames * cost["width"] * cost["height"]
     seconds = pace * work if pace and work else None
     return PlainJson(cost | {"command": asked.typed, "seconds": seconds})
 
@@ -282,9 +285,10 @@ async def _checked(request: Request) -> RunRequest:
     sketch, shelf = body.get("sketch") is True, studio.pictures
     asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)
     config = asked.shown or asked.config
-    sizes = {path: shelf.size_of(path) for path in (config.content, *each(config.style))}
+    named = (config.content, *each(config.style), *each(config.style_source))
+    sizes = {path: shelf.size_of(path) for path in named}
     question: Any = (reader.check, config, sizes)
-    if asked.kind != "picture":
+    if asked.command == "apply":
         question = (reader.check_film, asked.config, sizes[config.content])
     return replace(asked, cost=await studio.reader.ask(*question, first=True))
 

@@ -10,6 +10,8 @@ from styletransfer.settings.schemas import keys
 FIELDS = dict(keys(TrainConfig))
 # Key -> kind of control, for a label picture and a mask, which the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
+# Key of the photograph of which the style is a painting; on the page one style has one.
+SOURCE = "style_source"
 
 
 @dataclass(frozen=True)
@@ -41,6 +43,8 @@ class Control:
         is_several = "each" in field.metadata
         if self.key in BRUSHED:
             return BRUSHED[self.key]
+        if self.key == SOURCE:
+            return "picture"
         if self.choices:
             return "choice"
         if "path" in field.metadata:
@@ -57,6 +61,7 @@ GROUPS = {
     "": (
         Control("content", "Photograph"),
         Control("style", "Style"),
+        Control(SOURCE, "Painted from"),
         Control("style_weights", "How much of each style", 0.0, 1.0),
         Control("size", "Size", 64, 2048),
         Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
@@ -84,6 +89,8 @@ GROUPS = {
 HELP = {
     "content": "The picture that is painted. Its shapes stay in place.",
     "style": "The paintings whose strokes and colours are taken. Two sliders above 0 mix them.",
+    "style_source": "The photograph that you painted, if the style is your own painting of one. "
+    "Then the photograph above is painted as you painted this one.",
     "size": "The longer side of the painting in pixels. More pixels take more time and memory.",
     "objective.content_weight": "To the right the photograph stays clearer; to the left the style "
     "takes over.",

@@ -1,61 +1,76 @@
-"""Paints a film or a sketch for the studio with the style network for any style."""
+"""Paints a film or a sketch for the studio: in any style by a network, or as a painted frame."""
 
 import shutil
+import tempfile
 import time
 from functools import partial
-from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
 from torch import Tensor
 
+from styletransfer.films.command import FilmRun
+from styletransfer.films.read import Film
+from styletransfer.films.settings import FilmConfig
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
-from styletransfer.studio.worker import Orders
+from styletransfer.studio.worker import RunLink
 from styletransfer.system.files import locked
-from styletransfer.system.signals import stop_on_signals
+from styletransfer.system.signals import Stop, stop_on_signals
 
 
-def paint(order: dict[str, Any], orders: Orders, pipe: Connection) -> str:
+def paint(order: dict[str, Any], link: RunLink) -> str:
     """Paint what the server's message `order` describes; return "finished" or "stopped".
 
     The order's folder receives the files of a run; the pastiche of a film is the last painted
     frame. A stopped film holds the frames that were painted before the stop.
     """
     folder, config = Path(order["folder"]), order["config"]
-    viewer = _Viewer(order["id"], orders, pipe)
+    viewer = _Viewer(link)
     for name, text in order["record"].items():
         (folder / ".hydra").mkdir(exist_ok=True)
         (folder / ".hydra" / name).write_text(text, encoding="utf-8")
     settings = {"config": plain_values(order["shown"])}
-    output, painter = Path(config.output), Painter(config)
+    output = Path(config.output)
+    painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, settings, picture=output)
-    with stop_on_signals(), locked(folder):
+    with stop_on_signals() as stop, locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
-        viewer.say("begun")
-        if order["kind"] == "film":
-            paint_film(painter, Path(config.input), output, viewer.show)
-            content, painted = viewer.last
-            images.write(folder / PASTICHE, painted)
-        else:
+        link.say("begun")
+        if painter is not None and order["kind"] == "sketch":
             paint_picture(painter, Path(config.input), output)
             shutil.copyfile(output, folder / PASTICHE)
             content, painted = images.read(config.input).rgb, images.read(output).rgb
             viewer.show(1, content, painted)
+        else:
+            if painter is not None:
+                paint_film(painter, Path(config.input), output, viewer.show)
+            else:
+                _copy_frames(config, folder, stop, viewer)
+            content, painted = viewer.last
+            images.write(folder / PASTICHE, painted)
         images.write(folder / CONTENT, images.resize(content, images.size_of(painted)))
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
         keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status
 
 
+def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> None:
+    """Paint the frames of a film as one frame was painted; their files are removed at the end."""
+    with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
+        run = FilmRun(config, film, Path(frames))
+        run.check_record()
+        run.write(*run.paint(stop, viewer.show), stop)
+
+
 class _Viewer:
     """_Viewer reports painted frames to the server; it carries out requests to pause or stop."""
 
-    def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
-        self._id, self._orders, self._pipe = id, orders, pipe
+    def __init__(self, link: RunLink) -> None:
+        self._link = link
         self._began, self._next_preview = time.monotonic(), 0.0
         self.count, self.seconds, self.is_stopped = 0, 0.0, False
         self.last: tuple[Tensor, Tensor]  # last input frame, last painted frame; (1, 3, H, W)
@@ -71,23 +86,10 @@ class _Viewer:
         steps, seconds = max(frames, self.count), round(self.seconds, 1)
         pace = self.seconds / self.count / painted[0, 0].numel()
         where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
-        where["pace"] = pace
-        self.say("progress", **where, seconds=seconds, picture=picture)
-        is_paused = False
-        while wish := self._orders.next_wish(self._id, wait=is_paused):
-            if wish["type"] == "stop":
-                self.is_stopped = True
-            elif wish["type"] in ("pause", "resume"):
-                is_paused = wish["type"] == "pause"
-                self.say("paused" if is_paused else "resumed")
-            is_paused &= not self.is_stopped
-        self._began += time.monotonic() - now  # do not count the time of a pause
-        self.is_stopped |= self._orders.over
-        return not self.is_stopped
-
-    def say(self, type: str, **message: Any) -> None:
-        """Send a message about this film; the film stops if the server has ended."""
         try:
-            self._pipe.send({"type": type, "id": self._id, **message})
-        except OSError:
+            self._link.say("progress", **where, pace=pace, seconds=seconds, picture=picture)
+            self._link.obey()
+        except KeyboardInterrupt:
             self.is_stopped = True
+        self._began += time.monotonic() - now  # do not count the time of a pause
+        return not self.is_stopped

@@ -13,6 +13,7 @@ from omegaconf import OmegaConf
 
 from styletransfer.commands import train
 from styletransfer.errors import UserError
+from styletransfer.films.commands import film
 from styletransfer.films.formats import is_film
 from styletransfer.networks.commands import apply
 from styletransfer.networks.settings import ApplyConfig
@@ -23,7 +24,7 @@ from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import flat, keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HELP, HIDDEN, Control
+from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HELP, HIDDEN, SOURCE, Control
 from styletransfer.studio.pictures import PictureShelf
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
@@ -35,9 +36,13 @@ ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is 
 # keys of the page that act there, see `network_values`. STEADY: value of `steady` in `apply`, the
 # share of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
-ACTING = BOTH | {"content", "objective.content_weight", "style_scale"}
+ACTING = BOTH | {"content", SOURCE, "objective.content_weight", "style_scale"}
 STEADY = 0.6
 FILM_COLORS = ("style", "content_luminance")  # values of `color` in `apply`
+# Keys of the page that act if SOURCE is set, on a picture and on a film; and values of `color`.
+COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
+COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
+COPYING_COLORS = ("style", "content_luminance", "content_palette")
 # Value of objective.content_weight at which a sketch has half of its style's strength.
 HALF = 1.62
 # Presets that the page shows as buttons, in this order.
@@ -62,8 +67,9 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
         "help": HELP.get(control.key, ""),
         "choices": control.choices,
         "of_films": FILM_COLORS if control.key == "color" else control.key in ACTING,
+        "of_pairs": COPYING_COLORS if control.key == "color" else control.key in COPYING_PICTURES,
         "step": 1 if control.kind == "integer" else control.step,
-        "steerable": control.key not in FIXED,
+        "steerable": control.key not in (*FIXED, SOURCE),
     }
 
 
@@ -120,8 +126,10 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
-    shown, default = shown_values(values, shelf), defaults()
-    return {key: shown[key] for key in CONTROLS if values[key] != default[key]}
+    shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
+    if values[SOURCE] is not None:  # other values are those of experiment=paired
+        default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
+    return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 
 
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
@@ -143,36 +151,44 @@ class RunRequest:
     config: Any  # settings of the command, composed from `overrides`
     record: dict[str, str]  # name -> text of the files of a run's .hydra, as Hydra writes them
     kind: str = "picture"  # picture, sketch or film
+    command: str = "train"  # name of the command: train, apply or film
     shown: TrainConfig | None = None  # the page's settings, if `config` is one of `apply`
     cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
 
     @property
     def typed(self) -> str:
         """The command line that makes the same picture or film."""
-        return command_of(self.overrides, name="train" if self.kind == "picture" else "apply")
+        return command_of(self.overrides, name=self.command)
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
     """Return the run for settings of the page, key -> value, where a picture is its id.
 
     A photograph is painted by `train`; a film and, with `sketch`, a photograph are painted by
-    `apply` with the style network for any style.
+    `apply` with the style network for any style. A film after a painted photograph is painted by
+    `film`. Values of controls that the page hides are left out.
 
     Raises:
         RefusedError: a key is unknown, or its value is not of the control's kind.
         UserError: the command line would refuse the settings.
     """
     values = read_values(settings, shelf)
-    overrides, command, shown = _overrides(values), train, None
     kind = "film" if is_film(values.get("content") or "") else "sketch" if sketch else "picture"
-    if kind != "picture":
-        if kind == "film":  # other settings do not act on films, and their controls are hidden
-            values = {key: value for key, value in values.items() if key in ACTING}
-        shown = settings_of(compose(train, _overrides(values)))
-        command, overrides = apply, _overrides(network_values(values))
-    elif values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
+    is_pair = values.get(SOURCE) is not None
+    if is_pair:
+        acting = COPYING if kind == "film" else COPYING_PICTURES
+        values = {key: value for key, value in values.items() if key in acting}
+    elif kind == "film":
+        values = {key: value for key, value in values.items() if key in ACTING}
+    if values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
         said = "drawn regions have one style each; reset the shares of the styles, or the regions"
         raise RefusedError(said, key="style_weights")
+    name, overrides, shown = command_name(kind, values), _overrides(values), None
+    if name != "train":
+        shown = settings_of(compose(train, overrides))
+    if name == "apply":
+        overrides = _overrides(network_values(values))
+    command = {"train": train, "apply": apply, "film": film}[name]
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
     hydra = composed.pop("hydra")
@@ -182,7 +198,14 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
         for name, content in files.items()
     }
     config = settings_of(composed)
-    return RunRequest(dict(settings), overrides, config, record, kind, shown)
+    return RunRequest(dict(settings), overrides, config, record, kind, name, shown)
+
+
+def command_name(kind: str, settings: Mapping[str, Any]) -> str:
+    """Return the name of the command that paints a run of a kind in these settings."""
+    if kind == "picture":
+        return "train"
+    return "film" if kind == "film" and settings.get(SOURCE) is not None else "apply"
 
 
 def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
@@ -238,8 +261,10 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
     values, hashes = recipe
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
     found = {key: [*map(shelf.with_hash, hashes[key])] for key in few}
-    settings: dict[str, Any] = {}
-    for key, value in (dict(values) | found).items():
+    told, settings = dict(values) | found, {}
+    if SOURCE in hashes:  # other values are those of experiment=paired
+        told = {key: value for key, value in told.items() if key in COPYING_PICTURES}
+    for key, value in told.items():
         with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):
             one = value if key in found else _shown(CONTROLS[key], value)
             one = one[0] if key in found and CONTROLS[key].kind in ONE_PICTURE else one
@@ -248,7 +273,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
                 settings[key] = one
     if "content_regions" not in settings:
         settings.pop("region_styles", None)
-    return {"settings": settings, "lost": sorted({*values, *found} - settings.keys())}
+    return {"settings": settings, "lost": sorted(told.keys() - settings.keys())}
 
 
 def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "train") -> str:

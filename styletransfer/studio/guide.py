@@ -2,7 +2,7 @@
 
 import math
 import time
-from multiprocessing.connection import Connection
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,7 +18,7 @@ from styletransfer.pictures.convert import jpeg, to_image
 from styletransfer.runs.recording import Recording
 from styletransfer.settings.changes import changed
 from styletransfer.studio.form import page_values
-from styletransfer.studio.worker import Orders
+from styletransfer.studio.worker import RunLink
 
 # Shortest time in seconds between two progress reports.
 REPORT = 0.1
@@ -35,12 +35,11 @@ STEP = 12_000
 class Guide:
     """A Guide reports a run to the server after every step, and carries out the server's requests.
 
-    `order` has the run's "id", its "folder", and its "record": file name -> text of Hydra's files.
+    `order` has the run's "folder", and its "record": file name -> text of Hydra's files.
     """
 
-    def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
-        self._order, self._orders, self._pipe = order, orders, pipe
-        self._id: str = order["id"]
+    def __init__(self, order: dict[str, Any], link: RunLink) -> None:
+        self._order, self._link = order, link
         self._reported = self._next_preview = 0.0
         self._clock = Clock()
         self._last: Iterate | None = None
@@ -53,7 +52,7 @@ class Guide:
             for name, text in self._order["record"].items():
                 folder.mkdir(exist_ok=True)
                 (folder / name).write_text(text, encoding="utf-8")
-            self._say(type="begun", now=page_values(run.config))
+            self._link.say("begun", now=page_values(run.config))
         self._clock.step(run.run, iterate)
         self._last = iterate
         began = time.monotonic()
@@ -64,52 +63,32 @@ class Guide:
             self._tell(run, iterate, picture)
         elif began - self._reported >= REPORT:
             self._tell(run, iterate, None)
-        while (wish := self._orders.next_wish(self._id)) is not None:
-            if wish["type"] == "pause":
-                self._pause(run, iterate)
-            else:
-                self._do(run, wish)
-        if self._orders.over:
-            raise KeyboardInterrupt
+        show = partial(self._tell, run, iterate)
+        if self._link.obey(lambda: show(encode(iterate.picture)), partial(self._steer, run)):
+            self._clock.go_on()
 
     def end(self, run: Recording) -> None:
         """Report the last step and the result."""
         if self._last is not None:
             self._tell(run, self._last, encode(run.outcome.picture))
 
-    def _pause(self, run: Recording, iterate: Iterate) -> None:
-        """Wait for a request to resume or to stop; carry out changes of settings while waiting."""
-        self._tell(run, iterate, encode(iterate.picture))
-        self._say(type="paused")
-        while wish := self._orders.next_wish(self._id, wait=True):
-            if wish["type"] == "resume":
-                self._clock.go_on()
-                self._say(type="resumed")
-                return
-            self._do(run, wish)
-        raise KeyboardInterrupt  # the server has ended
-
-    def _do(self, run: Recording, wish: dict[str, Any]) -> None:
-        """Carry out a request to stop or to change settings; report settings and error."""
+    def _steer(self, run: Recording, wish: dict[str, Any]) -> None:
+        """Carry out a request to change settings; report settings and error."""
         error = key = None
         try:
-            match wish["type"]:
-                case "stop":
-                    raise KeyboardInterrupt
-                case "steer":
-                    config = changed(run.config, wish["changes"])
-                    if config != run.config:
-                        run.steer(config)
+            config = changed(run.config, wish["changes"])
+            if config != run.config:
+                run.steer(config)
         except UserError as problem:
             error, key = str(problem), problem.key
         number, now = wish.get("number"), page_values(run.config)
-        self._say(type="standing", number=number, error=error, key=key, now=now)
+        self._link.say("standing", number=number, error=error, key=key, now=now)
 
     def _tell(self, run: Recording, iterate: Iterate, picture: bytes | None) -> None:
         """Send a progress report, with a JPEG if `picture` is not None."""
         self._reported = time.monotonic()
-        self._say(
-            type="progress",
+        self._link.say(
+            "progress",
             step=iterate.step,
             steps=iterate.steps,
             scale=iterate.scale,
@@ -120,13 +99,6 @@ class Guide:
             pace=self._clock.pace,
             picture=picture,
         )
-
-    def _say(self, **message: Any) -> None:
-        """Send a message about this run; raise KeyboardInterrupt if the server has ended."""
-        try:
-            self._pipe.send({"id": self._id, **message})
-        except OSError as error:
-            raise KeyboardInterrupt from error
 
 
 def encode(picture: Tensor) -> bytes:

@@ -10,15 +10,23 @@ from typing import Any
 
 from styletransfer.settings import each
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import RunRequest, changed_settings, command_of, overrides_of
+from styletransfer.studio.form import (
+    RunRequest,
+    changed_settings,
+    command_name,
+    command_of,
+    overrides_of,
+)
 from styletransfer.studio.pictures import PictureShelf
-from styletransfer.studio.runs import FILM, OUTPUTS, StoredRun, keep_error
+from styletransfer.studio.runs import OUTPUTS, StoredRun, keep_error
 from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
 # Statuses of the run at work: the runner has received it, and it has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
+# Command -> approximate time of a step or frame of it, in steps of `train`.
+STEPS = {"train": 1.0, "film": 2.0}
 
 
 @dataclass
@@ -42,7 +50,7 @@ class QueueEntry:
     @property
     def command(self) -> str:
         """The name of the command that makes the same picture or film."""
-        return "train" if self.kind == "picture" else "apply"
+        return command_name(self.kind, self.settings)
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -79,14 +87,14 @@ class RunQueue:
         """The run that is being painted, or None."""
         return self.current if self.current and self.current.status in AT_WORK else None
 
-    def pace(self, settings: dict[str, Any]) -> float | None:
-        """Return seconds per pixel in the last run of this `_kind`, or the warm-up; None before."""
-        return self._paces.get(_kind(settings), self._paces.get(_kind({})))
+    def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
+        """Return seconds per pixel in the last run of this `_kind`; before, by the warm-up.
 
-    @property
-    def film_pace(self) -> float | None:
-        """Seconds per pixel of the last film; None before."""
-        return self._paces.get(FILM)
+        None before the warm-up, and for the first film or sketch by the network.
+        """
+        steps, warm = STEPS.get(command_name(kind, settings)), self._paces.get(_kind("picture", {}))
+        usual = steps * warm if steps and warm else None
+        return self._paces.get(_kind(kind, settings), usual)
 
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
@@ -211,7 +219,7 @@ class RunQueue:
         """Handle a message of the runner's process; most of them come from `guide.py`."""
         entry = self.current
         if message["type"] == "ready":
-            self._paces.setdefault(_kind({}), message["pace"])
+            self._paces.setdefault(_kind("picture", {}), message["pace"])
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -243,7 +251,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self._paces[FILM if entry.kind == "film" else _kind(entry.settings)] = pace
+            self._paces[_kind(entry.kind, entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
             entry.picture = picture
@@ -280,8 +288,10 @@ class RunQueue:
             self._end(entry, "failed", f"the painting process {reason}")
 
 
-def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values of the settings, besides the sizes, on which a step's time depends."""
+def _kind(kind: str, settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the values, besides the sizes, on which the time of a step or frame depends."""
+    if kind != "picture":
+        return (command_name(kind, settings),)
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 

@@ -25,6 +25,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.formats import is_film
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import ASSETS, TrainConfig, each
+from styletransfer.studio.controls import SOURCE
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system.allocator import return_freed_memory
 from styletransfer.system.files import atomic
@@ -46,6 +47,8 @@ STYLE_SIZE = ApplyConfig.style_size
 # _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
+# Time of the search of paired painting, as a number of steps at the same size.
+SEARCH = 12
 # Time that a frame of a film takes, as a multiple of the time in which it is painted here.
 FILM_TIME = 2.0
 # Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
@@ -180,8 +183,10 @@ def copy(path: Path) -> dict[str, int]:
     image = small_picture(picture, SIDES[-1])
     for side in reversed(SIDES):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
-        copy_of(path, side).unlink(missing_ok=True)  # a link would be written through
-        with atomic(copy_of(path, side)) as temporary:
+        made = copy_of(path, side)
+        if made.is_symlink():  # it would be written through; a file may be being sent, and stays
+            made.unlink()
+        with atomic(made) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
     return {"width": width, "height": height, "frames": frames}
 
@@ -287,12 +292,13 @@ def _painting(style: str, size: int, age: int) -> Any:
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    `sizes` maps the paths of content and styles to (width, height); these files are not read, those
-    of regions and of the mask are.
+    `sizes` maps the paths of content, styles and their source to (width, height). Content and
+    styles without a source are not read; regions and the mask are.
 
     Returns:
         The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
-        of all steps, in pixels (see `guide.work`).
+        of all steps, in pixels (see `guide.work`). With `style_source`, also "warning": a line, or
+        None if photograph and painting fit.
     """
     import torch
 
@@ -302,24 +308,33 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     from styletransfer.job.sources import files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
+    from styletransfer.studio.pairs import check_pair, misfit
     from styletransfer.system.devices import free_bytes, readable
 
     choices = Choices.of(config)
 
-    def grey(path: str) -> Picture:
-        return Picture(torch.full((1, 3, *_small_size(*sizes[path])), 0.5), name=path)
+    def grey(path: str, level: float = 0.5) -> Picture:
+        return Picture(torch.full((1, 3, *_small_size(*sizes[path])), level), name=path)
 
-    styles = [grey(path) for path in files_of("style", config.style)]
+    paths, source = files_of("style", config.style), config.style_source
+    styles = [grey(path) for path in paths]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
+    if source is not None:
+        check_pair(source, paths[0], sizes)
+        given[SOURCE] = [grey(paths[0], level=0.25)]
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
-    _prepared["job"], free, peak, work = job, free_bytes(job.device), 0.0, 0.0
+    _prepared["job"], free, peak, work, told = job, free_bytes(job.device), 0.0, 0.0, {}
+    if source is not None:
+        seen = [_photograph(one, os.stat(one).st_mtime_ns, GREY) for one in (source, paths[0])]
+        told["warning"] = misfit(job.extractor, *seen)
+        work += SEARCH * guide.work(job.scales[-1])
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)
         work += scale.steps * guide.work(scale)
     height, width = choices.pyramid.pastiche((height, width))
-    return {"width": width, "height": height, "memory": readable(peak), "work": work}
+    return {"width": width, "height": height, "memory": readable(peak), "work": work} | told
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
@@ -344,7 +359,7 @@ def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
     """Check the settings of a film with frames of (width, height) `size` (UserError: too large).
 
     Return the same as `check`; "work" is the number of a frame's pixels. Also return "pace", the
-    seconds that a pixel takes here.
+    estimated seconds per pixel on this machine.
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.system.devices import readable

@@ -13,7 +13,7 @@ from styletransfer.cli.errors import LogFile
 from styletransfer.errors import UserError
 from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
-from styletransfer.studio.worker import Orders, become_a_child
+from styletransfer.studio.worker import Orders, RunLink, become_a_child
 from styletransfer.system.allocator import keep_freed_memory, return_freed_memory
 
 
@@ -25,7 +25,7 @@ def main(pipe: Connection) -> None:
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             try:
-                ended = _run(order, orders, pipe)
+                ended = _run(order, RunLink(order["id"], orders, pipe))
             except OSError as error:  # of the log, for example on a full disk
                 said = f"cannot write {order['folder']}: {error.strerror}; make room on the disk"
                 ended = {"status": "failed", "error": said}
@@ -59,7 +59,7 @@ def _warm_up() -> float | None:
     return clock.pace
 
 
-def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, Any]:
+def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
     from styletransfer.runs.recording import recorded
@@ -73,9 +73,9 @@ def _run(order: dict[str, Any], orders: Orders, pipe: Connection) -> dict[str, A
             if order["kind"] != "picture":
                 from styletransfer.studio import film
 
-                return {"status": film.paint(order, orders, pipe), "error": None}
+                return {"status": film.paint(order, link), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
-            guide = Guide(order, orders, pipe)
+            guide = Guide(order, link)
             run = Run(prepare(config))
             with recorded(run, config, folder) as record:
                 for step in run:

@@ -21,7 +21,7 @@ from styletransfer.runs.record import (
 )
 from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import changed_settings, command_of
+from styletransfer.studio.form import changed_settings, command_name, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import copies_of
 from styletransfer.system.files import LOCK, atomic, is_locked
@@ -131,9 +131,9 @@ class StoredRuns:
         words = record.typed
         kinds = {name: kind for kind, name in OUTPUTS.items()}
         kind = kinds.get(record.output.name, "picture")
-        name = "train" if kind == "picture" else "apply"
         width = height = None
         settings = changed_settings(record.settings, self._shelf)
+        name = command_name(kind, record.settings)
         if record.steered:
             words = tuple(override(key, record.settings[key]) for key in settings)
         is_early = record.status == "stopped" and kind == "picture" and not record.steered
@@ -149,7 +149,7 @@ class StoredRuns:
             "is_steered": record.steered,
             "command": "" if words is None else command_of(words, stopped, name),
             "kind": kind,
-            "error": _error(record.folder),
+            "error": record.error,
             "is_preview": width is None and (record.folder / PREVIEW).exists(),
             "step": record.steps,
             "seconds": record.seconds,
@@ -171,9 +171,3 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
                 temporary.write_bytes(preview)
         with atomic(folder / RECORD) as temporary:  # last, because its time says what is new
             temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")
-
-
-def _error(folder: Path) -> str | None:
-    """Return why a run failed, as `keep_error` has written it, or None."""
-    error = json.loads((folder / RECORD).read_text(encoding="utf-8")).get("error")
-    return error if isinstance(error, str) else None

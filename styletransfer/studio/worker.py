@@ -185,3 +185,46 @@ class Orders:
                 if self.over or not wait:
                     return None
                 self._changed.wait()
+
+
+class RunLink:
+    """A RunLink is what a run in this process tells the server, and does for it.
+
+    Both methods raise KeyboardInterrupt once the run must stop, and if the server has ended.
+    """
+
+    def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
+        self._id, self._orders, self._pipe = id, orders, pipe
+
+    def say(self, type: str, **message: Any) -> None:
+        """Send a message about the run."""
+        try:
+            self._pipe.send({"type": type, "id": self._id, **message})
+        except OSError as error:
+            raise KeyboardInterrupt from error
+
+    def obey(
+        self,
+        pause: Callable[[], None] = lambda: None,
+        steer: Callable[[dict[str, Any]], None] = lambda wish: None,
+    ) -> bool:
+        """Carry out requests about the run, and return whether it was paused meanwhile.
+
+        `pause` is called before a pause, and `steer` with each request to change settings.
+        """
+        is_paused = was_paused = False
+        while wish := self._orders.next_wish(self._id, wait=is_paused):
+            match wish["type"]:
+                case "stop":
+                    raise KeyboardInterrupt
+                case "steer":
+                    steer(wish)
+                case asked:
+                    is_paused = asked == "pause"
+                    was_paused |= is_paused
+                    if is_paused:
+                        pause()
+                    self.say("paused" if is_paused else "resumed")
+        if self._orders.over:
+            raise KeyboardInterrupt
+        return was_paused

@@ -94,6 +94,14 @@ STEERED = {
             7: steer(size=20, steps=12),
         },
     ),
+    "the steps that are left": (
+        ADAM | {"steps": 40},
+        {
+            4: steer(objective__tv_weight=0.5),
+            6: steer(objective__content_weight=2.0, steps=50),
+            7: steer(size=40),
+        },
+    ),
 }
 
 
@@ -129,6 +137,17 @@ def test_a_steered_scale_restarts_at_the_best_picture():
     best = min(made[4:6], key=lambda line: line["total"])
     for name, factor in (("content/relu2_1", 2), ("style/relu1_1", 1), ("total_variation", 10)):
         assert made[6][name] == pytest.approx(factor * best[name], rel=1e-4)
+
+
+@pytest.mark.parametrize(
+    ("at", "values", "planned"),
+    [([5, 25, 31], {}, 40), ([38], {}, 46), ([30], {"steps": 60}, 60)],
+)
+def test_a_steered_run_keeps_its_number_of_steps(at, values, planned):
+    """Check runs of 20 and 20 steps: only a change in the last steps lengthens them, by a few."""
+    hand = Hand(dict.fromkeys(at, steer(objective__tv_weight=0.5, **values)))
+    run("run", hand, ADAM | {"steps": 40})
+    assert hand.seen[-1] == (planned, planned, 2)
 
 
 def test_the_last_of_several_changes_between_steps_counts():

@@ -22,6 +22,7 @@ from helpers import ROOT, begun, until
 pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
 
 from starlette.testclient import TestClient
+from websockets.sync.client import connect
 
 from styletransfer.studio import reader, runner, worker
 from styletransfer.studio.app import Studio, make_app
@@ -196,6 +197,46 @@ class Process:
         id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
         until(lambda: id in [run["id"] for run in self.client.get("/api/runs").json()])
         return id
+
+    def calm(self):
+        """Give the painter a lower priority than the reader, for which pages wait."""
+        until(lambda: len({one.nice() for one in self._workers()}) == 2)  # the reader's is its own
+        painter, reader = sorted(self._workers(), key=psutil.Process.nice)
+        painter.nice(min(19, reader.nice() + 3))
+
+    def _workers(self):
+        """Return the processes that were forked by the server's fork server: painter and reader."""
+        children = psutil.Process(self.process.pid).children()
+        return [one for child in children for one in child.children()]
+
+    def tidy(self):
+        """Stop the run at work, empty the queue, and delete all runs and uploads."""
+        cookie = "; ".join(f"{name}={value}" for name, value in self.client.cookies.items())
+        live, origin = f"ws://127.0.0.1:{self.port}/live", self.client.headers["origin"]
+        with connect(live, origin=origin, additional_headers={"cookie": cookie}) as socket:
+            while not self._is_idle(socket.recv(PATIENCE)):
+                pass
+        for run in self.client.get("/api/runs").json():
+            self._post(f"/api/runs/{run['id']}/delete")
+        for picture in self.client.get("/api/pictures").json():
+            if picture["kind"] == "upload":
+                self._post(f"/api/pictures/{picture['id']}/delete")
+
+    def _is_idle(self, message):
+        """Return whether a message of the socket says that nothing is painted; else end that."""
+        state = {} if isinstance(message, bytes) else json.loads(message)
+        if state.get("type") != "state":
+            return False
+        run = state["current"]
+        is_idle = run is None or run["status"] in ("finished", "stopped", "failed")
+        for entry in state["queue"]:
+            self._post(f"/api/queue/{entry['id']}/cancel")
+        if not is_idle:
+            self._post(f"/api/queue/{run['id']}/stop")
+        return is_idle and not state["queue"]
+
+    def _post(self, path):
+        self.client.post(path, json={})
 
     def end(self, number):
         """Send a signal to the studio; return its exit status and the rest of its two outputs."""

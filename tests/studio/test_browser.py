@@ -39,23 +39,30 @@ def visited():
 
 
 @pytest.fixture(scope="module")
-def address(tmp_path_factory):
+def studio(tmp_path_factory):
     with served(tmp_path_factory.mktemp("studio")) as found:
+        found.calm()
         yield found
 
 
 @pytest.fixture
-def page(address, visited):
-    with visited(address) as opened:
-        yield opened
-        assert opened.complaints == []
+def address(studio):
+    """Yield the address of a studio without runs and uploads; paint no more after the test."""
+    yield studio.address
+    studio.tidy()
 
 
 @pytest.fixture
-def fresh(tmp_path, visited):
-    """Yield a page of a new studio, which has no runs of other tests."""
-    with served(tmp_path) as address, visited(address) as opened:
+def fresh(address, visited):
+    with visited(address) as opened:
         yield opened
+
+
+@pytest.fixture
+def page(fresh):
+    """Yield a page that must have no error, not even a refusal."""
+    yield fresh
+    assert fresh.complaints == []
 
 
 def test_a_chosen_style_is_seen_at_once(page):
@@ -69,18 +76,25 @@ def test_a_chosen_style_is_seen_at_once(page):
     page.click("[data-picker=style] .tile[title=oil]")
 
 
-def test_style_tiles_show_the_photograph_in_each_style(page):
+def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
     """Check that each tile shows the chosen photograph, and the style itself under the pointer."""
-    for name in ("rocket", "coffee"):
-        page.click(f"[data-picker=content] .tile[title={name}]")
-        for style in ("oil", "woodcut"):
-            look = page.locator(f"[data-picker=style] .tile[title={style}] .look")
-            expect = page.expect(f"[data-picker=style] .tile[title={style}] .look")
-            expect.to_have_attribute("src", re.compile(f"content-{name}.*style-{style}.*side=256"))
-            expect.to_have_js_property("naturalWidth", 256)
-            look.locator("..").locator("..").hover()
-            expect.to_have_css("opacity", "0")
-    page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
+    with visited(address, small_looks=True) as page:
+        for name in ("rocket", "coffee"):
+            page.click(f"[data-picker=content] .tile[title={name}]")
+            for style in ("oil", "woodcut"):
+                look = page.locator(f"[data-picker=style] .tile[title={style}] .look")
+                expect = page.expect(f"[data-picker=style] .tile[title={style}] .look")
+                wanted = re.compile(f"content-{name}.*style-{style}.*side=256")
+                expect.to_have_attribute("src", wanted)
+                expect.to_have_js_property("naturalWidth", 256)
+                look.locator("..").locator("..").hover()
+                expect.to_have_css("opacity", "0")
+        page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
+        for name in ("painted", "bold"):
+            picture = f"#looks .tile:has-text('{name}') img"
+            page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
+            page.expect(picture).to_have_js_property("naturalWidth", 112)
+        assert page.complaints == []
 
 
 def test_refusals_stand_beside_their_controls_until_they_change(fresh):
@@ -152,8 +166,8 @@ def test_an_upload_has_a_tile_with_a_bar_at_once(page):
 
 
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
-    slow = lambda route: (page.wait_for_timeout(1500), route.continue_())  # noqa: E731
-    page.route(FIRST_LOOK, slow)
+    held = []
+    page.route(FIRST_LOOK, lambda route: held.append(route))
     tiles = page.locator("[data-picker=style] .tiles")
     tiles.evaluate("(all) => { all.style.maxHeight = '3rem'; all.scrollTop = 999; }")
     page.drop("[data-picker=style]", early=png(40, 40, "navy"), late=png(40, 40, "sienna"))
@@ -162,6 +176,9 @@ def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
         page.expect(tile).to_have_attribute("title", name)
     assert tiles.evaluate("(all) => all.scrollTop") == 0
     page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.unroute(FIRST_LOOK)
+    for route in held:
+        route.continue_()
     page.expect("#stage").not_to_have_attribute("aria-busy", "true")
 
 
@@ -211,7 +228,8 @@ def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
 
 
 def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
-    with served(tmp_path) as address:
+    with served(tmp_path) as studio:
+        address = studio.address
         opened = visited(address)
         page = opened.__enter__()
         page.paint_tiny()
@@ -221,7 +239,7 @@ def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     page.expect("#go").not_to_have_attribute("aria-busy", "true")
     page.expect("#messages .message").to_have_count(1)
     with served(tmp_path) as again:
-        assert again == address
+        assert again.address == address
         page.expect("#messages").to_have_text("")
         page.expect("#status").to_contain_text("Stopped after")
         page.enter("size", "130")
@@ -256,9 +274,9 @@ def settled(page):
 
 
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_the_tour_in_the_docs(width, scheme, tmp_path, visited):
+def test_the_tour_in_the_docs(width, scheme, address, visited):
     """Go through the tour of docs/studio.md, in its order, with one run."""
-    with served(tmp_path) as address, visited(address, width, scheme) as page:
+    with visited(address, width, scheme) as page:
         assert page.locator(".control:visible").count() == 6
         assert page.locator(".actions button").all_text_contents() == ["Paint", "Keep sketch"]
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
@@ -396,8 +414,8 @@ def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
 
 
-def test_a_stopped_run_that_goes_on_shows_its_settings(tmp_path, visited):
-    with served(tmp_path) as address, visited(address) as first:
+def test_a_stopped_run_that_goes_on_shows_its_settings(address, visited):
+    with visited(address) as first:
         first.click("[data-picker=content] .tile[title=rocket]")
         first.paint_tiny()
         first.click("#stop")
@@ -460,26 +478,26 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     assert fresh.complaints == []
 
 
-def test_run_outlives_its_tab_and_two_tabs_show_the_same(tmp_path, visited):
-    with served(tmp_path) as address:
-        with visited(address) as page:
-            page.paint_tiny()
-        with visited(address) as one:
-            other = visit(one.context, address)
-            for page in (one, other):
-                page.expect("#go").to_have_text("Pause")
-                page.expect("#status").to_contain_text("step ")
-            one.enter(WEIGHT, "2")
-            other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
-            other.click("#stop")
-            # On a slow machine the run may have settled before.
-            one.expect("#status").to_contain_text(re.compile("Stopped|Finished"))
+def test_run_outlives_its_tab_and_two_tabs_show_the_same(address, visited):
+    with visited(address) as page:
+        page.paint_tiny()
+    with visited(address) as one:
+        other = visit(one.context, address)
+        for page in (one, other):
+            page.expect("#go").to_have_text("Pause")
+            page.expect("#status").to_contain_text("step ")
+        one.enter(WEIGHT, "2")
+        other.expect(f"[id='control-{WEIGHT}']").to_have_value("2")
+        other.click("#stop")
+        # On a slow machine the run may have settled before.
+        one.expect("#status").to_contain_text(re.compile("Stopped|Finished"))
 
 
 def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
     """Check the newcomer's way: a photograph, a slider, the sketch kept; painted, and saved."""
     fresh.drop("#stage", harbour=png(96, 64, "navy"))
     fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
+    fresh.enter("size", "96")
     idle = "() => document.getElementById('stage').ariaBusy !== 'true'"
     for slider in (f"[data-control='{WEIGHT}'] input", "[data-control=style_scale] input"):
         with fresh.expect_response(FIRST_LOOK):
@@ -498,13 +516,34 @@ def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
     assert buttons.all_text_contents()[:3] == ["Paint", "Save", "Share"]
     fresh.unfold("steps")
     fresh.enter("steps", "2")
-    fresh.enter("size", "96")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 2 steps")
     with fresh.expect_download() as download:
         fresh.click("#save")
     assert download.value.suggested_filename == "harbour in oil.png"
     assert fresh.complaints == []
+
+
+def test_a_photograph_is_painted_as_another_one_was(page):
+    page.drop("[data-picker=style]", hand=png(96, 64, "navy"))
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("hand")
+    page.click(".own > summary")
+    page.drop("[data-picker=style_source]", other=png(96, 64, "sienna"))
+    page.expect("[data-picker=style_source] [aria-pressed=true]").to_have_text("other")
+    page.expect("#details pre").to_contain_text("style_source=")
+    page.expect("#fits").to_have_text("")
+    page.expect("#looks, #keep").to_have_count(0)
+    page.expect("#control-color").to_have_value("style")
+    settled(page)
+    page.click("[data-picker=style_source] .tile[title=coffee]")  # of nearly the same shape
+    page.expect("#fits").to_contain_text("different things")
+    page.click("[data-picker=style_source] .tile[title='other.png']")
+    page.enter("size", "96")
+    page.click("#go")
+    page.expect("#status").to_contain_text("Finished after 5 steps")
+    page.click("[data-picker=style] .tile[title=oil]")  # nobody has painted that
+    page.expect("#details pre").not_to_contain_text("style_source=")
+    page.expect("#looks").to_have_count(1)
 
 
 def test_a_look_leaves_what_a_person_has_set(page):
@@ -517,13 +556,6 @@ def test_a_look_leaves_what_a_person_has_set(page):
     page.expect("#details pre").not_to_contain_text("wasserstein")
     page.expect("[id=control-steps]").to_have_value("33")
     page.click("#reset-all")
-
-
-def test_looks_are_small_pictures_of_this_photograph(page):
-    for name in ("painted", "bold"):
-        picture = f"#looks .tile:has-text('{name}') img"
-        page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
-        page.expect(picture).to_have_js_property("naturalWidth", 112)
 
 
 def test_a_stroke_before_paint_belongs_to_the_picture(fresh):
@@ -547,11 +579,11 @@ def test_edits_without_a_server_are_made_once_it_is_back(fresh):
     fresh.expect("#details pre").to_contain_text("content_weight=2")
 
 
-@pytest.mark.parametrize("width", [320, 1280])
-def test_whose_settings_they_are_stays_in_sight(width, tmp_path, visited):
-    with served(tmp_path) as address, visited(address, width) as page:
-        page.paint_tiny()
-        page.locator("#reset-all").scroll_into_view_if_needed()
-        page.expect(".whose").to_be_in_viewport()
-        box = page.locator(".whose .name").bounding_box()
+def test_whose_settings_they_are_stays_in_sight(fresh):
+    fresh.paint_tiny()
+    for width in (320, 1280):
+        fresh.set_viewport_size({"width": width, "height": 844})
+        fresh.locator("#reset-all").scroll_into_view_if_needed()
+        fresh.expect(".whose").to_be_in_viewport()
+        box = fresh.locator(".whose .name").bounding_box()
         assert box["height"] < 30  # one line

@@ -37,7 +37,7 @@ def typed(said):
 def test_the_form_is_the_configs_own(client):
     groups = client.get("/api/form").json()["groups"]
     assert [bool(group["title"]) for group in groups] == [False] + [True] * 4
-    assert len(groups[0]["controls"]) == 7
+    assert len(groups[0]["controls"]) == 8
     controls = {control["key"]: control for group in groups for control in group["controls"]}
     assert not set(FORBIDDEN) & set(controls)
     assert controls["steps"]["default"] == composed("train").steps
@@ -158,7 +158,7 @@ def test_what_a_picture_costs_is_told_before_it_is_painted(client, monkeypatch):
     queue = client.app.state.studio.queue
     costs = []
     for size, pace in ((256, None), (256, 1e-6), (2048, 1e-6)):
-        monkeypatch.setattr(queue, "pace", lambda settings, pace=pace: pace)
+        monkeypatch.setattr(queue, "pace", lambda kind, settings, pace=pace: pace)
         costs.append(client.post("/api/check", json={"settings": {"size": size}}).json())
     assert [(one["width"], one["height"]) for one in costs] == [(256, 171)] * 2 + [(2048, 1365)]
     assert costs[0]["seconds"] is None

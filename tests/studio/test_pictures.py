@@ -93,6 +93,19 @@ def test_a_link_in_place_of_a_small_picture_is_not_followed(client, folder, tmp_
     assert (tmp_path / "mine.jpg").read_bytes() == b"mine"
 
 
+def test_small_pictures_are_there_while_they_are_made_again(tmp_path, monkeypatch):
+    path, save = tmp_path / "photo.png", Image.Image.save
+    images.write(path, torch.rand(1, 3, 8, 8))
+    reader.copy(path)
+
+    def watched(image, *args, **options):
+        assert reader.is_copied(path)
+        return save(image, *args, **options)
+
+    monkeypatch.setattr(Image.Image, "save", watched)
+    reader.copy(path)
+
+
 def test_a_check_overtakes_pictures_that_wait(client):
     """Check the order in which the reader answers; 36 pictures were in the way of one check."""
     gate, done = threading.Event(), []

@@ -11,7 +11,7 @@ from helpers import record_of, refusal, until
 from studio.studios import Process
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.studio import command, serve
+from styletransfer.studio import commands, serve
 
 STUDIO = ("studio", "open=false")
 
@@ -98,7 +98,7 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
         ("+host=0.0.0.0", "unknown key host"),
     ):
         assert said in refusal(capsys, *STUDIO, word)
-    monkeypatch.setattr(command, "find_spec", lambda name: None)
+    monkeypatch.setattr(commands, "find_spec", lambda name: None)
     assert pip_install("studio") in refusal(capsys, *STUDIO)
     assert list(here.iterdir()) == []
 

@@ -24,8 +24,8 @@ class Seen:
     attributes: dict[str, list[Tensor]] = field(default_factory=dict)  #: tensors set on `ctx`
     needed: tuple[bool, ...] = ()  #: `ctx.needs_input_grad`
     called: int = 0  #: how often backward ran
-    grads: tuple[Any, ...] = ()  #: what its first run returned
-    spoiled: bool = False  #: whether it changed a grad_output in place
+    grads: tuple[Any, ...] = ()  #: what the first backward returned
+    spoiled: bool = False  #: whether backward changed a grad_output in place
 
     @property
     def intermediates(self) -> list[Tensor]:

@@ -125,7 +125,7 @@ class Watch(TorchFunctionMode):
         self.trunk = set(graph.walk(roots[0]))
 
     def groups(self) -> tuple[Group, ...]:
-        """Return the groups with nodes, from the image to the nodes that add the losses."""
+        """Return the groups that are not empty, from the image to the nodes that add the losses."""
         order = graph.walk(*self.reached)
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}

@@ -102,7 +102,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
         if not folder.is_dir():
             raise UserError(f"{folder} is no folder; name that of a sweep, or of a run of train")
         for path in _run_folders(folder):
-            # The page's title names a single folder; of several, each run's name holds its folder.
+            # The title names a single folder. With several, each run's name includes its folder.
             name = os.path.relpath(path, folder) if len(folders) == 1 else str(path)
             name = folder.resolve().name if name == "." else name
             try:

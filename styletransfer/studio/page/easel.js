@@ -5,7 +5,7 @@ import { alone, busy, Button, find, listen, within } from "./dom.js";
 import { preview } from "./live.js";
 import { html } from "./preact.js";
 import { setSize } from "./stage.js";
-import { active, changed, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
+import { active, changed, isPair, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
 import { runUrl, same, scaled, settings, sketchUrl, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // the largest JPEG that the server makes
@@ -76,12 +76,12 @@ const sketch = alone(async (photo, size) => {
   }
 });
 
-/** Show a sketch of settings, and the photograph until there is one. */
+/** Show a sketch of settings, and the photograph until there is one, or where there is none. */
 async function showSketch(settings) {
   const id = value("content", settings);
   if (!id) return;
   const [photo, size] = [pictureUrl(id, SIDE), planned(settings)];
-  wanted = sketchUrl(settings, SIDE);
+  wanted = isPair(settings) ? photo : sketchUrl(settings, SIDE);
   if (seen !== photo) {
     await load(photo, ...size, photo);
     if (drawn !== photo) return;

@@ -1,7 +1,7 @@
 // Controls for numbers and choices, which name what a person enters by change().
 import { Slider } from "./dom.js";
 import { html, useState } from "./preact.js";
-import { change, isFilm, list, value } from "./store.js";
+import { change, isFilm, isPair, list, value } from "./store.js";
 
 // Plain words for what the config calls otherwise.
 const WORDS = {
@@ -62,9 +62,10 @@ const wrong = (error, id) => ({
   "aria-describedby": `${id}-error`,
 });
 
-/** A choice of words; of colours, a film has fewer, and the first where it is none of them. */
-function Choice({ control: { key, choices, of_films }, id, error }) {
-  const words = isFilm() ? choices.filter((word) => of_films.includes(word)) : choices;
+/** A choice of words; films and pairs have fewer colours, and the first where it is none of them. */
+function Choice({ control: { key, choices, of_films, of_pairs }, id, error }) {
+  const some = [isFilm() && of_films, isPair() && of_pairs].filter(Array.isArray);
+  const words = choices.filter((word) => some.every((few) => few.includes(word)));
   const options = words.map((word) => html`<option value=${word}>${
     WORDS[word] ?? word.replaceAll("_", " ")}</option>`);
   const chosen = words.includes(value(key)) ? value(key) : words[0];

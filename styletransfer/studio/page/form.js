@@ -4,13 +4,14 @@ import { Field } from "./fields.js";
 import { openBrush } from "./brush.js";
 import { Picker } from "./picker.js";
 import { html, useState } from "./preact.js";
-import { active, aim, change, changed, fallback, isFilm, runOf } from "./store.js";
+import { active, aim, change, changed, fallback, isFilm, isPair, list, runOf } from "./store.js";
 import { same, settings, show, state, steered, subject, value, values } from "./store.js";
 import { costText } from "./transport.js";
 
-/** Whether a control has a row; what acts on no film is not shown for one. */
-const isShown = ({ key, of_films }) =>
-  !["region_styles", "style_weights"].includes(key) && (of_films || !isFilm());
+/** Whether a control has a row; what acts on no film, or not on a pair, is not shown for one. */
+const isShown = ({ key, of_films, of_pairs }) =>
+  !["region_styles", "style_weights"].includes(key) &&
+  (of_films || !isFilm()) && (of_pairs || !isPair());
 
 /** The key of the row at which a refusal of a key is told, if there is one. */
 export function placeOf(key) {
@@ -19,7 +20,7 @@ export function placeOf(key) {
   return control && isShown(control) && !state.form.hidden.includes(control) ? place : null;
 }
 
-export const refusalOf = (place) =>
+const refusalOf = (place) =>
   state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
 const Brushed = ({ control: { key, label } }) => html`<div class="under">
@@ -54,6 +55,7 @@ function Row({ control }) {
     </div>
     <${FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
     ${key === "size" && html`<p class="muted" id="cost">${costText()}</p>`}
+    ${key === "style_source" && html`<p class="warning" id="fits" role="status">${state.cost.warning}</p>`}
     <p class="help" id="${id}-help" hidden=${!isOpen}>${help}</p>
     <p class="error" id="${id}-error" role="alert" hidden=${!error}>${error}</p>
   </div>`;
@@ -103,7 +105,7 @@ function Whose() {
 export function Panel() {
   const [{ controls }, ...groups] = state.form.groups;
   const rows = (some) => some.filter(isShown).map((one) => html`<${Row} key=${one.key} control=${one} />`);
-  const [content, style, ...rest] = rows(controls);
+  const [content, style, source, ...rest] = rows(controls);
   const hasError = (group) => group.controls.some(({ key }) => refusalOf(key));
   const reset = async () => {
     change(values({}));
@@ -113,7 +115,11 @@ export function Panel() {
   const folded = groups.filter((group) => group.controls.some(isShown)).map((group) => html`
     <${Fold} key=${group.title} class="group" title=${group.title} opens=${hasError(group)}
       data-group=${group.title.toLowerCase().split(" ")[0]}>${rows(group.controls)}<//>`);
-  return html`<${Whose} />${content}${style}${!isFilm() && html`<${Looks} />`}${rest}
+  const own = list(value("style")).length === 1 && html`
+    <${Fold} class="own" title="Painted by yourself?" opens=${isPair() || refusalOf("style_source")}
+      >${source}<//>`;
+  const looks = !isFilm() && !isPair() && html`<${Looks} />`;
+  return html`<${Whose} />${content}${style}${own}${looks}${rest}
     <${Fold} class="more" id="more" title="More" opens=${groups.some(hasError)}>${folded}<//>
     <${Button} id="reset-all" hidden=${same(values(settings()), values({}))} onclick=${reset}
       >Reset everything<//>`;

@@ -1,7 +1,8 @@
 // Pictures chosen from tiles; files are dropped, pasted or chosen anywhere.
 import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
-import { active, change, changed, discard, fail, isFilm, list, on, picture } from "./store.js";
+import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
+import { picture } from "./store.js";
 import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
 import { value } from "./store.js";
 
@@ -9,8 +10,9 @@ let asked = ""; // what sketches are being made of
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
-  const isFor = ({ kind, purpose }) =>
-    kind === "upload" ? (purpose || key) === key : kind === key;
+  const purposes = key === "style_source" ? [key, "content"] : [key];
+  const isFor = ({ kind, purpose, frames }) =>
+    !(frames && key !== "content") && purposes.includes(kind === "upload" ? purpose || key : kind);
   const chosen = list(value(key));
   const all = state.pictures.filter((one) => chosen.includes(one.id) || isFor(one));
   const isAdded = ({ kind }) => kind === "upload";
@@ -22,7 +24,7 @@ async function send(files, key) {
   const [added, refused] = [new Map(), []];
   const waiting = [...files].map((file) =>
     ({ key, name: file.name, url: URL.createObjectURL(file), share: 0, file }));
-  state.uploads.push(...waiting);
+  changed(state.uploads.push(...waiting));
   for (const one of waiting) {
     say(`Reading ${one.name}`);
     const progress = (share) => changed((one.share = share));
@@ -87,6 +89,7 @@ function mix(id, share) {
 }
 
 function choose(key, id) {
+  if (key === "style_source" && value(key) === id) return change({ [key]: null });
   if (key !== "style") return change({ [key]: id });
   if (isDivided()) return mix(id, Number(!shareOf(id)));
   return change({ style: [id], style_weights: [] });
@@ -123,7 +126,7 @@ function trialUrl({ values }) {
 /** Show the photograph in each style, then in each look, one after the other. */
 const sketchTiles = debounced(async (mine) => {
   const tiles = offered("style").map(({ id }) => [id, tileUrl(id)]);
-  const looks = isFilm() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
+  const looks = isFilm() || isPair() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
   for (const [id, url] of [...tiles, ...looks]) {
     if (state.sketches.get(id) === url || (active() && url.includes("trial"))) continue;
     const image = Object.assign(new Image(), { src: url });

@@ -177,6 +177,7 @@ export function change(wanted) {
   const rules = { ...wanted };
   if (wanted.content && wanted.content !== value("content"))
     Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
+  if (wanted.style && !("style_source" in wanted)) rules.style_source = null; // of another style
   if (wanted.content_regions) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
@@ -207,6 +208,9 @@ export const picture = (id) => state.pictures.find((one) => one.id === id);
 
 /** Whether the panel's settings paint a film; then its id has the ending of its file. */
 export const isFilm = () => Boolean(value("content")?.includes("."));
+
+/** Whether settings paint as one photograph was painted. */
+export const isPair = (among = settings()) => Boolean(value("style_source", among));
 
 /** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
 export const scaled = ({ width, height }, factor) =>

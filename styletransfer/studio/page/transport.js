@@ -2,15 +2,15 @@
 import { alone, Button, busy, find, say } from "./dom.js";
 import { flushBrush } from "./layers.js";
 import { html } from "./preact.js";
-import { active, attempt, changed, forgive, isFilm, prepare, runOf, runUrl } from "./store.js";
-import { settings, show, state, stopped, subject, titleOf } from "./store.js";
+import { active, attempt, changed, forgive, isFilm, isPair, prepare, runOf } from "./store.js";
+import { runUrl, settings, show, state, stopped, subject, titleOf } from "./store.js";
 
 const inWords = (status) =>
   status === "running" ? "Being painted" : status[0].toUpperCase() + status.slice(1);
 let spoken = "";
 let copied = null; // the id of the result that is in the clipboard
 
-export function clock(seconds) {
+function clock(seconds) {
   if (seconds === null || seconds === undefined) return "";
   if (seconds < 60) return `${Math.round(seconds)} s`;
   const minutes = Math.floor(seconds / 60);
@@ -49,6 +49,7 @@ function go() {
 
 /** What a run does, or has come to, in a line. */
 export function statusText(run) {
+  if (!run && isPair()) return "Not painted yet";
   if (!run) return isFilm() ? "First look at the film" : "Sketch";
   const { step, steps, scale, scales, seconds, left, loss, kind, error } = run;
   const word = inWords(run.status);
@@ -104,7 +105,7 @@ function Actions() {
       onclick=${() => act("stop")}>Stop<//>`}
     ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
       aria-label="Add these settings to the queue">Queue<//>`}
-    ${!active() && !run && !isFilm() && html`<${Button} id="keep" onclick=${() => paint("keep")}
+    ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep")}
       title="Keeps what is seen, at full size">Keep sketch<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
       <${Button} id="share" onclick=${() => share(result)}

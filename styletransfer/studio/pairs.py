@@ -1,0 +1,41 @@
+"""Whether a style can be a painting of the photograph that the page names as its source."""
+
+from typing import Any
+
+from torch import Tensor
+
+from styletransfer.errors import UserError
+from styletransfer.features import FeatureExtractor
+from styletransfer.objective.paired import FITS, agreement
+from styletransfer.pictures.images import resize, size_of
+from styletransfer.pictures.masks import check_aspect
+from styletransfer.studio.controls import SOURCE
+
+UNLIKE = (
+    "This photograph and the style seem to show different things. A painting should follow its "
+    "photograph line for line."
+)
+
+
+def check_pair(source: str, style: str, sizes: Any) -> None:
+    """Raise UserError unless a photograph and a style, both paths, differ and have one shape.
+
+    `sizes` maps paths to (width, height) in pixels.
+    """
+    if source == style:
+        raise UserError("choose the photograph here, and not the painting itself", SOURCE)
+    (width, height), (across, down) = sizes[source], sizes[style]
+    try:
+        check_aspect((height, width), (down, across), source)
+    except UserError as error:
+        raise UserError(
+            f"the photograph has {width} x {height} pixels and the style {across} x {down}: crop "
+            "one of them to the shape of the other",
+            SOURCE,
+        ) from error
+
+
+def misfit(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> str | None:
+    """Return a warning if a painting (1, 3, H, W) seems to show another thing, or None."""
+    fitted = resize(painting, size_of(photograph))
+    return UNLIKE if agreement(extractor, photograph, fitted) < FITS else None
