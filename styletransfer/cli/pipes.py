@@ -22,12 +22,16 @@ def piped(words: Sequence[str], schema: type[Any]) -> Iterator[list[str]]:
     """
     marks = {key: field.metadata for key, field in keys(schema) if field.metadata.get("piped")}
     named = [word[:-2] for word in words if word[-2:] == "=-" and word[:-2] in marks]
+    if not named:
+        yield [*words]
+        return
     with ExitStack() as stack:
         folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="styletransfer-"))
         files = {f"{key}=-": Path(folder, "standard input") for key in named}
         for key in named:
             if marks[key]["written"]:
                 files[f"{key}=-"] = made = Path(folder, "pastiche.png")
+                made.touch()  # so that no command makes a folder of this name
                 stack.callback(_write, made, sys.stdout)
                 stack.enter_context(redirect_stdout(cast(TextIO, _Words(str(made)))))
             else:
@@ -57,7 +61,6 @@ def _read(key: str, file: Path) -> None:
 
 
 def _write(file: Path, stdout: Any) -> None:
-    """Write the bytes of a file, if there is one, to standard output."""
-    if file.exists():
-        stdout.buffer.write(file.read_bytes())
-        stdout.buffer.flush()
+    """Write the bytes of a file to standard output."""
+    stdout.buffer.write(file.read_bytes())
+    stdout.buffer.flush()

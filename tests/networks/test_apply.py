@@ -7,7 +7,15 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import call, check_error, check_kept, check_refused, files_in, picture, write_pictures
+from helpers import (
+    call,
+    check_error,
+    check_kept,
+    check_refused,
+    files_in,
+    picture,
+    write_pictures,
+)
 from networks.nets import style_encoder, style_network
 from PIL import Image
 
@@ -327,6 +335,13 @@ def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     check_refused(apply, BAD)
     assert times(desk) == before
     assert not (desk / "done").exists()
+
+
+def test_the_pastiches_of_a_folder_do_not_go_through_a_pipe(album, capsys):
+    words = ["apply", "network=net.safetensors", "input=album", "output=-"]
+    status, printed = call(capsys, *words)
+    assert (status, printed.out) == (1, "")
+    assert "error: cannot write" in printed.err
 
 
 def test_no_file_that_is_read_is_overwritten(capsys):
