@@ -58,8 +58,8 @@ def resized(image: Tensor) -> Tensor:
     sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
     longer = sides.amax(0)
     wanted = (2 * SIDE * sides + longer) // (2 * longer)
-    # As numbers from a tensor they are new symbols for torch.export: their formula in all sizes that
-    # follow would take minutes.
+    # Numbers from a tensor are new symbols for torch.export. With their formula in all sizes that
+    # follow, it would take minutes.
     rows, columns = (int(side.item()) for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)
