@@ -60,7 +60,7 @@ def resized(image: Tensor) -> Tensor:
     wanted = (2 * SIDE * sides + longer) // (2 * longer)
     # Numbers from a tensor are new symbols for torch.export. With their formula in all sizes that
     # follow, it would take minutes.
-    rows, columns = (int(side.item()) for side in wanted)
+    rows, columns = (side.item() for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)
         torch._check(side <= SIDE)
