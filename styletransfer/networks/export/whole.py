@@ -55,8 +55,15 @@ class Whole(nn.Module):
 def resized(image: Tensor) -> Tensor:
     """Return (1, 3, H, W) with the longer side SIDE, as `images.resize` makes it."""
     height, width = image.shape[2:]
-    longer = torch.sym_max(height, width)
-    rows, columns = ((2 * SIDE * side + longer) // (2 * longer) for side in (height, width))
+    sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
+    longer = sides.amax(0)
+    wanted = (2 * SIDE * sides + longer) // (2 * longer)
+    # Numbers from a tensor are new symbols for torch.export. With their formula in all sizes that
+    # follow, it would take minutes.
+    rows, columns = (int(side.item()) for side in wanted)
+    for side in (rows, columns):
+        torch._check(side >= 8)
+        torch._check(side <= SIDE)
     resampled = filters(height, rows) @ image @ filters(width, columns).T
     return resampled.clamp(0.0, 1.0)
 
