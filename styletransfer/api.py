@@ -4,10 +4,12 @@
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
 Keys are those of `configs/train.yaml`. Only `progress=True` prints, and only `Result.save` writes
-a file; notices go to the log. torch's settings (threads, float32 precision, default dtype and
-device, autocast) stay as the caller has set them.
+a file; notices go to the log. A notebook shows a `Result` and an `Iterate` as pictures. torch's
+settings (threads, float32 precision, default dtype and device, autocast) stay as the caller has
+set them.
 """
 
+import importlib
 import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -29,13 +31,14 @@ from styletransfer.job.sources import PICTURE_KEYS
 from styletransfer.optimize import Iterate
 from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
-from styletransfer.pictures.convert import Source, as_picture, to_array, to_image
+from styletransfer.pictures.convert import Source, as_picture, png, to_array, to_image
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.changes import OF_A_RUN, changed, with_values
 from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
+from styletransfer.system.progress import progress_bar
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
@@ -108,6 +111,9 @@ class Result:
     def to_pil(self) -> Image.Image:
         """Return a Pillow image, RGB, or RGBA where the content had transparency."""
         return to_image(self.image, self.alpha)
+
+    def _repr_png_(self) -> bytes:
+        return png(self.to_pil())
 
     def numpy(self) -> NDArray[np.float32]:
         """Return an array (H, W, 3), or (H, W, 4) with alpha, in [0, 1]."""
@@ -192,7 +198,7 @@ def stylize(
             `style_source=PHOTO`, the picture of which it is a painting, the content is painted as
             the photograph was.
         callback: called with an `Iterate` after each step.
-        progress: show a bar, in notebooks as well as in terminals.
+        progress: show a bar; in a notebook also the picture, while it is painted.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
             `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
@@ -203,18 +209,41 @@ def stylize(
     Raises:
         UserError: the input is bad, or the run gave up; the message is one line.
     """
-    from tqdm.auto import tqdm
-
     if callback is not None and not callable(callback):
         raise UserError(f"callback={callback!r} is no function; give one that takes an Iterate")
     run = iterate(content, style, **settings)
-    with tqdm(unit="step", disable=not progress) as bar:
+    show = _preview() if progress else None
+    with progress_bar(unit="step", disable=not progress) as bar:
         for step in run:
             bar.total = step.steps
             bar.update()
+            if show is not None:
+                show(step)
             if callback is not None:
                 callback(step)
     return run.result()
+
+
+def _preview() -> Callable[[Iterate], None] | None:
+    """Return a function that shows the iterates of a run in a notebook's cell; None elsewhere.
+
+    At most 20 pictures of a run are shown, each in the place of the one before it. After the last
+    step the place is empty, because the cell then shows the result.
+    """
+    shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    if "IPKernelApp" not in getattr(shell, "config", ()):  # no IPython, or one in a terminal
+        return None
+    display: Any = importlib.import_module("IPython.display")
+    handle = display.DisplayHandle()
+    handle.display({"text/plain": ""}, raw=True)
+
+    def show(step: Iterate) -> None:
+        if step.step == step.steps:
+            handle.update({"text/plain": ""}, raw=True)
+        elif step.step * 20 // step.steps > (step.step - 1) * 20 // step.steps:
+            handle.update(step)
+
+    return show
 
 
 @_in_own_state

@@ -36,7 +36,9 @@ def train(config: TrainConfig, folder: Path) -> None:
     if config.dry_run:
         print(plan(prepare(config, enlarge=False)))
     elif finished is not None:
-        print(f"already finished\n{finished}")
+        is_json = config.format == "json"
+        told = as_json(finished, folder, "finished") if is_json else f"already finished\n{finished}"
+        print(told)
     else:
         tell(paint(config, folder))
 
@@ -64,14 +66,25 @@ def tell(record: "Recording") -> None:
     UserError: the run gave up, or the picture could not be written where it was wanted.
     """
     outcome, job = record.outcome, record.run.job
-    if outcome.losses:
-        print("  ".join(f"{name} {value:.4g}" for name, value in outcome.losses.items()))
-    how = "done in" if record.status == "finished" else "stopped early after"
-    print(f"{how} {record.seconds:.1f} s, {outcome.steps} steps, {job.device}, {job.precision}")
-    if record.checkpoint.exists():
-        print(f"go on with resume={record.folder}")
-    print(record.picture)
+    if record.config.format == "json":
+        made = {"seconds": record.seconds, "steps": outcome.steps, "losses": outcome.losses}
+        print(as_json(record.picture, record.folder, record.status, **made))
+    else:
+        if outcome.losses:
+            print("  ".join(f"{name} {value:.4g}" for name, value in outcome.losses.items()))
+        how = "done in" if record.status == "finished" else "stopped early after"
+        print(f"{how} {record.seconds:.1f} s, {outcome.steps} steps, {job.device}, {job.precision}")
+        if record.checkpoint.exists():
+            print(f"go on with resume={record.folder}")
+        print(record.picture)
     if record.problem is not None:
         raise UserError(record.problem)
     if record.stopped is not None:
         sys.exit(record.stopped.status)
+
+
+def as_json(picture: Path, folder: Path, status: str, **made: object) -> str:
+    """Return what `format=json` prints of a run, with `made`: seconds, steps and losses."""
+    from styletransfer.system.files import to_json
+
+    return to_json({"status": status, "picture": str(picture), "folder": str(folder), **made})

@@ -112,7 +112,7 @@ def until(is_so, patience=300):
 def lines_of(stderr):
     """Return the lines of the text `stderr`, except progress bars."""
     lines = re.split(r"\r +\r|[\r\n]+", stderr)
-    return [line for line in lines if line and not re.search(r"step/s|s/step", line)]
+    return [line for line in lines if line and not re.search(r"step/s|s/step|/\d+ steps, ", line)]
 
 
 def refusal(capsys, *words, run=main):

@@ -1,9 +1,11 @@
 """The Python API: inputs, results, and the caller's state, which stays unchanged."""
 
+import io
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from types import SimpleNamespace
 
 import hydra
 import numpy as np
@@ -14,6 +16,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
 from PIL import Image
+from tqdm import tqdm
 
 import styletransfer
 from styletransfer.api import iterate, stylize
@@ -194,6 +197,44 @@ def test_a_callback_sees_every_step_and_a_bar_shows_them(capsys):
     assert "6/6" in capsys.readouterr().err
     assert torch.equal(result.image, tiny(init="content").image)
     assert not torch.equal(result.image, tiny(init=STYLE).image)
+
+
+def test_a_notebook_shows_iterates_and_results_as_pictures():
+    run = iterate(CONTENT, STYLE, experiment="tiny")
+    step = next(iter(run))
+    result = run.result()
+    for shown, image in ((step._repr_png_(), step.picture), (result._repr_png_(), result.image)):
+        assert np.array_equal(np.asarray(Image.open(io.BytesIO(shown))), as_bytes(image))
+
+
+@pytest.mark.parametrize("config", [{"IPKernelApp": {}}, {}], ids=["notebook", "terminal"])
+def test_a_notebook_shows_the_picture_while_it_is_painted(config, monkeypatch):
+    """Check that one place shows each of the first 5 of 6 steps and ends empty."""
+    handles = []
+
+    class Handle:
+        def __init__(self):
+            handles.append(self)
+            self.shown = []
+
+        def display(self, made, raw):
+            self.shown.append(made)
+
+        def update(self, made, raw=False):
+            self.shown.append(made)
+
+    shell = SimpleNamespace(config=config)
+    monkeypatch.setitem(sys.modules, "IPython", SimpleNamespace(get_ipython=lambda: shell))
+    monkeypatch.setitem(sys.modules, "IPython.display", SimpleNamespace(DisplayHandle=Handle))
+    monkeypatch.setattr("tqdm.auto.tqdm", tqdm)  # not a notebook's bar
+    tiny(progress=True)
+    empty = {"text/plain": ""}
+    shown = [part for handle in handles for part in handle.shown]
+    assert [getattr(part, "step", part) for part in shown] == (
+        [empty, 1, 2, 3, 4, 5, empty] if config else []
+    )
+    tiny()
+    assert len(handles) == len(config)
 
 
 def test_a_run_is_iterated_over_and_paused():

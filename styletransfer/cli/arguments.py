@@ -198,4 +198,4 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     if arguments.multirun:
         from styletransfer.cli.sweep import check_sweep
 
-        check_sweep(overrides, parsed)
+        check_sweep(overrides, parsed, keys_marked(schema, "divides"))

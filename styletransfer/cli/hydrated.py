@@ -17,6 +17,7 @@ from omegaconf import DictConfig, OmegaConf
 from styletransfer.cli.arguments import Arguments, parse
 from styletransfer.cli.errors import Ended, one_line_errors
 from styletransfer.cli.folders import RunFolders
+from styletransfer.cli.pipes import piped
 from styletransfer.errors import UserError
 from styletransfer.runs.claim import keep_command_line, made_by
 from styletransfer.runs.record import ERROR, HYDRA, OVERRIDES, RECORD
@@ -47,19 +48,24 @@ def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     def main(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(command)
-            arguments = parse(sys.argv[1:] if argv is None else argv, command.schema)
-            if process_rank().world_size > 1 and arguments.multirun:
-                raise UserError("torchrun starts the processes of one job; leave --multirun out")
-            if process_rank().rank:
-                _run_beside_the_first(command, arguments)
-            elif arguments.help:
-                from styletransfer.settings.help import help_text
-
-                print(help_text(command, arguments.overrides, arguments.config_dir))
-            else:
-                _run(command, arguments)
+            with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
+                _parsed(command, parse(words, command.schema))
 
     return main
+
+
+def _parsed(command: Command, arguments: Arguments) -> None:
+    """Run a command, or print its help."""
+    if process_rank().world_size > 1 and arguments.multirun:
+        raise UserError("torchrun starts the processes of one job; leave --multirun out")
+    if process_rank().rank:
+        _run_beside_the_first(command, arguments)
+    elif arguments.help:
+        from styletransfer.settings.help import help_text
+
+        print(help_text(command, arguments.overrides, arguments.config_dir))
+    else:
+        _run(command, arguments)
 
 
 def check_process(command: Command) -> None:
@@ -176,6 +182,10 @@ def _files_of_hydra(config: DictConfig) -> dict[str, str]:
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
     """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
+    if getattr(settings, "format", "") == "json":  # standard output gets the JSON alone
+        for handler in logging.root.handlers:
+            if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
+                handler.setStream(sys.stderr)
     keep_freed_memory()
     if command.torch:
         from styletransfer.system.devices import set_float32_precision

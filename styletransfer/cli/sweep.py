@@ -1,6 +1,6 @@
 """Checks a sweep (several jobs of one command line) before it begins; counts jobs at the end."""
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 
 from hydra.core.override_parser.types import Override, Sweep, ValueType
 from hydra.core.utils import JobReturn
@@ -12,11 +12,13 @@ from styletransfer.errors import UserError
 NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
-def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
+def check_sweep(
+    words: Sequence[str], parsed: Sequence[Override], dividing: Collection[str] = ()
+) -> None:
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra.
+    Hydra. `dividing` are keys whose values name parts of one output.
     A function such as `range` that is one of several values, which Hydra cannot read, raises
     UserError, too.
     """
@@ -27,7 +29,8 @@ def check_sweep(words: Sequence[str], parsed: Sequence[Override]) -> None:
         if any(isinstance(value, Sweep) for value in values):
             raise UserError(f"{key}={typed[key]}: choice(...) or range(...) stands alone")
     output = typed.get("output", "null")
-    if output != "null" and ([*swept] != ["output"] or _repeats(swept["output"])):
+    others = [key for key in swept if key not in dividing]
+    if output != "null" and others and (others != ["output"] or _repeats(swept["output"])):
         raise UserError(
             f"several jobs of a sweep would write {output}; leave output= out, and each has its own"
         )

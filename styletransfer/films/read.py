@@ -2,7 +2,6 @@
 
 import errno
 import os
-import sys
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack
 from fractions import Fraction
@@ -11,7 +10,6 @@ from typing import Any, Self
 
 import torch
 from torch import Tensor
-from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.films.ffmpeg import (
@@ -28,6 +26,7 @@ from styletransfer.films.stills import Animation, FrameFolder, animation
 from styletransfer.pictures.images import resize
 from styletransfer.pictures.profiles import unit
 from styletransfer.pictures.stated_colors import frame_colors
+from styletransfer.system.progress import progress_bar
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
 """Callback after each painted frame: (`Film.count`, input frame, painted frame) -> whether to
@@ -184,8 +183,7 @@ class Film:
 
     def bar(self, items: Iterable[Any]) -> Any:
         """Return a progress bar over `items`, one item for each frame."""
-        look: dict[str, Any] = {"unit": "frame", "dynamic_ncols": True, "leave": None}
-        return tqdm(items, total=self.count or None, disable=sys.stderr is None, **look)
+        return progress_bar(items, total=self.count or None, unit="frame", leave=None)
 
     def _upright(self, frame: Any) -> Tensor:
         """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""

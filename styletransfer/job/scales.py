@@ -44,7 +44,7 @@ class Pyramid:
     side: int  # longer side of the pastiche in pixels
     count: int  # number of scales, or 0 for all that are large enough
     steps: int  # number of steps, over all scales
-    style_scale: tuple[float, ...]  # `style_scale`: one number, or one for each style
+    style_scale: tuple[float, ...]  # relative sizes of style images: one for all, or one each
     has_detail: bool  # the last style image is that of `style_detail`, of relative size 1
     is_matched: bool  # there are match losses
     is_seamless: bool  # opposite edges of the pastiche fit together

@@ -28,7 +28,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -48,7 +48,16 @@ def main(config: CompareConfig, folder: Path) -> None:
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):
             images.write(path, pastiches)
-    print(table(config, job, outcomes))
+    measures = measured(config, job, outcomes)
+    if config.format == "json":
+        modes = {
+            name: {"picture": str(folder / f"{name}.png"), **measures[name], "losses": one.losses}
+            for name, one in outcomes.items()
+        }
+        told = {"picture": str(overview), "reference": config.loss_mode.name, "modes": modes}
+        print(to_json(told))
+        return
+    print(table(measures))
     print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
     print(overview)
 
@@ -67,12 +76,14 @@ def paint(job: Job, folder: Path) -> dict[str, Outcome]:
     return outcomes
 
 
-def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> str:
-    """Return a Markdown table of ratios to the mode `config.loss_mode`; a ratio to 0 is NaN.
+def measured(
+    config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]
+) -> dict[str, dict[str, float]]:
+    """Return for each mode its seconds, and its ratios to the mode `config.loss_mode`.
 
-    Time is the median wall time of one evaluation at full size, and memory its peak without the
-    bytes in use before it, both at the reference mode's pastiche. The gradient error, in float64,
-    is the larger one of content image and pastiche.
+    A ratio to 0 is NaN. Time is the median wall time of one evaluation at full size, and memory its
+    peak without the bytes in use before it, both at the reference mode's pastiche. The gradient
+    error, in float64, is the larger one of content image and pastiche.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -90,17 +101,26 @@ def table(config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]) -> s
     def ratio(values: Mapping[str, float], mode: str) -> float:
         return values[mode] / values[reference] if values[reference] else math.nan
 
-    rows = [
-        [
-            mode,
-            f"{ratio(seconds, mode):.2f}",
-            f"{ratio(memory, mode):.2f}",
-            f"{ratio(losses, mode):.4f}",
-            f"{errors[mode]:.1e}",
-        ]
+    return {
+        mode: {
+            "time": ratio(seconds, mode),
+            "memory": ratio(memory, mode),
+            "final loss": ratio(losses, mode),
+            "gradient error": errors[mode],
+            "seconds": seconds[mode],
+        }
         for mode in outcomes
+    }
+
+
+def table(measures: Mapping[str, Mapping[str, float]]) -> str:
+    """Return the result of `measured` as a Markdown table."""
+    looks = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
+    rows = [
+        [mode, *(f"{values[name]:{look}}" for name, look in looks.items())]
+        for mode, values in measures.items()
     ]
-    return measure.table(["mode", "time", "memory", "final loss", "gradient error"], rows)
+    return measure.table(["mode", *looks], rows)
 
 
 def objectives_of(job: Job) -> dict[str, Objective]:

@@ -43,7 +43,7 @@ class ContentLoss(AutogradFunction):
 
 
 class StyleLoss(AutogradFunction):
-    """MSE(G, A) for the Gram matrices (C, C) G, of the features F, and A, of the style image."""
+    """MSE(G, A): G and A are the Gram matrices (C, C) of the features and of the style image."""
 
     def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure))

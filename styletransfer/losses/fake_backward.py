@@ -53,7 +53,7 @@ class ContentLoss(FakeBackward):
 
 
 class StyleLoss(FakeBackward):
-    """MSE(G w, A w) for a weight w and the Gram matrices (C, C) G, of F, and A, of the style."""
+    """MSE(w G, w A): w is a weight; G and A are the Gram matrices (C, C) of input and style."""
 
     def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure), weight)

@@ -60,7 +60,7 @@ class ContentLoss(TensorHook):
 
 
 class StyleLoss(TensorHook):
-    """MSE(G, A) for the Gram matrices (C, C) G, of the features F, and A, of the style image."""
+    """MSE(G, A): G and A are the Gram matrices (C, C) of the features and of the style image."""
 
     def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure), weight)

@@ -111,8 +111,8 @@ def color_moments(image: Tensor) -> Tensor:
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
 
-    Wrong colours are the largest error of a network for any style. An affine map in closed form
-    moves them by the fraction PALETTE * `strength` towards `goal`, a result of `color_moments`.
+    The largest error of a network that paints any style is in its colours. An affine map in closed
+    form moves them by the fraction PALETTE * `strength` towards `goal`, from `color_moments`.
     """
     own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)

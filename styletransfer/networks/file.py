@@ -48,7 +48,7 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the path of the shipped network `name`, unless a file has this name: then `name`."""
+    """Return the shipped network's path if `name` is one and no file has this name, else `name`."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 

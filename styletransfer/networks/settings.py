@@ -71,11 +71,13 @@ class ApplyConfig:
     """A file that train_network has written, or a network that ships: oil; painters, which knows
     six styles; or any, which takes its style from a picture. auto is any if style is a picture,
     else oil."""
-    input: str = path(MISSING)
-    """Path of a picture or a film, or of a folder of pictures and films, also in inner folders."""
-    output: str | None = path(None, written=True)
-    """Path of the pastiche; its extension chooses the format. For a folder, a folder of pastiches.
-    Default: in the current folder, named after the input and the network: photo_oil.jpg."""
+    input: str = path(MISSING, piped=True)
+    """Path of a picture or a film, or of a folder of them, also in inner folders; - is a picture on
+    standard input."""
+    output: str | None = path(None, written=True, piped=True)
+    """Path of the pastiche; its extension chooses the format; - is a PNG on standard output. For a
+    folder, a folder of pastiches. Default: in the current folder, named after the input and the
+    network: photo_oil.jpg."""
     recipe: bool = True
     """Write into each picture or film how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS | {"named": True})
@@ -88,10 +90,16 @@ class ApplyConfig:
     """Longer side of style images in pixels; their strokes keep their size in the pastiches."""
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
+    parts: int = number(1, "[1, inf)")
+    """For a folder: number of parts, of which several jobs paint one each, into one output. A
+    file's path says in which part it is."""
+    part: int = field(default=0, metadata={"interval": "[0, inf)", "divides": True})
+    """For a folder in parts: the number of the part that is painted, from 0. To paint all of them:
+    -m parts=4 'part=range(0,4)' hydra/launcher=joblib."""
     random: bool = False
     """For a folder: paint each file by a random style image, with a random strength between
     least_strength and strength. Both depend on seed and the file's path; manifest.csv in the
-    output lists them."""
+    output lists them, of a part manifest.PART-of-PARTS.csv."""
     least_strength: float = number(0.5, "[0, 1]")
     """For random, the smallest strength."""
     seed: int = number(0, "[0, inf)")
@@ -110,6 +118,8 @@ class ApplyConfig:
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32")
     """Dtype of the convolutions: auto, bfloat16 or float32; norms use float32 statistics."""
+    format: str = choice("text", "json")
+    """What is printed: text, or json (one line of JSON, with the path and seconds)."""
 
 
 @dataclass
@@ -119,9 +129,10 @@ class ExportConfig:
     network: str = path("any")
     """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING, written=True)
-    """Path of the file, NAME.onnx; for target=web, of a new folder. For a network that knows any
-    style, a second file, NAME.style.onnx, computes the input `style` of NAME.onnx."""
-    target: str = choice("onnx", "web")
-    """onnx (a file), or web (a folder for any static web host, with a page that paints)."""
+    """Path of the file, NAME.onnx; for target=web, of a new folder."""
+    target: str = choice("onnx", "parts", "web")
+    """onnx (a file, and for Flame NAME.json beside it); parts (for a network that knows any style:
+    NAME.style.onnx computes the input `style` of NAME.onnx, and styles can be blended); or web (a
+    folder for any static web host, with a page that paints)."""
     runtime: str | None = path(None)
     """For target=web: folder of the npm package. Default: node_modules/onnxruntime-web."""

@@ -126,7 +126,7 @@ class Inputs:
     #: (1, 3, h, w), the picture that the run starts from, or at one scale, the pastiche that the
     #: scale starts from; None if `init` is content, style or noise.
     start: Tensor | None = None
-    anchor: Anchor | None = None  #: the expected frame of a film, or None
+    anchor: Anchor | None = None  #: see `Anchor`, or None
     #: (1, 3, h, w) each: for each style, the photograph of which it is a painting; or empty.
     sources: tuple[Tensor, ...] = ()
     #: For each content pixel, the most similar pixel of the sources; None without sources.

@@ -8,6 +8,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.objective import Losses
+from styletransfer.pictures.convert import png, to_image
 
 # Picture (1, 3, H, W) -> the same picture in the colours that the setting `color` asks for.
 Finish = Callable[[Tensor], Tensor]
@@ -29,6 +30,9 @@ class Iterate:
     def picture(self) -> Tensor:
         """`image` in the colours of `config.color`, (1, 3, H, W), computed when it is read."""
         return self.finish(self.image)
+
+    def _repr_png_(self) -> bytes:
+        return png(to_image(self.picture))
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # Added to every variance, so that a grey picture, or one of a single colour, can be recoloured too.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
-_LEAST_VARIANCE = 1e-5
+LEAST_VARIANCE = 1e-5
 # Limits of `monochrome`, in OKLab. Drawings and prints in one ink, also on yellowed paper, are at
 # most 0.01 from one hue; photographs and paintings with few colours are at 0.02 and above.
 ONE_HUE, HUES = 0.01, 0.02
@@ -229,7 +229,7 @@ def monochrome(colors: Palette) -> float:
     the best linear function of their lightness. It is 1 for distances up to ONE_HUE, 0 from HUES
     on, and linear in between.
     """
-    covariance = colors[1] + _LEAST_VARIANCE**2 * torch.eye(3, dtype=torch.float64)
+    covariance = colors[1] + LEAST_VARIANCE**2 * torch.eye(3, dtype=torch.float64)
     with_light = covariance[1:, 0]
     rest = covariance[1:, 1:].trace() - with_light @ with_light / covariance[0, 0]
     distance = math.sqrt(max(0.0, float(rest)))
@@ -237,8 +237,8 @@ def monochrome(colors: Palette) -> float:
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, for covariances (3, 3) plus `_LEAST_VARIANCE`."""
-    least = _LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
+    """Return symmetric A with A start A = end, for covariances (3, 3) plus `LEAST_VARIANCE`."""
+    least = LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
     return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse
 

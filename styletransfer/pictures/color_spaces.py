@@ -135,7 +135,7 @@ class ColorSpace:
 
     @cached_property
     def _light_of_samples(self) -> dict[int, Floats]:
-        """Bytes per sample -> table of the light of every possible sample, to save powers."""
+        """Bytes per sample -> table from sample to light: a power is computed once a value."""
         largest = {1: 255, 2: 65535}
         return {
             size: self.curve(np.linspace(0.0, 1.0, count + 1)).astype(np.float32)

@@ -89,6 +89,13 @@ def small_picture(picture: Picture, side: int) -> Image.Image:
     return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
 
 
+def png(image: Image.Image) -> bytes:
+    """Return a Pillow image as a PNG file, packed quickly."""
+    buffer = io.BytesIO()
+    image.save(buffer, "PNG", compress_level=1)
+    return buffer.getvalue()
+
+
 def jpeg(image: Image.Image, quality: int) -> bytes:
     """Return a Pillow image as a JPEG file."""
     buffer = io.BytesIO()

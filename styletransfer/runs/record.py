@@ -24,7 +24,7 @@ HYDRA, OVERRIDES = ".hydra/hydra.yaml", ".hydra/overrides.yaml"
 # Keys that change no pixel of a finished run, and may differ when a run is resumed.
 FREE_KEYS = (
     *("output", "recipe", "checkpoint_every", "stop_after"),
-    *("resume", "dry_run"),
+    *("resume", "dry_run", "format"),
 )
 
 

@@ -18,8 +18,9 @@ class MixConfig:
     """Share of the pastiche's lightness, from 0 to 1; null for the value of strength."""
     color_strength: float | None = number(None, "[0, 1]")
     """Share of the pastiche's colours, from 0 to 1; null for the value of strength."""
-    output: str | None = path(None, written=True)
-    """Path of the mixture; the extension chooses the format. Default: in the run folder."""
+    output: str | None = path(None, written=True, piped=True)
+    """Path of the mixture; the extension chooses the format; - is a PNG on standard output.
+    Default: in the run folder."""
     recipe: bool = True
     """Write into the picture how it was made, as `train` does."""
 

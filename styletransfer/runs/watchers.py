@@ -2,18 +2,15 @@
 
 import logging
 import os
-import sys
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
-from typing import Any, Never
-
-from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.objective import Losses
 from styletransfer.optimize import Iterate
 from styletransfer.system.files import keep_lines, to_json
+from styletransfer.system.progress import progress_bar
 
 logger = logging.getLogger(__name__)
 
@@ -22,21 +19,14 @@ METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A ProgressBar is a tqdm bar on standard error with loss, scale and time left.
+    """A ProgressBar shows scale, steps, time and loss, see `progress_bar`.
 
     Use it as a context manager. The bar starts at `done`, the number of steps that a resumed run
-    made before. No bar is drawn if standard error is closed or TQDM_DISABLE is in the environment.
+    made before.
     """
 
     def __init__(self, done: int = 0) -> None:
-        self.bar: tqdm[Never] = tqdm(
-            unit="step",
-            initial=done,
-            dynamic_ncols=True,
-            leave=False,
-            file=_Forgiving(sys.stderr),
-            disable=sys.stderr is None or "TQDM_DISABLE" in os.environ,
-        )
+        self.bar = progress_bar(unit="step", initial=done, leave=False)
 
     def __exit__(self, *raised: object) -> None:
         self.bar.close()
@@ -46,26 +36,8 @@ class ProgressBar(AbstractContextManager["ProgressBar"]):
         self.bar.total = iterate.steps
         if self.bar.update(1):
             height, width = iterate.image.shape[2:]
-            self.bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
             self.bar.set_postfix_str(f"loss {iterate.losses.total.item():.4g}", refresh=False)
-
-
-class _Forgiving:
-    """_Forgiving ignores errors of a text file; after such an error tqdm would keep its lock."""
-
-    def __init__(self, file: Any) -> None:
-        self.file = file
-
-    def write(self, text: str) -> None:
-        with suppress(OSError, ValueError):
-            self.file.write(text)
-
-    def flush(self) -> None:
-        with suppress(OSError, ValueError):
-            self.file.flush()
-
-    def __getattr__(self, name: str) -> Any:
-        return getattr(self.file, name)
+            self.bar.set_description_str(f"scale {iterate.scale}/{iterate.scales} {width}x{height}")
 
 
 class Metrics(AbstractContextManager["Metrics"]):

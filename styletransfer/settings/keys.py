@@ -40,6 +40,7 @@ def path(
     positional: bool = False,
     swept: bool = False,
     written: bool = False,
+    piped: bool = False,
     words: tuple[str, ...] = (),
 ) -> T:
     """Declare a key whose value is a path. On the command line, the path needs no quotes for Hydra.
@@ -49,10 +50,11 @@ def path(
         positional: the path may be given without its key.
         swept: the name of a folder starts one job for each picture in the folder.
         written: the file is an output, not an input.
+        piped: `-` means standard input, or for an output standard output.
         words: values with a special meaning, which are never read as paths.
     """
-    marks = {"positional": positional, "swept": swept, "written": written, "choices": words}
-    declared: T = field(default=default, metadata={"path": True, **marks})
+    marks = {"positional": positional, "swept": swept, "written": written, "piped": piped}
+    declared: T = field(default=default, metadata={"path": True, "choices": words, **marks})
     return declared
 
 

@@ -127,9 +127,9 @@ class StyleTransferConfig:
     The command `train` replaces some defaults by those in configs/train.yaml.
     """
 
-    content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True)
+    content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True, piped=True)
     """Path of the content image. A folder starts a sweep: one run for each picture in the folder.
-    WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture."""
+    WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture; - is standard input."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several paths, [a.jpg,b.jpg]; or a folder of style images."""
     style_source: Any = field(default=None, metadata=PATHS)
@@ -165,8 +165,9 @@ class StyleTransferConfig:
     Neural Artistic Style Transfer", but in OKLab."""
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
-    output: str | None = path(None, written=True)
-    """Path of the pastiche; the extension chooses the format. Default: in the run folder."""
+    output: str | None = path(None, written=True, piped=True)
+    """Path of the pastiche; the extension chooses the format; - is a PNG on standard output.
+    Default: in the run folder."""
     size: int = number(512, "[1, 1048576]")
     """Longer side of the pastiche in pixels."""
     steps: int = number(100, "[1, inf)")
@@ -208,5 +209,7 @@ class TrainConfig(StyleTransferConfig):
     resume: str | None = path(None)
     """Folder of a run that is continued with its own settings; or auto: continue the run in the
     folder that hydra.run.dir=FOLDER names, or start there if it holds no checkpoint."""
+    format: str = choice("text", "json")
+    """What is printed: text, or json (one line of JSON, with paths, losses and seconds)."""
     dry_run: bool = False
     """Print the plan, with estimated memory, and write nothing."""

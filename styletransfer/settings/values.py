@@ -66,7 +66,7 @@ def override(key: str, value: Any) -> str:
 
 
 def command_line(typed: Iterable[str] | None, name: str = "train") -> str:
-    """Return `styletransfer NAME WORDS...` for a shell from the words `typed`; "" for None."""
+    """Return the command `styletransfer NAME WORDS...`, quoted for a shell; "" for None."""
     return "" if typed is None else shlex.join(["styletransfer", name, *typed])
 
 

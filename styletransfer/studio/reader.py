@@ -39,7 +39,7 @@ SIDES = (320, 2048)
 # LOOK: longer side of a sketch in pixels. KNOWN: number of style images whose data for the style
 # network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
-# TRIAL, TRIAL_STEPS: longer side in pixels and steps of the small pictures of looks.
+# TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of the small picture of a look.
 TRIAL, TRIAL_STEPS = 112, 15
 REMEMBERED = 16  # number of small photographs that are kept in memory
 STYLE_SIZE = ApplyConfig.style_size

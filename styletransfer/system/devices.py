@@ -60,8 +60,8 @@ def choose_device(name: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
-    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError: the
-    device is mps, which has no float64.)
+    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError:
+    float64 on mps, which has none.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32

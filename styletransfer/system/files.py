@@ -223,12 +223,12 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
         lock.release()
 
 
-def is_locked(folder: Path) -> bool:
-    """Tell whether a command holds the lock of `folder`."""
-    if (folder / LOCK).exists():  # a killed process leaves the file
+def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
+    """Tell whether a command holds a lock file in `folder`, for `patience` seconds or longer."""
+    if (folder / name).exists():  # a killed process leaves the file
         with suppress(OSError, NotImplementedError):
             try:
-                FileLock(folder / LOCK).acquire(blocking=False).lock.release()
+                FileLock(folder / name).acquire(timeout=patience).lock.release()
             except Timeout:
                 return True
     return False

@@ -1,5 +1,6 @@
 """The command `compare` and its measurements, on tiny pictures and a random network."""
 
+import json
 from dataclasses import replace
 
 import pytest
@@ -48,6 +49,22 @@ def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
     for number, name in enumerate(LOSS_MODES):
         pastiche = images.read(tmp_path / "run" / f"{name}.png").rgb
         assert torch.equal(overview.rgb[..., 24 * number : 24 * (number + 1)], pastiche)
+
+
+@pytest.mark.slow
+def test_the_modes_are_told_as_json(tiny, tmp_path, capsys):
+    main(composed("compare", *tiny, "format=json"), tmp_path)
+    told = json.loads(capsys.readouterr().out)
+    assert told["picture"] == f"{tmp_path}/comparison.png"
+    assert list(told["modes"]) == list(LOSS_MODES)
+    reference = told["modes"][told["reference"]]
+    for name, mode in told["modes"].items():
+        assert mode["picture"] == f"{tmp_path}/{name}.png"
+        for key, ratio in (("seconds", "time"), ("losses", "final loss")):
+            ours, theirs = (one[key] for one in (mode, reference))
+            if key == "losses":
+                ours, theirs = ours["total"], theirs["total"]
+            assert mode[ratio] == pytest.approx(ours / theirs)
 
 
 def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):

@@ -1,12 +1,21 @@
 """The command `apply`: single pictures, folders, blends of styles, and one-line errors."""
 
+import json
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
 import pytest
 import torch
-from helpers import call, check_error, check_kept, check_refused, files_in, picture, write_pictures
+from helpers import (
+    call,
+    check_error,
+    check_kept,
+    check_refused,
+    files_in,
+    picture,
+    write_pictures,
+)
 from networks.nets import style_encoder, style_network
 from PIL import Image
 
@@ -90,6 +99,12 @@ def test_a_pastiche_is_named_after_picture_and_network(capsys):
         apply(network=network, input=source, output=None)
         assert capsys.readouterr().out == f"{name}\n"
         assert Path(name).exists()
+
+
+def test_the_path_and_the_seconds_are_told_as_json(capsys):
+    apply(format="json")
+    told = json.loads(capsys.readouterr().out)
+    assert (told.keys(), told["output"]) == ({"output", "seconds"}, "out.png")
 
 
 @torch.no_grad()
@@ -278,6 +293,15 @@ def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
     Path("set/in/1.png").unlink()
     made()
     assert files_in("set") == whole
+    for part in (0, 1):
+        made(output="parted", parts=2, part=part)
+    parted = files_in("parted")
+    tables = [parted.pop(f"manifest.{part}-of-2.csv").decode().splitlines() for part in (0, 1)]
+    assert sorted([*tables[0], *tables[1][1:]]) == sorted(table)
+    check_error("other draws", partial(made, output="parted", parts=2, part=0, seed=2))
+    made(output="parted")
+    assert parted.items() < files_in("parted").items()
+    assert files_in("parted")["manifest.csv"] == whole["manifest.csv"]
     check_error("was painted with other draws", partial(made, seed=2))
     check_error("random=true is for a folder", partial(made, input="photo.png"))
 
@@ -311,6 +335,13 @@ def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     check_refused(apply, BAD)
     assert times(desk) == before
     assert not (desk / "done").exists()
+
+
+def test_the_pastiches_of_a_folder_do_not_go_through_a_pipe(album, capsys):
+    words = ["apply", "network=net.safetensors", "input=album", "output=-"]
+    status, printed = call(capsys, *words)
+    assert (status, printed.out) == (1, "")
+    assert "error: cannot write" in printed.err
 
 
 def test_no_file_that_is_read_is_overwritten(capsys):

@@ -5,6 +5,7 @@ import json
 import re
 import subprocess
 import sys
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -15,13 +16,20 @@ from networks.nets import style_encoder, style_network
 
 from styletransfer.errors import pip_install
 from styletransfer.networks import file
-from styletransfer.networks.encoder import moments, paint_rows, style_features
+from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.encoder import color_moments, moments, paint_rows, style_features
+from styletransfer.networks.export import whole
 from styletransfer.networks.export.command import main
 from styletransfer.networks.johnson import Architecture, StyleNetwork
-from styletransfer.networks.settings import ExportConfig
+from styletransfer.networks.paintings import style_image
+from styletransfer.networks.settings import ApplyConfig, ExportConfig
 from styletransfer.pictures import images
+from styletransfer.pictures.color import LEAST_VARIANCE, monge
+from styletransfer.settings import ASSETS
 
 SLIM = Architecture((3, 4, 5), 1)
+SIZES = [(8, 64), (33, 200), (64, 48), (100, 133), (131, 77), (200, 150), (256, 256), (257, 301)]
+SIZES += [(512, 341), (1030, 300)]
 
 
 @pytest.fixture(scope="module")
@@ -61,6 +69,50 @@ def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
     assert {*inputs, "pastiche", "normalization"} <= told.keys()
 
 
+@pytest.mark.parametrize(("height", "width"), [(30, 50), (700, 900), (64, 512), (9, 40)])
+def test_the_graph_resizes_as_the_package_does(height, width):
+    shown = picture(1, height, width).float()
+    wanted = images.resize(shown, images.scaled_size((height, width), whole.SIDE))
+    assert (whole.resized(shown) - wanted).abs().max() < 1e-5
+
+
+def test_the_graph_moves_colours_as_the_package_does():
+    """Check colourful, grey and constant pictures, by what the maps make of the colours."""
+    colorful, other = picture(1).float(), (picture(2) ** 3).float()
+    grey = colorful.mean(1, keepdim=True).expand(1, 3, -1, -1)
+    palettes = [color_moments(one) for one in (colorful, other, grey, torch.full_like(grey, 0.5))]
+    for own, goal in product(palettes, palettes):
+        ours, theirs = (make(own[:, 1:], goal[:, 1:]) for make in (whole.geometric_mean, monge))
+        deviation = torch.linalg.cholesky(own[:, 1:] + LEAST_VARIANCE * torch.eye(3))
+        assert ((ours - theirs) @ deviation).abs().max() < 1e-5
+
+
+@pytest.mark.slow
+@torch.no_grad()
+def test_one_file_for_any_style_paints_as_apply_does(here):
+    """Check ten sizes, long and grey pictures too, and that strength may be left out."""
+    onnxruntime = pytest.importorskip("onnxruntime")
+    main(ExportConfig("any", "any.onnx"), here)
+    session = onnxruntime.InferenceSession("any.onnx")
+    photo = images.read(ASSETS / "content" / "coffee.jpg").rgb
+    settings = {"network": "any", "style": str(ASSETS / "style" / "oil.jpg"), "device": "cpu"}
+    painting = style_image(settings["style"], 704, 8)
+    for number, size in enumerate(SIZES):
+        shown = images.resize(photo, size)
+        if number == 3:
+            shown = shown.mean(1, keepdim=True).expand(1, 3, -1, -1).contiguous()
+        strength = (1.0, 0.5, 0.25, 0.0)[number % 4]
+        fed = {"image": shown.numpy(), "painting": painting.numpy()}
+        if strength < 1:
+            fed["strength"] = np.array([strength], np.float32)
+        (made,) = session.run(["pastiche"], fed)
+        painter = Painter(ApplyConfig(**settings, strength=strength, precision="float32"))
+        assert (torch.from_numpy(made) - painter.paint(shown)).abs().max() < 2 / 255
+    described = json.loads(Path("any.json").read_text())["ModelDescription"]
+    names = [one["Name"] for one in described["Inputs"] + described["Outputs"]]
+    assert names == ["image", "painting", "pastiche"]
+
+
 @pytest.mark.slow
 @torch.no_grad()
 def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
@@ -69,7 +121,8 @@ def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
     network = style_network(SLIM, 0)
     network.encoder = style_encoder(network)
     file.write(tmp_path / "any.safetensors", network, [])
-    main(ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx")), tmp_path)
+    config = ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx"), "parts")
+    main(config, tmp_path)
     look, paint = (
         onnxruntime.InferenceSession(str(tmp_path / name))
         for name in ("any.style.onnx", "any.onnx")

@@ -23,7 +23,7 @@ class Subject:
     """A subject is something differentiable, with inputs in float64 to try it at."""
 
     name: str
-    target: Any  #: a class of Function, a module, or a function
+    target: Any  #: a subclass of Function, a module, or a function
     function: Callable[..., Any]  #: what is called: `apply` of a Function, else the target itself
     #: Leaves that require grad, and whatever else the target takes; then a module's parameters.
     inputs: tuple[Any, ...] = field(repr=False)

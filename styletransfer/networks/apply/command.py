@@ -12,30 +12,31 @@ import json
 import logging
 import os
 import shlex
-import sys
+import time
 from collections.abc import Mapping
 from dataclasses import replace
+from os.path import lexists
 from pathlib import Path
 from random import Random
-
-from tqdm.auto import tqdm
+from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
-from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
+from styletransfer.films.formats import FILM_EXTENSIONS, is_film
 from styletransfer.films.write import check_writable, film_files
 from styletransfer.job.sources import files_of
-from styletransfer.networks.apply.painter import Painter, network_path, paint
+from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
+from styletransfer.networks.apply.parts import of_part, part_locked
+from styletransfer.networks.apply.shards import first_picture, is_shard, paint_shard
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
-from styletransfer.system.files import atomic, check_outputs, locked, remove_stale
+from styletransfer.system.files import atomic, check_folder, check_outputs, remove_stale, to_json
+from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import stop_on_signals
 
 logger = logging.getLogger(__name__)
-
-MANIFEST = "manifest.csv"  # table with the random style and strength of each file
 
 
 def main(config: ApplyConfig, folder: Path) -> None:
@@ -46,17 +47,21 @@ def main(config: ApplyConfig, folder: Path) -> None:
     """
     source, network = Path(config.input), network_path(config)
     target = Path(config.output) if config.output else default_output(source, network)
+    start = time.perf_counter()
     with stop_on_signals():
         if not source.exists():
             raise UserError(f"input={source} does not exist; check the path")
-        if config.random and not source.is_dir():
-            raise UserError(f"random=true is for a folder, and input={source} is none")
+        for word, given in (("random=true", config.random), ("parts=", config.parts > 1)):
+            if given and not source.is_dir():
+                raise UserError(f"{word} is for a folder, and input={source} is none")
         if source.is_dir():
             paint_folder(config, source, target, network)
         else:
             check_file(config, source, target, network)
-            paint(Painter(config), source, target)
-    print(target)
+            paint_any(Painter(config), source, target)
+    seconds = round(time.perf_counter() - start, 1)
+    is_json = config.format == "json"
+    print(to_json({"output": str(target), "seconds": seconds}) if is_json else target)
 
 
 def default_output(source: Path, network: Path) -> Path:
@@ -71,7 +76,11 @@ def default_output(source: Path, network: Path) -> Path:
 def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Raise UserError if the pastiche `target` could not be written or would replace an input."""
     check_outputs(_written(target), [("input", source), *_read_beside(config, network)])
-    if is_film(target) or is_film(source):
+    if is_shard(target) or is_shard(source):
+        if not (is_shard(target) and is_shard(source)):
+            raise UserError(f"{source} and {target}: of a .tar archive a .tar archive is made")
+        check_folder(target)
+    elif is_film(target) or is_film(source):
         check_writable(target)
     else:
         images.check_writable(target)
@@ -80,33 +89,38 @@ def check_file(config: ApplyConfig, source: Path, target: Path, network: Path) -
 def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path) -> None:
     """Paint each file that has no pastiche yet; raise UserError at the end if some failed."""
     check_folders(source, target)
-    files = pairs(source, target)
+    files = of_part(config, pairs(source, target), target)
     written = [name for _, path in files for name in _written(path)]
     inputs = (("input", path) for path, _ in files)
     check_outputs(written, [*_read_beside(config, network), *inputs])
-    one = replace(config, style=files_of("style", config.style)[0]) if config.random else config
+    if config.random and any(is_shard(path) for path, _ in files):
+        raise UserError(f"random=true draws a style for each file; unpack the shards in {source}")
+    one = replace(config, parts=1, part=0)  # a recipe says nothing of parts
+    if config.random:
+        one.style = files_of("style", config.style)[0]
     painter = Painter(one)
     if config.random and painter.paintings is None:
         raise UserError("random=true needs a network that knows any style")
     target.mkdir(parents=True, exist_ok=True)
-    with locked(target, "choose another output"):
+    with part_locked(config, target):
         draws = draw(config, source, target, files) if config.random else {}
-        for folder in {path.parent for _, path in files}:
-            remove_stale(folder)
-        left = [(path, pastiche) for path, pastiche in files if not os.path.lexists(pastiche)]
+        for folder in {path.parent for _, path in files} if config.parts == 1 else ():
+            remove_stale(folder)  # those of other parts may be in use
+        is_done = {pair: lexists(pair[1]) for pair in files}
+        left, done = ([pair for pair in files if is_done[pair] is when] for when in (False, True))
         left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
-        if done := [pair for pair in files if pair not in left]:
+        if done:
             if not draws:
                 check_done(painter, done)
             logger.info("%d of %d files are in %s already, and stay", len(done), len(files), target)
         failed = 0
-        bar = tqdm(left, unit="file", dynamic_ncols=True, disable=sys.stderr is None)
+        bar = progress_bar(left, unit="file")
         for path, pastiche in bar:
             bar.set_postfix_str(path.name)
             try:
                 if draws:
                     painter.take(*draws[path])
-                paint(painter, path, pastiche)
+                paint_any(painter, path, pastiche)
             except UserError as error:
                 failed += 1
                 logger.warning("%s", error)
@@ -124,8 +138,7 @@ def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
     unknown = 0
     for path, pastiche in done:
         try:
-            then = essence(carried(pastiche))
-            now = essence(json.loads(text_of("apply", painter.recipe_of(path))))
+            then, now = recipes(painter, path, pastiche)
         except (UserError, ValueError):
             unknown += 1
             continue
@@ -136,6 +149,21 @@ def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
             )
     if unknown:
         logger.warning("%d of them may have other settings: they carry no recipe", unknown)
+
+
+def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str, str]]]:
+    """Return the recipe that `pastiche` carries, and that with which `path` would be painted now.
+
+    For a shard, they are those of the pictures that come first in both.
+    """
+    with TemporaryDirectory() as folder:
+        if is_shard(pastiche):
+            path, pastiche = (
+                first_picture(shard, Path(folder, name))
+                for shard, name in ((path, "photo"), (pastiche, "pastiche"))
+            )
+        now = json.loads(text_of("apply", painter.recipe_of(path)))
+        return [essence(carried(pastiche)), essence(now)]
 
 
 def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
@@ -150,36 +178,41 @@ def draw(
 ) -> dict[Path, tuple[str, float]]:
     """Return file -> a random style image and strength, the same in each call with equal settings.
 
-    Write them to MANIFEST. (UserError: `target` holds pastiches of other draws.)
+    Write them to manifest.csv; for a part, to a manifest with its number. (UserError: `target`
+    holds pastiches of other draws.)
     """
     styles, draws = files_of("style", config.style), {}
-    table, text = target / MANIFEST, io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(("path", "style", "strength"))
+    rows = {"path": ["path", "style", "strength"]}
     for path, pastiche in files:
         dice = Random(f"{config.seed} {path.relative_to(source).as_posix()}")
         strength = dice.uniform(min(config.least_strength, config.strength), config.strength)
         style, strength = draws[path] = dice.choice(styles), round(strength, 3)
         name = pastiche.relative_to(target).as_posix()
-        writer.writerow((name, Path(style).name, strength))
-    is_begun = table.exists() or any(os.path.lexists(pastiche) for _, pastiche in files)
-    old = table.read_text("utf-8", "replace").splitlines() if table.exists() else ["nothing"]
-    if is_begun and not {*old} <= {*text.getvalue().splitlines()}:
+        rows[name] = [name, Path(style).name, str(strength)]
+    old = {row[0]: row for file in target.glob("manifest*.csv") for row in read_rows(file) if row}
+    names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
+    others = names - old.keys()  # painted without random=true
+    if config.parts == 1:
+        others |= old.keys() - rows.keys()
+    if others or any(old[name] != rows[name] for name in old.keys() & rows.keys()):
         advice = "choose another output, or the same files, styles, strengths and seed"
         raise UserError(f"{target} was painted with other draws, or without random=true; {advice}")
-    with atomic(table) as temporary:
+    part = "" if config.parts == 1 else f".{config.part}-of-{config.parts}"
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(rows.values())
+    with atomic(target / f"manifest{part}.csv") as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")
     return draws
 
 
-def as_written(name: str) -> str:
-    """Return `name`; if its format can be read but not written, add .png or .mp4."""
-    extension = Path(name).suffix.lower()
-    if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
-        return name + ".png"
-    if extension in FILM_EXTENSIONS and extension not in CODECS:
-        return name + ".mp4"
-    return name
+def read_rows(table: Path) -> list[list[str]]:
+    """Return the rows of a manifest."""
+    return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]
+
+
+def paint_any(painter: Painter, source: Path, target: Path) -> None:
+    """Paint a picture, a film or a shard (UserError: it cannot be painted)."""
+    (paint_shard if is_shard(target) else paint)(painter, source, target)
 
 
 def check_folders(source: Path, target: Path) -> None:
@@ -190,17 +223,17 @@ def check_folders(source: Path, target: Path) -> None:
 
 
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
-    """Return (file, path of its pastiche) for all pictures and films below `source`.
+    """Return (file, path of its pastiche) for all pictures, films and shards below `source`.
 
-    Hidden files are left out. A warning names the files that are neither picture nor film.
-    (UserError: there is no picture and no film.)
+    Hidden files are left out. A warning names the files that are none of these. (UserError: there
+    is no file to paint.)
     """
     files, others = [], []
     for path in sorted(source.rglob("*")):
         inner = path.relative_to(source)
         if any(part.startswith(".") for part in inner.parts) or path.is_dir():
             continue
-        if path.suffix.lower() in (*picture_extensions(), *FILM_EXTENSIONS):
+        if is_shard(path) or path.suffix.lower() in (*picture_extensions(), *FILM_EXTENSIONS):
             files.append((path, target / inner.with_name(as_written(path.name))))
         else:
             others.append(str(inner))

@@ -13,7 +13,7 @@ from torch import Tensor, nn
 
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
-from styletransfer.films.formats import is_film
+from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter
@@ -33,6 +33,7 @@ from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
+from styletransfer.pictures.formats import picture_extensions
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import each
@@ -213,6 +214,16 @@ def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
             f"style_weights={weights} must be finite numbers, 0 or more, and not all of them 0"
         )
     return (shares / shares.sum()).float()
+
+
+def as_written(name: str) -> str:
+    """Return `name`; if its format can be read but not written, add .png or .mp4."""
+    extension = Path(name).suffix.lower()
+    if extension in picture_extensions() and extension not in images.BIT_DEPTHS:
+        return name + ".png"
+    if extension in FILM_EXTENSIONS and extension not in CODECS:
+        return name + ".mp4"
+    return name
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:

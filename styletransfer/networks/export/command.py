@@ -1,7 +1,7 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
-Any ONNX runtime paints with the file, without this package; docs/networks.md has an example.
-`target=web` writes a page that paints in a browser. Both targets need the extra `onnx`.
+Any ONNX runtime paints with the file, without this package; docs/programs.md has examples.
+`target=web` writes a page that paints in a browser. All targets need the extra `onnx`.
 """
 
 import importlib.util
@@ -11,6 +11,7 @@ import shlex
 import warnings
 from pathlib import Path
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 
@@ -18,6 +19,7 @@ from styletransfer.errors import UserError, pip_install
 from styletransfer.features import build_features
 from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
 from styletransfer.networks.export import web
+from styletransfer.networks.export.whole import Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
 from styletransfer.networks.settings import ExportConfig
@@ -26,7 +28,8 @@ from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 # The setting `target` -> packages that the export needs.
-TARGETS = {"onnx": ("onnx", "onnxscript"), "web": ("onnx", "onnxscript", "onnxruntime")}
+ONNX = ("onnx", "onnxscript")
+TARGETS = {"onnx": ONNX, "parts": ONNX, "web": (*ONNX, "onnxruntime")}
 # Axes of a picture (N, 3, H, W) that may have any length in the exported network -> their names.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
@@ -38,6 +41,7 @@ FILE_METADATA = {
 MEANINGS = {
     "image": "batch x 3 x height x width, float32; red, green, blue; sRGB from 0 to 1",
     "painting": "1 x 3 x height x width, as an image",
+    "strength": "1 float32: from 0 (the photograph's own style) to 1 (the painting's, the default)",
     "pastiche": "as image, and of its size",
     "blend": "batch x styles, float32: how much of each style; rows add up to 1",
     "style": "batch x numbers, float32: a style, of which several may be blended",
@@ -53,21 +57,20 @@ def main(config: ExportConfig, folder: Path) -> None:
     """Write the network that `config` names, each file or folder atomically; print the paths."""
     check(config)
     network, target = network_file(config.network), Path(config.output)
-    saved, targets = read(network), [target]
+    saved = read(network)
     if config.target == "web":
         runtime = web.check(config)
     else:
-        if saved.network.encoder is not None:
-            targets.append(target.with_suffix(".style.onnx"))
+        targets = files(config, saved)
         check_outputs(targets, [("network", network)])
     with signals_held():  # an exception inside torch's exporter may abort the process
-        exported = as_onnx(saved)
+        made = [whole_onnx(saved)] if has_whole(config, saved) else as_onnx(saved)
     raise_waiting()
     if config.target == "web":
-        web.write(config, saved, exported, runtime)
+        web.write(config, saved, made, runtime)
         print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
         return
-    for path, data in zip(targets, exported, strict=True):
+    for path, data in zip(targets, [*made, sidecar(target, saved)], strict=False):
         with atomic(path) as temporary:
             temporary.write_bytes(data)
         print(path)
@@ -75,11 +78,51 @@ def main(config: ExportConfig, folder: Path) -> None:
 
 def check(config: ExportConfig) -> None:
     """Raise UserError if a package is missing, or if an ONNX output does not end in .onnx."""
-    if config.target == "onnx" and Path(config.output).suffix != ".onnx":
+    if config.target != "web" and Path(config.output).suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
     for name in TARGETS[config.target]:
         if importlib.util.find_spec(name) is None:
             raise UserError(f"export needs the package {name}; run: {pip_install('onnx')}")
+
+
+def has_whole(config: ExportConfig, saved: NetworkFile) -> bool:
+    """Return whether one graph with the style encoder in it is asked for."""
+    return config.target == "onnx" and saved.network.encoder is not None
+
+
+def files(config: ExportConfig, saved: NetworkFile) -> list[Path]:
+    """Return the paths of the files to be written (UserError: a network without parts)."""
+    target = Path(config.output)
+    if config.target == "parts":
+        if saved.network.encoder is None:
+            raise UserError("target=parts is for a network that knows any style; leave it out")
+        return [target, target.with_suffix(".style.onnx")]
+    takes_pictures_alone = has_whole(config, saved) or len(saved.styles) == 1
+    return [target, target.with_suffix(".json")] if takes_pictures_alone else [target]
+
+
+def sidecar(target: Path, saved: NetworkFile) -> bytes:
+    """Return the JSON file by which Autodesk Flame finds inputs and outputs of the ONNX `target`.
+
+    Its form is that of Flame 2025.1 (Autodesk, "Inference Builder").
+    """
+    pictures = [("image", "the photograph", "Front"), ("painting", "the painting", "Back")]
+    inputs = [
+        {"Name": name, "Description": text, "Type": kind, "Gain": 1.0}
+        for name, text, kind in pictures[: 1 if saved.network.encoder is None else 2]
+    ]
+    result = {"Name": "pastiche", "Description": "", "Type": "Result"}
+    described = {
+        "MinimumVersion": "2025.1",
+        "Name": target.stem,
+        "Description": "Paints the front in the style of the back, or in its own style",
+        "SupportsSceneLinear": False,
+        "KeepAspectRatio": False,
+        "Padding": 1,  # in pixels of which the sides are multiples; the graph pads by itself
+        "Inputs": inputs,
+        "Outputs": [result | {"InverseGain": 1.0, "ScalingFactor": 1.0}],
+    }
+    return (json.dumps({"ModelDescription": described}, indent=4) + "\n").encode()
 
 
 class ByRow(nn.Module):
@@ -127,6 +170,14 @@ def as_onnx(saved: NetworkFile) -> list[bytes]:
     return [by_row, exported(PaintingToRow(encoder), {"painting": painting}, "style", {})]
 
 
+def whole_onnx(saved: NetworkFile) -> bytes:
+    """Return the bytes of one ONNX file for a network that knows any style, see `Whole`."""
+    image = torch.zeros(EXAMPLE)[:1]
+    painting = image.repeat(1, 1, 2, 2)
+    given = {"image": image, "painting": painting, "strength": torch.ones(1)}
+    return exported(Whole(saved.network), given, "pastiche", {})
+
+
 def exported(
     module: nn.Module, given: dict[str, Tensor], made: str, extra: dict[str, str]
 ) -> bytes:
@@ -136,11 +187,16 @@ def exported(
     width may vary, and the batch too if the example holds more than one. `extra` is metadata.
     """
     from onnx_ir import Shape
+    from onnx_ir import Tensor as Constant
     from onnx_ir.passes.common import ClearMetadataAndDocStringPass
 
     free = [
-        {n: name for n, name in AXES.items() if n < value.dim() and (n or len(value) > 1)}
-        for value in given.values()
+        {
+            n: axis if name == "image" else f"{name}_{axis}"
+            for n, axis in AXES.items()
+            if n < value.dim() and (n or len(value) > 1)
+        }
+        for name, value in given.items()
     ]
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
@@ -159,7 +215,12 @@ def exported(
     # Remove excerpts of the source code and names of this machine's folders.
     ClearMetadataAndDocStringPass()(program.model)
     if made == "pastiche":
-        program.model.graph.outputs[0].shape = Shape([AXES.get(axis, 3) for axis in range(4)])
+        sizes = [AXES[0] if len(given["image"]) > 1 else 1, 3, AXES[2], AXES[3]]
+        program.model.graph.outputs[0].shape = Shape(sizes)
+    for value in program.model.graph.inputs:
+        if value.name == "strength":  # may be left out, and is then 1
+            value.const_value = Constant(np.ones(1, np.float32), name=value.name)
+            program.model.graph.register_initializer(value)
     meanings = {name: MEANINGS[name] for name in (*given, made)}
     program.model.metadata_props.update(FILE_METADATA | meanings | extra)
     serialized: bytes = program.model_proto.SerializeToString()

@@ -6,13 +6,10 @@ After an interruption the same command continues the training. To paint with the
 """
 
 import logging
-import sys
 from collections.abc import Callable
 from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
-
-from tqdm.auto import tqdm
 
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_read
@@ -27,6 +24,7 @@ from styletransfer.runs.record import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, to_json
+from styletransfer.system.progress import progress_bar
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
@@ -115,9 +113,7 @@ def complete(
             folder / METRICS,
             lambda line: line["step"] < start or (line["step"] == start and "total" in line),
         )
-    bar = tqdm(
-        total=config.steps, initial=start, unit="step", dynamic_ncols=True, disable=not sys.stderr
-    )
+    bar = progress_bar(total=config.steps, initial=start, unit="step")
     with (folder / METRICS).open("a", encoding="utf-8") as metrics, bar:
         while run.step < config.steps and asked() is None:
             if checkpoint.is_due():

@@ -1,0 +1,66 @@
+"""Lets a command read a picture from standard input and write one to standard output."""
+
+import shutil
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager, redirect_stdout
+from pathlib import Path
+from typing import Any, TextIO, cast
+
+from styletransfer.errors import UserError
+from styletransfer.settings.schemas import keys
+
+
+@contextmanager
+def piped(words: Sequence[str], schema: type[Any]) -> Iterator[list[str]]:
+    """Yield the words of a command line with a temporary file for each `-` of a piped key.
+
+    A file that is read gets the bytes of standard input. The one of `output=-` is a PNG: its bytes
+    go to standard output at the end, also after an error if there is a picture, and what the
+    command prints goes to standard error. (UserError: standard input holds no picture for a key.)
+    """
+    marks = {key: field.metadata for key, field in keys(schema) if field.metadata.get("piped")}
+    named = [word[:-2] for word in words if word[-2:] == "=-" and word[:-2] in marks]
+    if not named:
+        yield [*words]
+        return
+    with ExitStack() as stack:
+        folder = stack.enter_context(tempfile.TemporaryDirectory(prefix="styletransfer-"))
+        files = {f"{key}=-": Path(folder, "standard input") for key in named}
+        for key in named:
+            if marks[key]["written"]:
+                files[f"{key}=-"] = made = Path(folder, "pastiche.png")
+                made.touch()  # so that no command makes a folder of this name
+                stack.callback(_write, made, sys.stdout)
+                stack.enter_context(redirect_stdout(cast(TextIO, _Words(str(made)))))
+            else:
+                _read(key, files[f"{key}=-"])
+        yield [f"{word[:-1]}{files[word]}" if word in files else word for word in words]
+
+
+class _Words:
+    """_Words writes a text to standard error, with - in place of the temporary file's path."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def write(self, text: str) -> int:
+        return sys.stderr.write(text.replace(self.path, "-"))
+
+    def flush(self) -> None:
+        sys.stderr.flush()
+
+
+def _read(key: str, file: Path) -> None:
+    """Copy standard input to a file."""
+    if sys.stdin is None or sys.stdin.isatty():
+        raise UserError(f"{key}=- reads a picture from standard input; add < PICTURE")
+    with file.open("wb") as copy:
+        shutil.copyfileobj(sys.stdin.buffer, copy)
+
+
+def _write(file: Path, stdout: Any) -> None:
+    """Write the bytes of a file to standard output."""
+    stdout.buffer.write(file.read_bytes())
+    stdout.buffer.flush()

@@ -1,0 +1,122 @@
+"""A network for any style as one graph: from photograph, painting and strength to the pastiche.
+
+The graph does what `apply` does in float32: it resizes the painting, encodes it, paints, and moves
+the colours to the painting's. It has basic operations only, so that many programs can run it.
+"""
+
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from styletransfer.features import build_features
+from styletransfer.networks.encoder import PALETTE, SEEN, moments_of, paint_rows
+from styletransfer.networks.johnson import StyleNetwork
+from styletransfer.pictures.color import LEAST_VARIANCE
+from styletransfer.settings import FeaturesConfig
+
+# Longer side in pixels of the copies of painting and photograph whose styles are encoded.
+SIDE = 512
+# Repetitions of an iteration that divides its error by 9 or more each time.
+REPETITIONS = 9
+
+
+class Whole(nn.Module):
+    """Whole is the network, its style encoder, and the step that moves colours."""
+
+    def __init__(self, network: StyleNetwork) -> None:
+        super().__init__()
+        assert network.encoder is not None, "a network for any style"
+        self.network, self.encoder = network, network.encoder
+        self.features = build_features(FeaturesConfig()).ended_at(SEEN)
+
+    def forward(self, image: Tensor, painting: Tensor, strength: Tensor) -> Tensor:
+        """Return the pastiche of `image` (1, 3, H, W) in the style of `painting` (1, 3, h, w).
+
+        Both are sRGB in [0, 1]. `strength` (1,) in [0, 1] is 0 for the photograph's own style.
+        """
+        looked = resized(painting)
+        own, row = self.row(resized(image)), self.row(looked)
+        pastiche = paint_rows(self.network, image, own + strength * (row - own))
+        mean, covariance = color_statistics(pastiche)
+        goal_mean, goal = color_statistics(looked)
+        share, one = PALETTE * strength.double(), torch.eye(3, dtype=torch.float64)
+        change = one + share * (geometric_mean(covariance, goal) - one)
+        moved = change.float() @ (pastiche.flatten(2)[0] - mean)
+        end = mean + share.float() * (goal_mean - mean)
+        return (moved + end).clamp(0.0, 1.0).reshape(pastiche.shape)
+
+    def row(self, painting: Tensor) -> Tensor:
+        """Return scales and shifts (1, R) for the style of a painting (1, 3, h, w)."""
+        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
+        return row
+
+
+def resized(image: Tensor) -> Tensor:
+    """Return (1, 3, H, W) with the longer side SIDE, as `images.resize` makes it."""
+    height, width = image.shape[2:]
+    sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
+    longer = sides.amax(0)
+    wanted = (2 * SIDE * sides + longer) // (2 * longer)
+    # Numbers from a tensor are new symbols for torch.export. With their formula in all sizes that
+    # follow, it would take minutes.
+    rows, columns = (int(side.item()) for side in wanted)
+    for side in (rows, columns):
+        torch._check(side >= 8)
+        torch._check(side <= SIDE)
+    resampled = filters(height, rows) @ image @ filters(width, columns).T
+    return resampled.clamp(0.0, 1.0)
+
+
+def filters(size: int | torch.SymInt, wanted: int | torch.SymInt) -> Tensor:
+    """Return the matrix (wanted, size) of an antialiased bicubic resampling.
+
+    The filter is that of Keys 1981, "Cubic convolution interpolation for digital image processing",
+    with a = -0.5, widened by the factor of the reduction, as in torch and Pillow.
+    """
+    ratio: Any = size / wanted
+    places = torch.arange(size, dtype=torch.float32)
+    centres = (torch.arange(wanted, dtype=torch.float32) + 0.5) * ratio - 0.5
+    wide = (torch.ones(1) * ratio).clamp(min=1.0)
+    x = ((places - centres[:, None]) / wide).abs()
+    near = (1.5 * x - 2.5) * x * x + 1.0
+    far = ((-0.5 * x + 2.5) * x - 4.0) * x + 2.0
+    weights = torch.where(x < 1.0, near, torch.where(x < 2.0, far, torch.zeros_like(x)))
+    return weights / weights.sum(1, keepdim=True)
+
+
+def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
+    """Return mean (3, 1) and covariance (3, 3), in float64, of the colours of (1, 3, H, W)."""
+    colors = image.flatten(2)[0]
+    mean = colors.mean(1, keepdim=True)
+    centred = colors - mean
+    return mean, (centred @ centred.T / centred.shape[1]).double()
+
+
+def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
+    """Return symmetric A with A start A = end, as `color.monge`, without a decomposition.
+
+    A is the inverse of start times the root U of start @ end. By Cayley and Hamilton, U is a
+    polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of the
+    stretch and rotation in the polar decomposition of the deformation gradient"). These follow from
+    those of the square by i1^2 = I1 + 2 i2, i2^2 = I2 + 2 i1 i3 and i3^2 = I3.
+    """
+    one = torch.eye(3, dtype=torch.float64)
+    start, end = start + LEAST_VARIANCE * one, end + LEAST_VARIANCE * one
+    square, (inverse, first), (other, second) = start @ end, adjugate(start), adjugate(end)
+    third = (first * second).sqrt()
+    both, trace = (other * inverse).sum(), (square * one).sum()
+    i1 = trace.sqrt()
+    i2 = both.sqrt()
+    for _ in range(REPETITIONS):
+        i1, i2 = (trace + 2 * i2).sqrt(), (both + 2 * third * i1).sqrt()
+    root = i1 * third * one + (i1 * i1 - i2) * square - square @ square
+    return inverse @ root / (first * (i1 * i2 - third))
+
+
+def adjugate(matrix: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the adjugate (3, 3) and the determinant of a symmetric matrix (3, 3)."""
+    turn = torch.eye(3, dtype=matrix.dtype)[[1, 2, 0]]
+    once, twice = turn @ matrix, turn.T @ matrix  # rows moved up by one and by two
+    cofactors = (once @ turn.T) * (twice @ turn) - (once @ turn) * (twice @ turn.T)
+    return cofactors, (cofactors[0] * matrix[0]).sum()

@@ -1,0 +1,190 @@
+"""`apply` on a folder in parts, and on shards: equal bytes, one lock for each part, kills."""
+
+import os
+import random
+import sys
+import tarfile
+import time
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+
+import pytest
+from helpers import (
+    begun,
+    call,
+    check_error,
+    files_in,
+    picture,
+    process,
+    refusal,
+    until,
+    write_pictures,
+)
+from networks.nets import style_network
+
+from styletransfer.networks import file
+from styletransfer.networks.apply import parts
+from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.parts import of_part, part_locked
+from styletransfer.networks.johnson import Architecture
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import images
+
+NAMES = ("a.png", "b.jpg", "in/a.png", "in/c.png", "in/far/d.webp", "e.png")
+
+
+@pytest.fixture(autouse=True)
+def tree(here):
+    """Write a network and a folder of pictures; return the folder that holds both."""
+    network = style_network(Architecture((3, 4, 5), 1), 2)
+    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    write_pictures(*(here / "tree" / name for name in NAMES), height=12, width=16)
+    return here
+
+
+def apply(**changed):
+    config = ApplyConfig("net.safetensors", "tree", "out", device="cpu", precision="float32")
+    main(replace(config, **changed), Path("unused"))
+
+
+def test_the_parts_are_the_whole_to_the_byte():
+    apply(output="whole")
+    made = []
+    for part in range(3):
+        apply(parts=3, part=part)
+        made.append(files_in("out").keys())
+    assert files_in("out") == files_in("whole")
+    assert [len(one) for one in made] == sorted({len(one) for one in made})  # each adds some
+
+
+def test_a_part_goes_on_by_itself():
+    apply(parts=2, part=1)
+    own = files_in("out")
+    Path("out", min(own)).unlink()
+    apply(parts=2, part=0)
+    assert min(own) not in files_in("out")
+    apply(parts=2, part=1)
+    assert own.items() <= files_in("out").items()
+    check_error("painted with another style; choose", partial(apply, parts=2, part=1, style="oil"))
+
+
+def test_names_that_may_be_one_file_are_in_one_part():
+    config = ApplyConfig(parts=5)
+    for names in (("A.png", "a.png"), ("\u00e9.png", "e\u0301.png")):
+        pairs = [(Path(name), Path("out", name)) for name in names]
+        found = [of_part(replace(config, part=n), pairs, Path("out")) for n in range(5)]
+        assert sorted(found) == [[], [], [], [], pairs]
+
+
+@pytest.mark.parametrize(
+    ("ours", "theirs"), [((2, 1), (2, 1)), ((2, 0), (1, 0)), ((1, 0), (2, 1)), ((2, 0), (3, 1))]
+)
+def test_what_could_collide_is_refused(ours, theirs, monkeypatch):
+    """Check (parts, part) of two runs: one part twice, a part and the whole, two divisions."""
+    monkeypatch.setattr(parts, "PATIENCE", 0)
+    Path("out").mkdir()
+    with part_locked(ApplyConfig(parts=theirs[0], part=theirs[1]), Path("out")):
+        work = partial(apply, parts=ours[0], part=ours[1])
+        check_error("another run is at work in out; wait for it", work)
+    work()
+
+
+def test_other_parts_do_not_wait_and_their_files_stay():
+    Path("out").mkdir()
+    Path("out/.0123456789abcdef.tmp").touch()
+    with part_locked(ApplyConfig(parts=2, part=0), Path("out")):
+        apply(parts=2, part=1)
+    assert Path("out/.0123456789abcdef.tmp").exists()
+    apply()
+    assert not Path("out/.0123456789abcdef.tmp").exists()
+
+
+def test_parts_are_the_jobs_of_a_sweep(capsys):
+    words = ["apply", "network=net.safetensors", "input=tree", "output=out", "device=cpu"]
+    status, printed = call(capsys, *words, "-m", "parts=2", "part=range(0,2)")
+    assert (status, printed.out.splitlines()[-1]) == (0, "2 of 2 jobs succeeded")
+    assert files_in("out").keys() == {*NAMES}
+    assert "several jobs" in refusal(capsys, *words, "-m", "parts=2", "part=0,1", "size=12,16")
+
+
+def test_parts_that_cannot_be_are_told():
+    check_error("part=2 must be below parts=2; the first is 0", apply, parts=2, part=2)
+    check_error("parts= is for a folder, and input=tree/a.png", apply, input="tree/a.png", parts=2)
+
+
+def packed(path, **members):
+    """Write a tar archive of members, name -> bytes, with _ for the dot of a name."""
+    path.parent.mkdir(exist_ok=True)
+    with tarfile.open(path, "w") as shard:
+        for name, data in members.items():
+            info = tarfile.TarInfo(name.replace("_", "."))
+            info.size, info.mtime = len(data), 7
+            shard.addfile(info, BytesIO(data))
+
+
+def unpacked(path):
+    """Return name -> bytes of a tar archive's members, in their order."""
+    with tarfile.open(path) as shard:
+        return {member.name: shard.extractfile(member).read() for member in shard}
+
+
+def test_the_pictures_of_a_shard_are_painted_in_place(tree, caplog):
+    """Check order, other members, the bytes of a picture, and one that cannot be painted."""
+    whole = (tree / "tree/a.png").read_bytes()
+    members = {"1_json": b"{}", "1_png": whole, "2_png": whole[:90], "2_json": b"[]"}
+    packed(tree / "shards/a.tar", **members)
+    packed(tree / "shards/b.tar", x_png=whole)
+    check_error("1 of 2 files could not", apply, input="shards")
+    assert "a.tar: 2.png is damaged" in caplog.text
+    apply(input="tree/a.png", output="one/1.png")
+    made = unpacked("out/a.tar")
+    assert list(made) == ["1.json", "1.png", "2.json"]
+    assert (made["1.json"], made["2.json"]) == (b"{}", b"[]")
+    Path("1.png").write_bytes(whole)
+    apply(input="1.png", output="one.png")
+    assert made["1.png"] == Path("one.png").read_bytes()
+    before = files_in("out")
+    apply(input="shards")
+    assert files_in("out") == before
+    check_error("was painted with another style", apply, input="shards", style="oil")
+
+
+def test_shards_that_cannot_be_are_told(tree):
+    packed(tree / "shards/a.tar", x_png=(tree / "tree/a.png").read_bytes())
+    Path("bad.tar").write_bytes(b"no archive")
+    check_error("of a .tar archive a .tar", apply, input="shards/a.tar", output="a.png")
+    check_error("bad.tar is no tar archive, or is", apply, input="bad.tar", output="a.tar")
+    check_error("unpack the shards in", apply, input="shards", random=True, style="tree")
+    assert not Path("a.tar").exists()
+
+
+@pytest.mark.slow
+def test_parts_killed_at_random_end_in_equal_bytes(tree, request):
+    """Kill one of two parts at a random moment, then go on; `--kills=50` makes 50."""
+    for number in range(20):
+        images.write(f"tree/{number}.png", picture(number, 200, 240))
+    members = {f"{number}_png": Path(f"tree/{number}.png").read_bytes() for number in range(9)}
+    packed(tree / "tree/s.tar", **members)
+    words = "apply network=net.safetensors input=tree device=cpu parts=2"
+    base = [sys.executable, "-m", "styletransfer", *words.split()]
+    apply(output="whole", precision="auto")
+    expected, one_thread = files_in("whole"), os.environ | {"OMP_NUM_THREADS": "1"}
+    chance = random.Random(0)
+    for number in range(request.config.getoption("--kills")):
+        folder, commands = tree / str(number), [[*base, f"output={number}"] for _ in range(2)]
+        runs = [
+            begun(*command, f"part={part}", env=one_thread) for part, command in enumerate(commands)
+        ]
+        victim = chance.randrange(2)
+        until(lambda: any(folder.rglob("*.*")) or runs[victim].poll() is not None)  # noqa: B023
+        time.sleep(chance.random())
+        runs[victim].kill()
+        for run in runs:
+            run.communicate()
+        again = process(*commands[0], f"part={victim}")
+        assert again.returncode == 0, again.stderr
+        made = files_in(folder)
+        hidden = {name for name in made if Path(name).name.startswith(".")}
+        assert {name: made[name] for name in made.keys() - hidden} == expected
