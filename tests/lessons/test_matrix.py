@@ -56,6 +56,8 @@ def test_a_star_marks_the_cells_that_versions_differ_in():
 
 
 @pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # 2.11's
 def test_a_compiled_jacfwd_calls_no_jvp(tmp_path, capsys):
     """The program of the page prints what stands below it."""
     ((program, printed),) = re.findall(
