@@ -1,11 +1,13 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-These are the settings, the hashes of input files, and versions. `train` stores its recipe in
-`run.json` and in the checkpoint, `film` in `film.json`. Resuming compares that with the new one.
+A recipe consists of the settings, the hashes of the input files, and versions. `train` stores it in
+`run.json` and in the checkpoint, `film` in `film.json`. A run that is resumed compares the stored
+recipe with the recipe of the new command line.
 
-A picture or film carries its recipe as text: the command without folders, and hashes of the inputs.
-The text is JSON, in an XMP packet (metadata), which every picture format can hold, or in a film's
-comment. The text depends on nothing but the recipe; `carried` and `settings_in` read it.
+A picture or film file also holds its recipe, as a JSON text: the command line without folders, and
+the hashes of the inputs. In a picture, the text is in an XMP packet, metadata that every picture
+format can hold; in a film, it is the comment. It depends on nothing but the recipe. `carried` and
+`settings_in` read it.
 """
 
 import json
@@ -43,7 +45,7 @@ Recipe = dict[str, Any]
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
-    """Return the recipe of a result as plain values (UserError: a file cannot be read).
+    """Return the recipe of a result as plain values (UserError if a file cannot be read).
 
     `config` holds the settings of any command. The files of the keys in `free` are not hashed.
     `facts` are further entries, such as device="cpu".
@@ -65,8 +67,8 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
 def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name".
 
-    A path that exists becomes its full path, with links followed, except for keys in `free`;
-    `output` always becomes its full path.
+    A path that exists becomes absolute, with symbolic links resolved, unless its key is in `free`.
+    The path `output` always becomes absolute.
     """
     values: dict[str, Any] = {}
     for key, field in keys(type(config)):
@@ -88,7 +90,7 @@ def _full_path(name: str) -> str:
 
 
 def text_of(name: str, recipe: Recipe, *more: str) -> str:
-    """Return the recipe as the text that a picture or film of the command `name` carries.
+    """Return `recipe` as the JSON text that a picture or film made by the command `name` stores.
 
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
@@ -100,7 +102,7 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
         if key not in FREE_KEYS and value != default[key]
     ]
     if recipe["config"].get("style_source"):
-        words.insert(0, "experiment=null")  # the words have all that the preset set
+        words.insert(0, "experiment=null")  # or style_source would choose a preset
     told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:
@@ -114,12 +116,12 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return the result of `text_of` for the same arguments as an XMP packet."""
+    """Return an XMP packet that holds the text of `text_of`, or b"" if the text is empty."""
     return xmp_of(text_of(name, recipe, *more))
 
 
 def default_config(name: str) -> Any:
-    """Return the settings of the command `name` without KEY=VALUE words."""
+    """Return a command's default settings: its dataclass, changed by NAME.yaml, without presets."""
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
@@ -129,12 +131,12 @@ def default_config(name: str) -> Any:
 
 @cache
 def command_defaults(name: str) -> dict[str, Any]:
-    """Return key -> default value of the command `name`."""
+    """Return key -> default value for each key of the command `name`."""
     return settings(default_config(name))
 
 
 def _without_folder(value: Any) -> Any:
-    """Return one or several paths without their folders; a bundled file as `content/NAME`."""
+    """Return the file names of one or several paths; for a bundled file, its path below assets/."""
     if isinstance(value, list):
         names = [_without_folder(path) for path in value]
         return names[0] if len(names) == 1 else names
@@ -143,9 +145,10 @@ def _without_folder(value: Any) -> Any:
 
 
 def carried(path: Path) -> dict[str, str]:
-    """Return the recipe in a picture file or in a film: key -> text.
+    """Return the recipe that a picture or film file holds, as a dict: key -> text.
 
-    The text of "command" is quoted for a shell. (UserError: there is no recipe, or a damaged one.)
+    The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
+    one.)
     """
     text = carrier_of(path).recipe(path)
     try:
@@ -158,11 +161,11 @@ def carried(path: Path) -> dict[str, str]:
 
 
 def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a recipe's command, and key -> value of each of its words.
+    """Return the name of a recipe's command, and its KEY=VALUE words as a dict: key -> value.
 
     The recipe may come from anybody. So each word must be one that this module would write: a key
-    that can change the picture, and a value without functions or ${...}. (UserError: another word,
-    or the command cannot be repeated.)
+    that can change the picture, and a value without functions or ${...}. (UserError if a word is
+    another one, or if the command cannot be repeated.)
     """
     _, name, *words = shlex.split(recipe["command"])
     command = commands().get(name)

@@ -86,12 +86,12 @@ def check(config: ExportConfig) -> None:
 
 
 def has_whole(config: ExportConfig, saved: NetworkFile) -> bool:
-    """Return whether one graph with the style encoder in it is asked for."""
+    """Return whether the export is one graph that includes the style encoder."""
     return config.target == "onnx" and saved.network.encoder is not None
 
 
 def files(config: ExportConfig, saved: NetworkFile) -> list[Path]:
-    """Return the paths of the files to be written (UserError: a network without parts)."""
+    """Return the paths of the files to write (UserError if target=parts without an encoder)."""
     target = Path(config.output)
     if config.target == "parts":
         if saved.network.encoder is None:
@@ -118,7 +118,7 @@ def sidecar(target: Path, saved: NetworkFile) -> bytes:
         "Description": "Paints the front in the style of the back, or in its own style",
         "SupportsSceneLinear": False,
         "KeepAspectRatio": False,
-        "Padding": 1,  # in pixels of which the sides are multiples; the graph pads by itself
+        "Padding": 1,  # sides must be multiples of this; the graph pads by itself
         "Inputs": inputs,
         "Outputs": [result | {"InverseGain": 1.0, "ScalingFactor": 1.0}],
     }

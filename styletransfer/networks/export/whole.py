@@ -17,12 +17,12 @@ from styletransfer.settings import FeaturesConfig
 
 # Longer side in pixels of the copies of painting and photograph whose styles are encoded.
 SIDE = 512
-# Repetitions of an iteration that divides its error by 9 or more each time.
+# Number of iterations in `geometric_mean`; each divides the error by 9 or more.
 REPETITIONS = 9
 
 
 class Whole(nn.Module):
-    """Whole is the network, its style encoder, and the step that moves colours."""
+    """Whole is the network, its style encoder, and the recolouring of the pastiche."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
@@ -94,7 +94,7 @@ def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, as `color.monge`, without a decomposition.
+    """Return symmetric A with A start A = end, as `color.monge`, without eigenvectors.
 
     A is the inverse of start times the root U of start @ end. By Cayley and Hamilton, U is a
     polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of the
