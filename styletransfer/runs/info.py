@@ -51,7 +51,7 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     change a picture, if an input is missing, or if the settings do not work.)
     """
     name, values = settings_in(recipe)
-    command, default = commands()[name], default_config(name)
+    command, default = commands()[name], default_config(name, is_pair="style_source" in values)
     for key in path_keys(command.schema):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)

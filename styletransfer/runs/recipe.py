@@ -15,7 +15,7 @@ import logging
 import os
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -24,7 +24,7 @@ from typing import Any
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -33,7 +33,7 @@ from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.compose import settings_of
+from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, path_keys
 from styletransfer.settings.values import command_line, override
@@ -95,14 +95,13 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths, default = path_keys(commands()[name].schema), command_defaults(name)
+    paths = path_keys(commands()[name].schema)
+    default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
         override(key, _without_folder(value) if key in paths else value)
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
-    if recipe["config"].get("style_source"):
-        words.insert(0, "experiment=null")  # or style_source would choose a preset
     told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:
@@ -120,19 +119,28 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     return xmp_of(text_of(name, recipe, *more))
 
 
-def default_config(name: str) -> Any:
-    """Return a command's default settings: its dataclass, changed by NAME.yaml, without presets."""
+def default_config(name: str, *, is_pair: bool = False) -> Any:
+    """Return the settings of the command `name` without KEY=VALUE words.
+
+    A preset that the command uses without being told belongs to these settings: the one in its
+    YAML file or, if `is_pair` (style_source is given), PAIRED.
+    """
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
+    presets = [one["experiment"] for one in given.get("defaults", []) if "experiment" in one]
+    if is_pair or any(presets):
+        missing = [one.name for one in fields(command.schema) if one.default == MISSING]
+        words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
+        return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
     merged: Any = OmegaConf.merge(command.schema, own)
     return settings_of(merged) if own else command.schema()
 
 
 @cache
-def command_defaults(name: str) -> dict[str, Any]:
-    """Return key -> default value for each key of the command `name`."""
-    return settings(default_config(name))
+def command_defaults(name: str, *, is_pair: bool = False) -> dict[str, Any]:
+    """Return key -> value of `default_config`."""
+    return settings(default_config(name, is_pair=is_pair))
 
 
 def _without_folder(value: Any) -> Any:
