@@ -48,8 +48,9 @@ def build(
     """Return a frozen VGG-shaped network with uninitialised weights; see `FeaturesConfig`.
 
     `widths` are the output channels of each convolution, by block; a 2 x 2 pool stands between
-    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate", which
-    only the first convolution has, avoids the dark frame that zero padding causes along the border.
+    blocks. Gatys et al. 2016 found average pooling more pleasing. If `padding` is "replicate", the
+    first convolution replicates the picture's border, and the others pad with zeros. This avoids
+    the dark frame that zero padding causes along the border.
     """
     layers: dict[str, nn.Module] = {}
     in_channels = 3
@@ -90,7 +91,8 @@ def load(
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
+    If `is_bgr`, the first convolution of `state` expects blue, green, red; its kernels' channels
+    are reversed.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
     reports a tensor that is missing, unexpected, misshapen, not of floats or not finite, a kernel
@@ -170,7 +172,7 @@ def randomize(network: nn.Module, seed: int) -> None:
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, downloaded and hash-checked (UserError: failure)."""
+    """Download torchvision's ImageNet weights and check their hash; raise UserError on failure."""
     import torchvision  # imported here because it is slow to import, and only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]

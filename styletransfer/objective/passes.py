@@ -22,7 +22,7 @@ class TiledStage:
 
     @torch.no_grad()
     def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
-        """Run all tiles without a graph; return the output (1, C, h, w), empty for the last stage.
+        """Return the output (1, C, h, w) of all tiles, or (0,) for the last stage; build no graph.
 
         No stage reads the last stage's output, so it is not kept.
         """
@@ -73,7 +73,7 @@ class Passes:
     """`Passes` are the stages of a network, cut into tiles for pictures of one size."""
 
     in_tiles: list[TiledStage]  # the last stage in several tiles, and all stages before it
-    whole: list[TiledStage]  # the last stages, if they are one tile each
+    whole: list[TiledStage]  # the stages after `in_tiles`, which have one tile each; may be empty
 
     def show(self, picture: Tensor, visit: Visit) -> None:
         """Call `visit` with the features of a picture (1, 3, H, W), tile by tile."""

@@ -23,7 +23,7 @@ class BestPicture:
         self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
     def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
-        """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
+        """Keep `picture` if its loss is the lowest; add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
         if losses.terms.keys() != self.losses.terms.keys():  # only if `self.losses` was loaded
@@ -53,7 +53,7 @@ class BestPicture:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state_dict` on the same device.
 
-        (LookupError, TypeError, AttributeError or ValueError: it is no such state.)
+        Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
         terms = state["losses"]
         if terms is not None:
