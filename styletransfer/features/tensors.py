@@ -13,7 +13,7 @@ def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
 
 
 def to_float64(x: Tensor) -> Tensor:
-    """Return x in float64; from MPS, which has no float64, on the CPU."""
+    """Return x in float64. MPS has no float64, so a tensor on MPS is moved to the CPU."""
     return (x.cpu() if x.device.type == "mps" else x).double()
 
 
