@@ -27,8 +27,8 @@ USUAL = ((0.1, 10.0), (300.0, 3000.0))
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    `seed` seeds the random weights if `config.weights` is "random". A UserError reports
-    weights that cannot be read, downloaded or fitted to the network.
+    `seed` seeds the random weights if `config.weights` is "random". Raises UserError if weights
+    cannot be read or downloaded, or do not fit the network.
     """
     state, origin, options = None, config.weights, {key: getattr(config, key) for key in OPTIONS}
     if config.preprocessing == "auto":

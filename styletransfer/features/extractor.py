@@ -1,6 +1,6 @@
 """A frozen network whose activations can be read by name, and its preparation for fast use.
 
-Its maximum pool saves no indices for the backward pass.
+The network's max pooling saves no indices for the backward pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -146,7 +146,7 @@ class FeatureExtractor(nn.Module):
     def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
         """Return the network up to the deepest of `layers`; the modules are shared, not copied.
 
-        A UserError reports a name that is no layer of this network, or an empty `layers`.
+        Raises UserError if a name is no layer of this network, or if `layers` is empty.
         """
         return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 

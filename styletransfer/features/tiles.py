@@ -36,7 +36,7 @@ LEAST_STRIDE = 4
 class Tile:
     """A tile is a part of a stage's input, with the windows that its features need."""
 
-    window: Window  # what to read of the input: the tile's own rows and columns, and a halo around
+    window: Window  # the part of the input that is read: the tile's own positions and a halo
     # Name of a pool -> part of its output that is kept, because later layers need a smaller halo.
     trims: dict[str, Window]
     # layer -> the positions that the tile owns, as indices into the tile's trimmed output
@@ -122,7 +122,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield the span [first, end) needed of the input, then of each layer's output in turn."""
+    """Yield the span [first, end) that is needed of the input, then of each layer's output."""
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []

@@ -22,7 +22,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 # Mean of ImageNet's red, green and blue values from 0 to 255, as Caffe's weights expect them.
 CAFFE_MEAN = (123.68, 116.779, 103.939)
-# Prefix of a weights file's keys "content_gain.LAYER", each a factor on that layer's content loss.
+# Prefix of keys in a weights file: "content_gain.LAYER" is a factor on the content loss at LAYER.
 CONTENT_GAIN = "content_gain."
 
 
@@ -94,9 +94,10 @@ def load(
     If `is_bgr`, the first convolution of `state` expects blue, green, red; its kernels' channels
     are reversed.
 
-    `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
-    reports a tensor that is missing, unexpected, misshapen, not of floats or not finite, a kernel
-    of zeros, and a gain that is not positive.
+    `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER".
+
+    Raises UserError if a tensor is missing, unexpected, misshapen, not of floats or not finite, if
+    a kernel is all zeros, or if a gain is not positive.
     """
     gains = {key: gain for key, gain in state.items() if key.startswith(CONTENT_GAIN)}
     for key, gain in gains.items():
@@ -144,8 +145,8 @@ def load(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the output channels, by block, of the VGG-19-shaped network in `state`.
 
-    The network may end after any convolution. A UserError reports a `state` without the first
-    kernels of VGG-19, or with kernels that are not 4-d.
+    The network may end after any convolution. Raises UserError if `state` lacks the first kernels
+    of VGG-19, or if kernels are not 4-d.
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():

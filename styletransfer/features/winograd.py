@@ -55,7 +55,7 @@ ONE = 1
 # Number of tiles that are computed at once. With fewer, oneDNN would rearrange the kernels more
 # often; all tiles at once would need nearly seven times the memory of x.
 TILES = 256
-# Number of positions (H * W) from which on the algorithm is faster than a direct convolution.
+# Smallest number of positions (H * W) at which the algorithm is faster than a direct convolution.
 POSITIONS = 24 * 24
 
 

@@ -103,14 +103,14 @@ class Job:
     network: FeatureNetwork  # how `extractor` was built
     mode: LossMode  # how losses are computed and differentiated
     criterion: Criterion  # the losses and their weights, at every scale
-    # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
+    # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
     start: Start  # the picture from which the run starts
     colors: Colors  # the colours before and after the run
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
-    # Result of `style_targets_of` for a job of one scale, or None to compute it.
+    # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 
     @property

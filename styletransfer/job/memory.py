@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 
 # Share of the free memory that a run may use: the formula is rough, and other programs need some.
 USABLE = 0.8
-# Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles read mostly halo,
-# which is the part that neighbouring tiles read too.
+# Smallest side in pixels of a tile with which `tile=auto` begins. Smaller tiles consist mostly of
+# halo, the part that neighbouring tiles read too.
 SMALL_TILE = 256
 # Number of tensors of the picture's size, rounded up: content, style, coarser picture, and about
 # ten tensors of the optimiser, without L-BFGS's history.
@@ -44,7 +44,7 @@ FIXED = 64 * 2**20
 
 
 class MemoryPlan(NamedTuple):
-    """A memory plan is the tile for one scale, and the memory that is expected to be needed."""
+    """A memory plan is the tile for one scale, and an estimate of the memory that is needed."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     bytes: float  # estimated peak, minus the bytes that the process holds before the run

@@ -1,4 +1,4 @@
-"""From settings to a job: everything that a style transfer needs, loaded and checked."""
+"""Turns settings into a job: loads and checks everything that a style transfer needs."""
 
 import logging
 import math

@@ -132,7 +132,7 @@ def tell_vanished(job: Job) -> None:
     Raises UserError if all regions are too small for all style layers, and there is no other loss.
     """
     layers, scale = list(job.criterion.styles), job.scales[0]
-    # The content itself, which may be large, is not needed.
+    # The content's pixels are not needed. One pixel is kept, because the content may be large.
     pictures = replace(
         job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
     )

@@ -35,8 +35,8 @@ class Scale:
     """A scale is one level of the pyramid: picture sizes and a number of steps."""
 
     size: Size  # (height, width) of the pastiche in pixels
-    style_sizes: tuple[Size, ...]  # (height, width) of each style image
-    steps: int  # number of steps
+    style_sizes: tuple[Size, ...]  # (height, width) of each style image in pixels
+    steps: int  # number of optimiser steps at this scale
 
 
 @dataclass(frozen=True)

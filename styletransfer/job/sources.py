@@ -25,7 +25,7 @@ from styletransfer.settings.schemas import keys, named_files
 
 logger = logging.getLogger(__name__)
 
-# Settings that name pictures; init may also be a word such as "noise".
+# Settings that name pictures. `init` may also be content, style or noise.
 PICTURE_KEYS = (
     *("content", "style", "style_source", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
@@ -47,7 +47,7 @@ class Sources:
     painted_from: tuple[Picture, ...]
     detail: Picture | None  # picture of `style_detail`, or None
     content_regions: Regions | None
-    style_regions: tuple[Regions, ...]  # one for each style, or ()
+    style_regions: tuple[Regions, ...]  # the regions of each style; () without label pictures
     protected: Tensor | None  # (1, 1, H, W) in [0, 1], the mask of `protect`
     start: Picture | None  # picture of `init`; None if `init` is content, style or noise
 
@@ -163,7 +163,7 @@ def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
 
 
 def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]:
-    """Return the regions of each style image, or () without label pictures."""
+    """Return the regions of each style image; () if `named` is None."""
     if named is None:
         return ()
     is_folder = isinstance(named, str) and os.path.isdir(named)
@@ -180,7 +180,7 @@ def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]
 
 
 def _mask(named: Any, content: Picture) -> Tensor | None:
-    """Return the mask (1, 1, H, W) in [0, 1] of the protected pixels, or None without one."""
+    """Return the mask (1, 1, H, W) in [0, 1] of protected pixels; None if `named` is None."""
     if named is None:
         return None
     mask = read_mask(named, "protect")

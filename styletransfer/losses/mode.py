@@ -34,6 +34,6 @@ class LossMode:
     #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
     #: is what the network returned: the features after the deepest loss.
     differentiate: Callable[[Sequence[Term], Tensor | None, Tensor], list[Tensor]]
-    #: True if the layer uses `Distance.tap`. The graph then saves no large tensors but features and
-    #: targets, and a picture can be evaluated in tiles.
+    #: True if the layer uses `Distance.tap`. The only large tensors that the graph then saves are
+    #: features and targets, and a picture can be evaluated in tiles.
     is_closed_form: bool = False

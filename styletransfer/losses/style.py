@@ -63,8 +63,8 @@ def gram(moments: Moments) -> Tensor:
 def by_channel(moments: Moments) -> Tensor:
     """Return (2, C): the mean and the standard deviation of each channel.
 
-    AdaIN's style loss compares them (Huang and Belongie 2017, arXiv:1703.06868, equation 13, with
-    the root of the summed squares as its distance), following Li et al. 2017 (arXiv:1701.01036).
+    AdaIN's style loss compares them by the root of summed squares (Huang and Belongie 2017,
+    arXiv:1703.06868, equation 13). It follows Li et al. 2017 (arXiv:1701.01036).
     """
     variance = (moments.second.diagonal() - moments.mean.square()).clamp_min(0)
     deviation = (variance + RIDGE * variance.mean() + TINY).sqrt()

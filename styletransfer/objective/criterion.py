@@ -19,7 +19,7 @@ class Criterion:
     """A criterion says which losses act at which layers, and with which weights."""
 
     contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
-    #: layer -> linear weight, above 0, of its match loss: 1 - cosine with the style's features
+    #: layer -> linear weight, above 0, of its match loss: the mean of 1 - cosine over positions
     matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
     measure: StyleMeasure  #: the statistic that a style loss compares, and how it is compared
@@ -66,7 +66,7 @@ class Criterion:
 
     @property
     def layers(self) -> list[str]:
-        """The layers with content, style and match losses; with match losses, also SEARCHED."""
+        """All layers with a loss, and if there are match losses, also the layers SEARCHED."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 
@@ -107,7 +107,7 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting that tiles need and that is missing, or "" if tiles can be used."""
+    """Return the setting that must change before tiles can be used, or "" if they can be."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""

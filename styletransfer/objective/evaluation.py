@@ -24,7 +24,7 @@ class Losses:
         return torch.stack(list(self.terms.values())).sum()
 
     def as_floats(self) -> dict[str, float]:
-        """Return name -> loss, and "total" -> their sum; waits for the device."""
+        """Return name -> loss, and "total" -> sum of all losses; this waits for the device."""
         values = torch.stack(list(self.terms.values())).tolist()
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 

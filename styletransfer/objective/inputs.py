@@ -17,7 +17,8 @@ from styletransfer.pictures.images import resize
 
 # (height, width) in pixels.
 Size = tuple[int, int]
-# (tensor, index of the style image it belongs to, None for the content image) -> changed tensor.
+# Function (tensor, index of its style image) -> changed tensor. The index is None if the tensor
+# belongs to the content image.
 Change = Callable[[Tensor, int | None], Tensor]
 # A region is used at a layer if the sum of its weights, over the layer's positions, is at least
 # FEWEST, because its moments are divided by the sum.
@@ -32,7 +33,7 @@ class StylePart:
     share: float = 1.0  #: above 0; weight of this part's moments in the mean over a region's parts
     #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
     weights: Tensor | None = None
-    #: Names of the layers at which this style image counts; None for all layers.
+    #: Names of the layers at which this style image is used; None for all layers.
     layers: Collection[str] | None = None
     #: Factor, 0 or larger, on the region's style losses. If the region has several parts, each
     #: part's share is multiplied by the part's strength, and the losses by the mean strength.
@@ -74,8 +75,8 @@ class Anchor:
 
     target: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
-    weight: float  #: linear weight of its loss in the objective
-    name: str = "temporal"  #: name of its loss
+    weight: float  #: linear weight of the `temporal_loss` between the pastiche and `target`
+    name: str = "temporal"  #: name of this loss
 
 
 @dataclass(frozen=True)
@@ -123,9 +124,8 @@ class Inputs:
     #: (1, 1, H, W) in [0, 1], 1 where the pastiche keeps the content image. Regions have weight 0
     #: at these pixels, because no style loss can change them. None if no pixel is protected.
     protected: Tensor | None = None
-    #: (1, 3, h, w), the picture of `init` from which the run starts; None if `init` is content,
-    #: style or noise. At one scale it is the pastiche from which the scale starts; it is then None
-    #: at the first scale only, if `init` is content, style or noise.
+    #: (1, 3, h, w), the picture of `init`, from which the run starts; None if `init` is content,
+    #: style or noise. For a later scale: the pastiche from which that scale starts.
     start: Tensor | None = None
     anchor: Anchor | None = None  #: a picture near which the pastiche is kept, or None
     #: (1, 3, h, w) each: for each style, the photograph that it is a painting of; () without

@@ -63,12 +63,12 @@ class Matching:
     """A matching holds, for each content position, the most similar position of the styles."""
 
     # The first five fields are on the CPU: `_centres` needs float64, which some devices lack.
-    calm: Tensor  #: (h, w) bool, True at calm content positions, such as those of a clear sky
+    calm: Tensor  #: (h, w) bool, True at calm content positions, such as in a clear sky
     weights: Tensor  #: (h, w) in [0, 1], weights of the content positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
     rows: Tensor  #: (h, w), row of the most similar position in its style image's feature map
-    columns: Tensor  #: (h, w), column of that position
-    cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
+    columns: Tensor  #: (h, w), column of the most similar position
+    cells: list[tuple[int, int]]  #: (height, width) of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
     freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
 
@@ -104,7 +104,7 @@ class Matching:
         return made.view(1, *styles.shape, -1).permute(0, 3, 1, 2)  # channels_last, no copy
 
     def weights_at(self, size: tuple[int, int]) -> Tensor:
-        """Return the weights (1, 1, h, w) of the content's positions at a layer of this size."""
+        """Return the weights (1, 1, h, w) of content positions at a layer of (h, w) = `size`."""
         y, x = self._centres(size)
         return self.weights[y.long()[:, None], x.long()[None]][None, None]
 
@@ -223,7 +223,7 @@ def is_searched(pictures: Inputs, image: Tensor) -> bool:
 def _style_columns(
     style: Tensor, layers: Collection[str], reader: Reader
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return a style's hypercolumns and its features at `layers`, from one forward if possible."""
+    """Return a style's hypercolumns and features at `layers`, by one forward pass if possible."""
     small = at_reference(style)
     seen = reader.features(small, {*SEARCHED, *layers} if small is style else SEARCHED)
     kept = seen if small is style else reader.features(style, layers)
@@ -243,7 +243,7 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
-    """Project hypercolumns (D, h, w) to the AXES principal axes of `used`; make their length 1."""
+    """Project hypercolumns (D, h, w) on AXES principal axes of `used`; normalise to length 1."""
     if len(columns[0]) <= AXES:
         return columns
     positions = sum(column[0].numel() for column in used)

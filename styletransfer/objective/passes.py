@@ -63,7 +63,7 @@ class SavedForBackward:
     """The forward pass keeps these tensors for the backward pass."""
 
     inputs: list[Tensor]  # the input (1, C, h, w) of each stage that has several tiles
-    # Input, a leaf, of the first stage of `Passes.whole`; None without such a stage.
+    # The leaf that is the input of the first stage of `Passes.whole`; None if `whole` is empty.
     start: Tensor | None = None
     end: Tensor | None = None  # output of the last stage, with the graph from `start`
 

@@ -130,7 +130,7 @@ class PatchSearch:
         self.active = (~kept).nonzero()[:, 0]
 
     def _corners(self) -> Tensor:
-        """Return source, row and column of the first pixel of every cell of the sources, (3, n)."""
+        """Return (3, n): source, row and column of the first pixel of each cell of the sources."""
         places = []
         for number, sides in enumerate(self.cells):
             corners = (torch.arange(side // CELL) * CELL for side in sides)

@@ -21,14 +21,14 @@ from styletransfer.pictures.images import size_of
 
 # dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
 Slope = tuple[Tensor | None, Tensor | None]
-Slopes = dict[str, Slope]  # by the name of the loss
+Slopes = dict[str, Slope]  # name of a style loss -> its slope
 
 
 @dataclass(eq=False)
 class Scan:
     """A scan applies a network to pictures, tile by tile."""
 
-    extractor: FeatureExtractor  # ends at the deepest layer that is read
+    extractor: FeatureExtractor  # the network, up to the deepest layer that is read
     tile: int  # side of a tile in pixels, without the halo that it also reads; see `Stage.tiles`
     with_mean: bool  # whether the moments include the mean
 

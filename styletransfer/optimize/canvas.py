@@ -1,4 +1,4 @@
-"""The canvas: from the optimiser's parameter to the picture, and back with the gradient."""
+"""The canvas turns the optimiser's parameter into a picture, and the picture's gradient back."""
 
 import torch
 from torch import Tensor
@@ -6,7 +6,7 @@ from torch import Tensor
 from styletransfer.objective.inputs import Protection
 from styletransfer.optimize.optimizers import Preconditioner
 
-# Weight of the penalty, RANGE_WEIGHT / 2 * excess^2, on a pixel value outside of [0, 1].
+# A pixel value that exceeds the range [0, 1] by `excess` has a penalty RANGE_WEIGHT / 2 * excess^2.
 RANGE_WEIGHT = 10.0
 
 

@@ -1,4 +1,4 @@
-"""When a scale ends before its last step: its loss has settled, or is not finite."""
+"""Ends a scale before its last step, if its loss has settled or is not finite."""
 
 import logging
 import math
@@ -68,7 +68,7 @@ class Ending:
         self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
-        """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
+        """Tell whether the best loss has hardly fallen since the last check, and `losses` are near.
 
         After too long a step, the loss is far above the best, and may need ten steps to fall again.
         """

@@ -17,7 +17,7 @@ from styletransfer.settings import OptimizerConfig
 from styletransfer.system.checkpoint import check_like
 
 # Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
-# CORNER, and constant above the limits, where the measured curvatures no longer grow.
+# CORNER. They are constant above the two limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
 # A wave has a frequency down and a frequency to the right. If their sum is above DIAGONAL, the

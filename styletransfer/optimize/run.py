@@ -48,16 +48,16 @@ class Run:
         self.problem: str | None = None  # why the run gave up, in one line; None if it did not
         self._index = 0  # index of the current scale
         self._spent = 0  # steps of the current scale that were made before `steer` was called
-        # Both belong to the current scale, and are None before its first step. After `_halve_tile`
-        # the objective is None, too, and the next step makes another.
+        # The descent and the objective of the current scale. They are None before its first step.
+        # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
         self._tile: int | None = None  # side in pixels of the scale's tiles; None for no tiles
-        self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
+        self._momentum: dict[str, Tensor] | None = None  # Adam's moments at the previous scale
         self._largest_tile: int | None = None  # limit of `_tile`; None until memory runs out
         # Longer side in pixels of the scale at which `steer` was called; None after the next step.
         self._side_left: int | None = None
-        self._losses: dict[str, float] | None = None  # the pastiche's; None before the run's end
+        self._losses: dict[str, float] | None = None  # losses of the final picture, or None
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the evaluated picture of each step."""
@@ -193,7 +193,7 @@ class Run:
                 self._end(descent, self._objective)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # only the first of several calls between two steps sets it
+        if self._side_left is None:  # if `steer` is called twice between steps, keep the first side
             self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
         side = self._side_left
         self._take(job)
