@@ -1,8 +1,8 @@
 """Exercise 4: clamp.
 
 Clamp.apply(x, low, high) limits the numbers of a tensor to the range from low to high, which are
-plain numbers. Write backward: the derivative is 1 inside of the range, which includes low and high
-(as torch's clamp has it), and 0 outside.
+plain numbers. Write backward: the derivative is 1 inside of the range, and 0 outside. At low and
+high there is none, and either will do (torch's clamp has 1 there in 2.11, and 0 in 2.14).
 To read: docs/course/functions.md
 """
 
@@ -35,9 +35,6 @@ def test():
         "the gradient is 0,\nand elsewhere it is that which comes in.",
     )
     assert x.grad.tolist() == [0, 3, 0]
-    edges = leaf(-1, 1)
-    Clamp.apply(edges, -1, 1).sum().backward()
-    hint(edges.grad.tolist() != [1, 1], "The derivative is 1 at low and at high, too.")
     doctor(Clamp, torch.linspace(-3, 3, 12).view(4, 3) + 0.1, -1, 1)
 
 

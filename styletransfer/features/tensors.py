@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype for sums over features of `dtype`: float32 or wider."""
+    """Return the dtype for sums over features of `dtype`: float32 for bfloat16, else `dtype`."""
     return torch.float32 if dtype == torch.bfloat16 else dtype
 
 

@@ -9,7 +9,7 @@ from styletransfer.features.tensors import accumulate_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:
-    """Return mean(difference^2), 0-d, summed in float32 or wider."""
+    """Return mean(difference^2), 0-d, summed in float32 for bfloat16, else in its own dtype."""
     return difference.to(accumulate_dtype(difference.dtype)).square().mean()
 
 
@@ -32,7 +32,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, at least 0, in float32 for bfloat16 features."""
+        """Return L, 0-d, at least 0 but for rounding, in float32 for bfloat16 features."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:

@@ -66,7 +66,10 @@ class MatchDistance(PositionalDistance):
 
 
 def inner_products(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return F_p . T_p and |F_p|^2 at each position p, (1, 1, H, W) each, in float32 or wider."""
+    """Return F_p . T_p and |F_p|^2 at each position p, (1, 1, H, W) each.
+
+    They are summed in float32 for bfloat16, else in the features' dtype.
+    """
     dtype = accumulate_dtype(features.dtype)
     dots, squares = (features * x for x in (target, features))
     return dots.sum(1, keepdim=True, dtype=dtype), squares.sum(1, keepdim=True, dtype=dtype)

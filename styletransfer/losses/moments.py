@@ -111,10 +111,13 @@ def _times(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return the sum (C,) of rows (n, C) times factors (n, 1; None for 1), in float32 or wider."""
+    """Return the sum (C,) of rows (n, C) times factors (n, 1; None for 1).
+
+    The sum is computed in float32 for bfloat16, else in the rows' dtype.
+    """
     if factors is None:
         return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
-    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 or wider
+    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 for bfloat16
     for chunk, factor in zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True):
         total = total + (chunk * factor).sum(0)
     return total
@@ -252,7 +255,8 @@ def moments_tap(
     """Return the features and their moments; all outputs are differentiable.
 
     The features (1, C, H, W) are returned unchanged (as a view). Arguments, moments and errors are
-    as for `moments`. For the Gram loss the gradient is equation 6 of Gatys et al. 2016.
+    as for `moments`. For the Gram loss the gradient is 4 / C^2 times equation 6 of Gatys et al.
+    2016, without its case for F < 0.
     """
     tapped, mean, second = MomentsTap.apply(features, with_mean, weights)
     return tapped, Moments(mean, second)

@@ -37,7 +37,7 @@ class StyleMeasure:
     name: str  #: the value of the config key objective.style_loss
     #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal.
+    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal, but for rounding.
     compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
     with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
 
@@ -54,8 +54,8 @@ class StyleMeasure:
 def gram(moments: Moments) -> Tensor:
     """Return the Gram matrix (C, C) of Gatys et al. 2016: the second moment divided by C.
 
-    The PyTorch tutorials divide in the same way. The Gram matrix does not distinguish a constant
-    feature from a feature of strong contrast that has the same mean square.
+    The PyTorch tutorials divide in the same way. The diagonal of the Gram matrix does not
+    distinguish a constant feature from a feature of strong contrast that has the same mean square.
     """
     return moments.second / moments.second.shape[-1]
 

@@ -140,14 +140,6 @@ class _(Clamp):
         return grad_output * ((x >= ctx.low) & (x <= ctx.high))
 
 
-@wrong("04_clamp", "Clamp", "at low and at high, too")
-class _(Clamp):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return grad_output * ((x > ctx.low) & (x < ctx.high)), None, None
-
-
 @wrong("04_clamp", "Clamp", "The gradient that comes in was limited")
 class _(Clamp):
     @staticmethod
