@@ -17,7 +17,7 @@ from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.paired import FITS, agreement
+from styletransfer.objective.paired import fits
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.margins import crop_margins
@@ -56,7 +56,7 @@ def prepare(
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
-        if agreement(job.extractor, source, style) < FITS:
+        if not fits(job.extractor, source, style):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job

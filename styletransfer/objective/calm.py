@@ -28,8 +28,9 @@ PLACE = (3.0, 1.5, 6.0)
 # A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
 # least the fraction PLAIN is calm.
 BUSY, PLAIN = 0.10, 0.16
-# Where a style paints calm places freely, the weight of match losses is multiplied by 1 - FREE. The
-# weight of the extra style losses, per pixel, is CALM_SHARE times that of the other style losses.
+# Let f be a style's freedom, from 0 to 1: `objective.calm_freedom` or, without it, `busyness`. In
+# calm places, match losses have 1 - FREE f times their weight. The extra style losses of calm
+# places have CALM_SHARE f times the weight of the style losses of the whole region.
 FREE, CALM_SHARE = 0.5, 0.25
 # Number of times that the mask of calm places is averaged over NEIGHBOURS x NEIGHBOURS positions,
 # to soften its edges.

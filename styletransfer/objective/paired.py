@@ -208,6 +208,11 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     return 1 - float(torch.cat(missed).square().sum() / colors.square().sum().clamp_min(1e-6))
 
 
+def fits(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> bool:
+    """Return whether a painting seems to show what a photograph shows; see `agreement`."""
+    return agreement(extractor, photograph, painting) >= FITS
+
+
 def _position(image: Tensor) -> Tensor:
     """Return the row and the column of each pixel, from 0 to 1, as channels, (1, 2, H, W)."""
     sides = (torch.linspace(0, 1, side, device=image.device) for side in size_of(image))

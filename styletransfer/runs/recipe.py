@@ -127,8 +127,8 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     """
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
-    presets = [one["experiment"] for one in given.get("defaults", []) if "experiment" in one]
-    if is_pair or any(presets):
+    groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
+    if is_pair or any(one.get("experiment") for one in groups):
         missing = [one.name for one in fields(command.schema) if one.default == MISSING]
         words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
         return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))

@@ -156,14 +156,12 @@ def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str,
 
     For a shard, both are the recipes of its first picture.
     """
-    with TemporaryDirectory() as folder:
-        if is_shard(pastiche):
-            path, pastiche = (
-                first_picture(shard, Path(folder, name))
-                for shard, name in ((path, "photo"), (pastiche, "pastiche"))
-            )
-        now = json.loads(text_of("apply", painter.recipe_of(path)))
-        return [essence(carried(pastiche)), essence(now)]
+    if is_shard(pastiche):
+        with TemporaryDirectory() as folder:
+            shards = ((path, "photo"), (pastiche, "pastiche"))
+            return recipes(painter, *(first_picture(one, Path(folder, n)) for one, n in shards))
+    now = json.loads(text_of("apply", painter.recipe_of(path)))
+    return [essence(carried(pastiche)), essence(now)]
 
 
 def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:

@@ -21,14 +21,26 @@ SIDE = 512
 REPETITIONS = 9
 
 
+class PaintingToRow(nn.Module):
+    """PaintingToRow computes the row of R numbers for the style of a painting."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        self.features, self.encoder = build_features(FeaturesConfig()).ended_at(SEEN), encoder
+
+    def forward(self, painting: Tensor) -> Tensor:
+        """Return the row (1, R) of a painting (1, 3, h, w)."""
+        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
+        return row
+
+
 class Whole(nn.Module):
     """Whole is the network, its style encoder, and the recolouring of the pastiche."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         assert network.encoder is not None, "a network for any style"
-        self.network, self.encoder = network, network.encoder
-        self.features = build_features(FeaturesConfig()).ended_at(SEEN)
+        self.network, self.row = network, PaintingToRow(network.encoder)
 
     def forward(self, image: Tensor, painting: Tensor, strength: Tensor) -> Tensor:
         """Return the pastiche of `image` (1, 3, H, W) in the style of `painting` (1, 3, h, w).
@@ -45,11 +57,6 @@ class Whole(nn.Module):
         moved = change.float() @ (pastiche.flatten(2)[0] - mean)
         end = mean + share.float() * (goal_mean - mean)
         return (moved + end).clamp(0.0, 1.0).reshape(pastiche.shape)
-
-    def row(self, painting: Tensor) -> Tensor:
-        """Return scales and shifts (1, R) for the style of a painting (1, 3, h, w)."""
-        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
-        return row
 
 
 def resized(image: Tensor) -> Tensor:
