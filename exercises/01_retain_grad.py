@@ -24,6 +24,11 @@ def test():
         "backward.\n(retain_graph keeps what nodes have saved; it keeps no gradient.)",
     )
     hint(
+        d.grad is None,
+        "The gradient of c is there, but a, b and d have none. torch.autograd.grad returns a "
+        "gradient, and fills no .grad;\nbackward fills those of all leaves.",
+    )
+    hint(
         a.grad is None,
         "The gradient of c is there, but a.grad is None: the path from c to a has been cut. "
         "c must stay the result of a + b.",

@@ -24,6 +24,15 @@ def test():
     )
     found = call(gradients, leaf(2), hints={"a second time": again})
     hint(
+        any(isinstance(each, tuple) for each in found),
+        "torch.autograd.grad returns a tuple, with a gradient for each tensor that was asked for.",
+    )
+    hint(
+        [each.item() for each in found] == [4, 16],
+        "backward adds to weight.grad: 16 is 4 + 12. Empty it between the two, or look for a "
+        "function that returns\ngradients and leaves .grad alone.",
+    )
+    hint(
         found[1].item() == 16,
         "backward adds to weight.grad: the second gradient, 12, was added to the first, 4. And "
         "weight.grad is one tensor,\nso that two names for it see the same sum. Look for a "

@@ -2,7 +2,7 @@
 
 Rounding is flat, so its derivative is 0 and nothing before it can be trained. To train all the
 same, one lets the gradient pass unchanged, as if nothing were rounded. The author of Round wanted
-that. Return x, rounded, with that gradient. To read: docs/course/functions.md
+that. Return x, rounded, with that gradient. To read: docs/course/called.md, functions.md
 """
 
 from torch import nn
@@ -35,7 +35,12 @@ def test():
     )
     y.sum().backward()
     hint(
-        x.grad is None or x.grad.tolist() == [0, 0],
+        x.grad is None,
+        "The result requires a gradient, but no path leads from it to x: detach has cut it, and "
+        "requires_grad_\nhas begun a new graph behind the cut.",
+    )
+    hint(
+        x.grad.tolist() == [0, 0],
         "The gradient is 0, that of round(). Autograd calls no method of a module, whatever its "
         "name: it runs the nodes\nof the operations. A backward of yours belongs into a "
         "torch.autograd.Function, which is called by apply.",

@@ -1,7 +1,8 @@
 """Exercise 4: clamp.
 
 Clamp.apply(x, low, high) limits the numbers of a tensor to the range from low to high, which are
-plain numbers. Write backward: the derivative is 1 inside of the range, and 0 outside.
+plain numbers. Write backward: the derivative is 1 inside of the range, and 0 outside. At low and
+high there is none, and either will do (torch's clamp has 1 there in 2.11, and 0 in 2.14).
 To read: docs/course/functions.md
 """
 

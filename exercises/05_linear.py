@@ -1,7 +1,7 @@
 """Exercise 5: a linear layer.
 
-y = x W^T + b with x of shape (n, in), W of shape (out, in) and b of shape (out,). Write backward: a
-gradient for each of the three. To read: docs/course/functions.md
+y = x W + b with x of shape (n, in), W of shape (in, out), unlike that of nn.Linear, and b of shape
+(out,). Write backward: a gradient for each of the three. To read: docs/course/functions.md
 """
 
 import torch
@@ -14,7 +14,7 @@ class Linear(Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        return x @ weight.T + bias
+        return x @ weight + bias
 
     @staticmethod
     def backward(ctx, grad_output):
@@ -22,15 +22,16 @@ class Linear(Function):
 
 
 def test():
-    x, weight, bias = (torch.ones(*shape, requires_grad=True) for shape in ((4, 3), (2, 3), (2,)))
+    x, weight, bias = (torch.ones(*shape, requires_grad=True) for shape in ((4, 3), (3, 2), (2,)))
     shape = (
-        "A gradient has the shape of its input. Of W that is (out, in): which of the two factors "
-        "has to be transposed?"
+        "A gradient has the shape of its input: of x that is (4, 3) here, and of W (3, 2). Which "
+        "factor has to be transposed?"
     )
     y = Linear.apply(x, weight, bias)
-    call(y.sum().backward, hints={"invalid gradient at index 1": shape})
+    words = "invalid gradient", "cannot be multiplied"
+    call(y.sum().backward, hints=dict.fromkeys(words, shape))
     # The doctor knows the rest, such as the bias, of which each row has its part.
-    doctor(Linear, torch.randn(4, 3), torch.randn(2, 3), torch.randn(2))
+    doctor(Linear, torch.randn(4, 3), torch.randn(3, 2), torch.randn(2))
 
 
 if __name__ == "__main__":

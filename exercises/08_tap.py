@@ -1,7 +1,7 @@
 """Exercise 8: a tap, which returns its input and a loss.
 
 Tap.apply(features, target) returns the features for the next layer, and beside them their loss, the
-mean of (features - target)^2. Write backward. To read: docs/course/modules.md
+mean of (features - target)^4. Write backward. To read: docs/course/modules.md
 """
 
 import torch
@@ -14,7 +14,7 @@ class Tap(Function):
     @staticmethod
     def forward(ctx, features, target):
         ctx.save_for_backward(features, target)
-        return features.view_as(features), (features - target).square().mean()
+        return features.view_as(features), ((features - target) ** 4).mean()
 
     @staticmethod
     def backward(ctx, grad_features, grad_loss):
@@ -24,14 +24,16 @@ class Tap(Function):
 def test():
     x, target = torch.full((3, 2), 4.0, requires_grad=True), torch.ones(3, 2)
     features, loss = Tap.apply(x, target)
-    call((7 * features.sum() + 2 * loss).backward)  # by hand: 7 + 2 * (2 * 3 / 6) = 9
+    count = "forward has two inputs. Return a gradient for each: None for the target."
+    total = 7 * features.sum() + 2 * loss  # by hand, the gradient is 7 + 2 * 18
+    call(total.backward, hints={"incorrect number of gradients": count})
     hint(
-        torch.equal(x.grad, torch.full((3, 2), 2.0)),
+        torch.equal(x.grad, torch.full((3, 2), 36.0)),
         "This is the loss's gradient alone. That of the deeper layers, which comes in as "
         "grad_features, ends here.",
     )
     hint(
-        torch.equal(x.grad, torch.full((3, 2), 8.0)),
+        torch.equal(x.grad, torch.full((3, 2), 25.0)),
         "The loss counts twice in the total, and its gradient is that of a loss which counts once: "
         "grad_loss is missing.",
     )

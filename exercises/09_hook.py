@@ -30,7 +30,13 @@ def test():
     target = torch.zeros(2)  # by hand: d(mean x^2)/dx = x, d(mean (3 x)^2)/dx = 9 x
     first, second = HookLoss(target), HookLoss(target)
     output = call(second, 3 * call(first, x * 1))
-    call(output.backward, torch.zeros(2))
+    zeros = torch.zeros(2)
+    call(output.backward, zeros)
+    hint(
+        bool(zeros.any()),
+        "The zeros that the pass began with are zeros no more: a hook has changed its argument in "
+        "place. Other nodes\nmay receive the same tensor, so a hook returns a new one.",
+    )
     hint(
         torch.equal(x.grad, 0 * x),
         "The gradient is 0: no hook has changed it. A hook that returns None leaves the gradient "

@@ -1,13 +1,13 @@
 """Exercise 10: a second derivative that is silently wrong.
 
-f(x) = x e^x. The first derivative of this Function is right, the second is not. Mend the Function.
-To read: docs/course/clinic.md, about intermediate results
+f(x) = x e^x. The first derivative of this Function is right, the second is not. Mend the Function:
+both are wanted, at each x. To read: docs/course/clinic.md, about intermediate results
 """
 
 import torch
 from torch.autograd import Function
 
-from styletransfer.lessons.exercises import check, doctor
+from styletransfer.lessons.exercises import call, check, doctor, hint, leaf
 
 
 class TimesExp(Function):
@@ -23,7 +23,20 @@ class TimesExp(Function):
         return (1 + x) * exp * grad_output
 
 
+def twice(x):
+    (first,) = torch.autograd.grad(TimesExp.apply(x).sum(), x, create_graph=True)
+    return torch.autograd.grad(first.sum(), x)
+
+
 def test():
+    x = leaf(0, 1)
+    (first,) = call(torch.autograd.grad, TimesExp.apply(x).sum(), x)
+    hint(bool(first.isnan().any()), "At 0 the first derivative is nan: a quotient there is 0 / 0.")
+    refused = (
+        "Here the second derivative is refused. That is better than a wrong one, but it is wanted: "
+        "which of the saved\ntensors is neither an input nor an output?"
+    )
+    call(twice, x, hints={"": refused})
     doctor(TimesExp, torch.randn(4, 3), asked=["second derivative"])
 
 

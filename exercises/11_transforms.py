@@ -1,7 +1,7 @@
 """Exercise 11: one gradient for each example.
 
 vmap(grad(f)) computes the gradient of f for each example of a batch. It refuses this Function.
-Write it anew so that it works there. To read: docs/course/matrix.md
+Write it anew so that it works there. To read: docs/course/functions.md, about torch.func
 """
 
 import torch

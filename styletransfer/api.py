@@ -44,7 +44,7 @@ __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 
 P = ParamSpec("P")
 T = TypeVar("T")
-# Value that a recipe has for a setting whose picture was given in memory.
+# The recipe has this value for a setting whose picture was given in memory, not as a file.
 IN_MEMORY = "in memory"
 
 
@@ -58,7 +58,7 @@ def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> T:
-        # To import torch._dynamo takes a second; only a caller who compiles has imported it.
+        # Importing torch._dynamo takes a second, and only a caller who compiles needs it.
         dynamo: Any = sys.modules.get("torch._dynamo")
         return (work if dynamo is None else dynamo.disable(work))(*given, **named)
 
@@ -92,15 +92,15 @@ class Result:
     """A result is a pastiche, its losses, and the number of steps."""
 
     image: Tensor  #: (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
-    #: Name -> weighted loss of the picture (before color=content_luminance), with "total"; empty if
-    #: the run has not ended.
+    #: Name -> weighted loss of the picture (before the setting `color` changes its colours), with
+    #: "total"; empty if the run has not ended.
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made
-    alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency, or None
+    alpha: Tensor | None = None  #: (1, 1, H, W), the content's alpha (1 is opaque), or None
     xmp: bytes = field(default=b"", repr=False)  #: metadata: how the picture was made
 
     def save(self, path: str | os.PathLike[str], *, recipe: bool = True) -> None:
-        """Write a PNG, JPEG, WebP or TIFF file, by its extension (UserError: writing failed).
+        """Write a PNG, JPEG, WebP or TIFF file, by its extension; raise UserError if that fails.
 
         With `recipe`, metadata in the file say how the picture was made, as in the pictures of
         `styletransfer train`; an input that was no file is called "in memory" there.
@@ -153,13 +153,16 @@ class Stylization:
                 if step.step == 40:
                     run.steer(objective={"content_weight": 0.5}, style="another.jpg")
 
-        The run makes as many steps as before, or as `steps` now says; only the current scale
-        (picture size) makes at least 8 more, or all of its steps if they are fewer. L-BFGS's
-        history belongs to the old objective and is dropped; Adam's moments are kept.
+        The run makes as many steps in all as before, or the new number `steps`. The current scale
+        (picture size) makes at least 8 more steps, or all its steps if it has fewer, even if the
+        total is then larger. L-BFGS's history belongs to the old objective and is dropped; Adam's
+        moments are kept.
 
         Settings are as for `stylize`; `style` may be a picture or several. All picture files are
-        read again, even if their paths stay the same. (UserError: the settings cannot work, or a
-        file is gone; the run is unchanged.)
+        read again, even if their paths stay the same.
+
+        Raises UserError if the settings cannot work, or if a file is gone. The run is then
+        unchanged.
         """
         values, pictures = _split(settings)
         given = {key: there for key, there in self._given.items() if key not in settings} | pictures
@@ -171,7 +174,7 @@ class Stylization:
 
     @_in_own_state
     def result(self) -> Result:
-        """Return the best picture so far (UserError: memory ran out, or the loss is not finite)."""
+        """Return the best picture so far; UserError if memory ran out or the loss is not finite."""
         made = self._run.result()
         if made.problem is not None:
             raise UserError(made.problem)
@@ -227,8 +230,8 @@ def stylize(
 def _preview() -> Callable[[Iterate], None] | None:
     """Return a function that shows the iterates of a run in a notebook's cell; None elsewhere.
 
-    At most 20 pictures of a run are shown, each in the place of the one before it. After the last
-    step the place is empty, because the cell then shows the result.
+    At most 20 pictures of a run are shown; each replaces the one before it. The last step removes
+    the picture, because the cell then shows the result.
     """
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
     if "IPKernelApp" not in getattr(shell, "config", ()):  # no IPython, or one in a terminal
@@ -262,7 +265,7 @@ def iterate(content: Source, style: Source | Sequence[Source], **settings: Any) 
 
 
 def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Return the settings, with IN_MEMORY for pictures in memory, and those pictures by key."""
+    """Return settings with IN_MEMORY instead of pictures in memory, and these pictures by key."""
     values, given = dict(settings), dict[str, Any]()
     for key in (key for key in PICTURE_KEYS if key in settings):
         value = settings[key]

@@ -5,7 +5,7 @@ This file shows a run from start to end. Each name leads to the next file to rea
 1. The settings are `configs/train.yaml` and the command line, as a `TrainConfig`.
 2. `prepare` reads the pictures and builds the network. It returns a `Job`, which is ready to run.
 3. Each step of a `Run` evaluates the objective: the network, with loss layers in it, runs forward,
-   and the loss mode differentiates. Then the optimiser moves the picture.
+   and the loss mode differentiates the losses. Then the optimiser changes the picture.
 4. `recorded` watches the loop: it writes metrics and checkpoints after a step, and the pastiche at
    the end.
 
@@ -31,7 +31,8 @@ def train(config: TrainConfig, folder: Path) -> None:
     from styletransfer.job.prepare import prepare
     from styletransfer.runs.resume import continued, finished_picture
 
-    config, folder = continued(config, folder)  # with resume=FOLDER, those of the run in FOLDER
+    # With resume=FOLDER, this returns the config and the folder of the run in FOLDER.
+    config, folder = continued(config, folder)
     finished = finished_picture(config, folder)
     if config.dry_run:
         print(plan(prepare(config, enlarge=False)))
@@ -44,9 +45,9 @@ def train(config: TrainConfig, folder: Path) -> None:
 
 
 def paint(config: TrainConfig, folder: Path) -> "Recording":
-    """Stylise one picture and write it, with all that is kept of the run, into `folder`.
+    """Stylise one picture and write it, with the other files of the run, into `folder`.
 
-    Raises the errors of `prepare`, before anything is written, and those of `recorded`.
+    Raises the errors of `prepare`, before anything is written, and the errors of `recorded`.
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
@@ -63,7 +64,7 @@ def paint(config: TrainConfig, folder: Path) -> "Recording":
 def tell(record: "Recording") -> None:
     """Print how a run has ended, and the path of its picture; exit if a signal stopped the run.
 
-    UserError: the run gave up, or the picture could not be written where it was wanted.
+    Raises UserError if the run gave up, or if the picture could not be written to the wanted path.
     """
     outcome, job = record.outcome, record.run.job
     if record.config.format == "json":

@@ -90,10 +90,11 @@ def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
 
 
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
-    """Return the word KEY=VALUE; if KEY is in `keys`, each folder becomes a list of its pictures.
+    """Return the word KEY=VALUE; if KEY is in `keys`, replace each folder by its pictures.
 
-    Hydra runs one job for each picture. With `sweep`, commas separate several values; without, a
-    comma is a part of the file name. (UserError: a folder holds no picture.)
+    The pictures are separated by commas, so Hydra runs one job for each. If `sweep`, commas in the
+    given VALUE separate several values, too; otherwise a comma is a part of the file name.
+    (UserError if a folder holds no picture.)
     """
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
@@ -115,7 +116,7 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
     """Return the words, with KEY= before each word without a key; KEY is the positional key.
 
     A word with "=" that names an existing file or folder counts as a word without a key. Several
-    such words become one list in brackets. (UserError: a word without a key cannot be used.)
+    such words become one list in brackets. (UserError if a word without a key cannot be used.)
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
@@ -158,7 +159,11 @@ def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any
 
 
 def _keys_for_files(schema: type[Any]) -> list[str]:
-    """Return the keys that take files: first those without a default, outputs at the end."""
+    """Return the keys that take files, the likeliest first.
+
+    Keys without a default come before other keys, then keys without special words such as "noise"
+    before keys with them, then inputs before outputs.
+    """
     fields = dict(keys(schema))
 
     def rank(key: str) -> tuple[bool, bool, bool]:

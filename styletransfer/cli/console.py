@@ -23,7 +23,7 @@ Try: styletransfer train content=photo.jpg style=painting.jpg output=pastiche.pn
 
 
 def main(argv: Sequence[str] | None = None) -> None:
-    """Run the command line `argv`, without the program's name; the default is sys.argv."""
+    """Run the command line `argv`, without the program's name; the default is sys.argv[1:]."""
     arguments = list(sys.argv[1:] if argv is None else argv)
     with one_line_errors():
         known = commands()

@@ -91,7 +91,7 @@ def one_line_errors() -> Iterator[None]:
 
 
 def _missing_room(error: BaseException) -> str | None:
-    """Return the name of the missing folder of the package that caused the error, or None."""
+    """Return the name of the subpackage whose absence caused the error, or None."""
     if not isinstance(error, ModuleNotFoundError):
         return None
     package, _, rest = (error.name or "").partition(".")
@@ -101,7 +101,7 @@ def _missing_room(error: BaseException) -> str | None:
 
 
 def fail(message: str, status: int = 1, *, shared: bool = False) -> NoReturn:
-    """Print `message` on standard error, as `tell` does with `shared`, and exit."""
+    """Print `message` as an error, by `tell`, and exit with `status`."""
     tell(f"error: {message}", shared=shared)
     flush(sys.stdout)
     raise Ended(status, message)

@@ -22,14 +22,13 @@ class RunFolders:
 
     def __init__(self) -> None:
         self.made: list[Path] = []  # folders of runs and sweeps
-        self.parents: list[Path] = []  # folders made for those in `made`; inner ones first
+        self.parents: list[Path] = []  # parent folders made for those in `made`, innermost first
 
     def look_at(self, config: DictConfig, words: list[str], is_sweep: bool) -> None:
         """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
 
-        `config` is what Hydra composed of `words`.
-
-        (UserError: the folder holds a sweep of other settings.)
+        `config` is what Hydra composed from `words`. (UserError if the folder of a sweep holds a
+        sweep with other settings.)
         """
         if not any(word.lstrip("+~").startswith(("hydra.run", "hydra.sweep")) for word in words):
             return
@@ -51,7 +50,7 @@ class RunFolders:
         return made
 
     def kept(self, path: str) -> str:
-        """Return `path`, a folder that Hydra will make; remember its missing parts for `clear`."""
+        """Return `path`, which Hydra will make; store its missing folders for `clear`."""
         missing = absent(Path(path))
         self.made += missing[:1]
         self.parents += missing[1:]
@@ -79,5 +78,5 @@ def absent(path: Path) -> list[Path]:
 
 
 def _of_a_picture(words: Any) -> set[str]:
-    """Return the words of a command line whose keys are not in FREE_KEYS."""
+    """Return those of the KEY=VALUE words whose key is not in FREE_KEYS."""
     return {word for word in map(str, words) if word.partition("=")[0] not in FREE_KEYS}

@@ -144,7 +144,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     unless that holds a run. A failed single job raises SystemExit, after a traceback for a bug.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    is_used = (folder / RECORD).exists()  # then a failed job leaves it unchanged
+    is_used = (folder / RECORD).exists()  # a failed job leaves such a folder unchanged
     if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:

@@ -14,11 +14,12 @@ from styletransfer.settings.schemas import keys
 
 @contextmanager
 def piped(words: Sequence[str], schema: type[Any]) -> Iterator[list[str]]:
-    """Yield the words of a command line with a temporary file for each `-` of a piped key.
+    """Yield the words of a command line; a temporary file replaces `-` in KEY=- of a piped key.
 
-    A file that is read gets the bytes of standard input. The one of `output=-` is a PNG: its bytes
-    go to standard output at the end, also after an error if there is a picture, and what the
-    command prints goes to standard error. (UserError: standard input holds no picture for a key.)
+    The file of an input key gets the bytes of standard input. The file of `output=-` is a PNG. Its
+    bytes go to standard output at the end, also after an error if there is a picture. With
+    `output=-`, what the command prints goes to standard error. (UserError if standard input is
+    needed, but is closed or a terminal.)
     """
     marks = {key: field.metadata for key, field in keys(schema) if field.metadata.get("piped")}
     named = [word[:-2] for word in words if word[-2:] == "=-" and word[:-2] in marks]
@@ -53,7 +54,7 @@ class _Words:
 
 
 def _read(key: str, file: Path) -> None:
-    """Copy standard input to a file."""
+    """Copy standard input to a file (UserError if standard input is closed or a terminal)."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UserError(f"{key}=- reads a picture from standard input; add < PICTURE")
     with file.open("wb") as copy:

@@ -8,7 +8,7 @@ from hydra.core.utils import JobReturn
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 
-# Each of these in a folder's name gives every job of a sweep a folder of its own.
+# A folder's name that contains one of these is different for each job of a sweep.
 NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
@@ -18,9 +18,8 @@ def check_sweep(
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. `dividing` are keys whose values name parts of one output.
-    A function such as `range` that is one of several values, which Hydra cannot read, raises
-    UserError, too.
+    Hydra. `dividing` are keys whose values name parts of one output. UserError is also raised for a
+    function such as range(0,4) in a list of several values, because Hydra cannot read it there.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}

@@ -14,21 +14,21 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 OPTIONS = ("pooling", "padding", "preprocessing")
-# First digits of the SHA-256 of the files that are known to need Caffe's preprocessing:
-# vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which neural-style-pt downloads.
+# These files need Caffe's preprocessing: vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which
+# neural-style-pt downloads. They are recognised by the first digits of their SHA-256 hashes.
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
-# Ranges (low, high) of the mean of relu4_1 for a small photograph. Networks trained in torch have
-# about 1 (the bundled one 0.46 to 0.87). Oxford's VGG-19, trained in Caffe, has 550 to 1040 if its
-# kernels are converted to torchvision's input values; without the conversion the mean is 17 to 27,
-# and the pastiche is wrong.
+# Usual ranges (low, high) of the mean of relu4_1 for a small photograph. The mean is about 1 in
+# networks trained in torch (0.46 to 0.87 in the bundled one). In Oxford's VGG-19, trained in
+# Caffe, it is 550 to 1040 if the kernels are converted to torchvision's input values. Without this
+# conversion it is 17 to 27, and the pastiche is wrong.
 USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 
 def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
     """Return the frozen network that `config` describes, in float32 on the CPU.
 
-    `seed` seeds the random weights if `config.weights` is "random". A UserError reports
-    weights that cannot be read, downloaded or fitted to the network.
+    `seed` seeds the random weights if `config.weights` is "random". Raises UserError if weights
+    cannot be read or downloaded, or do not fit the network.
     """
     state, origin, options = None, config.weights, {key: getattr(config, key) for key in OPTIONS}
     if config.preprocessing == "auto":
@@ -57,7 +57,7 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
 
 @torch.no_grad()
 def _warn_of_odd_means(network: FeatureExtractor, origin: str) -> None:
-    """Log a warning if the mean of relu4_1 for a bundled photograph is not a usual one."""
+    """Log a warning if the mean of relu4_1 for a bundled photograph is in no range of USUAL."""
     if "relu4_1" not in network.layers:
         return
     photo = images.resize_picture(images.read(str(ASSETS / "content" / "coffee.jpg")), 64)

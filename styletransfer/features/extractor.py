@@ -1,6 +1,6 @@
 """A frozen network whose activations can be read by name, and its preparation for fast use.
 
-Its maximum pool saves no indices for the backward pass.
+The network's max pooling saves no indices for the backward pass.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -53,9 +53,9 @@ class MaxPoolFunction(Function):
 
     If several positions hold the maximum, the first of them gets the gradient.
 
-    torch's pool saves an 8-byte index for every maximum: in bfloat16, a quarter of the memory that
-    VGG-19 saves for backward. The ReLU before the pool saves x in any case, so backward computes
-    the indices again from x.
+    torch's pool saves an 8-byte index for every maximum. In bfloat16, these indices would be a
+    quarter of the memory that VGG-19 saves for backward. The ReLU before the pool saves x in any
+    case, so backward computes the indices again from x.
     """
 
     generate_vmap_rule = True
@@ -113,8 +113,8 @@ class FeatureExtractor(nn.Module):
     """A feature extractor is a sequence of named layers that stays in eval mode.
 
     The preprocessing is part of the network: callers pass sRGB images in [0, 1]. The layers are in
-    the order of evaluation. `content_gains` maps a layer to a factor on its content loss, so that
-    one content weight suits several networks. A layer without an entry has the factor 1.
+    the order of evaluation. `content_gains` maps a layer's name to a factor on the content loss at
+    this layer, so that one content weight suits several networks. The default factor is 1.
     """
 
     def __init__(
@@ -146,7 +146,7 @@ class FeatureExtractor(nn.Module):
     def ended_at(self, layers: Iterable[str]) -> "FeatureExtractor":
         """Return the network up to the deepest of `layers`; the modules are shared, not copied.
 
-        A UserError reports a name that is no layer of this network, or an empty `layers`.
+        Raises UserError if a name is no layer of this network, or if `layers` is empty.
         """
         return FeatureExtractor(self.preprocess, self._needed(set(layers)), self.content_gains)
 
@@ -207,7 +207,7 @@ def is_pool(layer: nn.Module) -> bool:
 def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
-    """Return the network on `device` in `dtype`; its weights must not change any more."""
+    """Move a network to `device` and `dtype`; return it with faster layers for constant weights."""
     extractor.to(device, dtype).to(memory_format=torch.channels_last)
     return extractor.changed(_faster)
 

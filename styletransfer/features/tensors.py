@@ -8,12 +8,12 @@ from torch import Tensor
 
 
 def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype for sums over features of `dtype`: float32 or wider."""
+    """Return the dtype for sums over features of `dtype`: float32 for bfloat16, else `dtype`."""
     return torch.float32 if dtype == torch.bfloat16 else dtype
 
 
 def to_float64(x: Tensor) -> Tensor:
-    """Return x in float64; from MPS, which has no float64, on the CPU."""
+    """Return x in float64. MPS has no float64, so a tensor on MPS is moved to the CPU."""
     return (x.cpu() if x.device.type == "mps" else x).double()
 
 

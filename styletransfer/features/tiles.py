@@ -1,14 +1,15 @@
 """The positions of tiles, and what each tile reads so that its own features are exact.
 
-A tile owns a rectangle of its stage's input (the picture, or a feature map) whose corners are
-multiples of the stage's pooling factor, and at every layer the positions for this rectangle.
-Each position is owned by one tile. A tile also reads a halo around its rectangle, because each
+A stage is a sequence of layers. Its input, the picture or a feature map, is cut into tiles. A tile
+owns a rectangle of this input, and at every layer the positions that belong to this rectangle. The
+rectangle's edges lie at multiples of the stage's pooling factor, or at the input's border. Each
+position is owned by one tile. A tile also reads a halo around its rectangle, because each
 convolution reads `padding` positions further. At the input's border, where no halo is left, each
 convolution pads as it does for the whole input.
 
-A stage is a sequence of layers. The output of its last pool is kept whole, and the next stage cuts
-it into new tiles. A halo then spans the convolutions of one stage only: 6 pixels before pool2 of
-VGG-19, and 4 positions after pool2. Without stages, a tile from the pixels to relu5_1 would read 70
+The output of each stage but the last is stored whole, and the next stage cuts it into new tiles. A
+halo therefore serves the convolutions of one stage only. In VGG-19 its width is 6 pixels before
+pool2, and 4 positions after pool2. Without stages, a tile from the pixels to relu5_1 would read 70
 pixels beyond each of its sides.
 """
 
@@ -26,7 +27,8 @@ Span = tuple[int, int]
 # An index of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
 # Smallest stride, in pixels along an axis, of a pool that ends a stage. The pool's output stays in
-# memory: in VGG-19, 8 values per pixel of the picture at stride 4; 16 at stride 2 are too many.
+# memory. In VGG-19 it has 8 values per pixel of the picture at stride 4; at stride 2 it would have
+# 16, which is too many.
 LEAST_STRIDE = 4
 
 
@@ -34,11 +36,13 @@ LEAST_STRIDE = 4
 class Tile:
     """A tile is a part of a stage's input, with the windows that its features need."""
 
-    window: Window  # what to read of the input: the tile's own rows and columns, and a halo around
-    # Name of a pool -> what to keep of its output, because later layers need a smaller halo.
+    window: Window  # the part of the input that is read: the tile's own positions and a halo
+    # Name of a pool -> part of its output that is kept, because later layers need a smaller halo.
     trims: dict[str, Window]
-    own: dict[str, Window]  # layer -> where the tile's own positions are in its trimmed output
-    whole: dict[str, Window]  # layer -> where these positions are in the whole picture's output
+    # layer -> the positions that the tile owns, as indices into the tile's trimmed output
+    own: dict[str, Window]
+    # layer -> the same positions, as indices into the layer's output for the whole input
+    whole: dict[str, Window]
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
         """Return the part of the output (1, C, h, w) of `layer` that later layers need."""
@@ -47,7 +51,7 @@ class Tile:
         _, rows, columns = self.trims[layer]
         height, width = features.shape[2:]
         excess = (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
-        # `pad` keeps channels_last in backward; the gradient of a slice is always NCHW.
+        # `pad` with negative values crops. Its gradient stays channels_last; a slice's is NCHW.
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
@@ -57,7 +61,7 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     The layers are, in the order of evaluation, convolutions that keep the size, activations, and
     pools that halve it, rounding down. A tile owns at most `side` positions along each axis.
     `side` and the input must be at least `pooling(layers)`. The last tile of an axis also owns the
-    rest of the input that the pools leave out.
+    last rows or columns of the input, which the pools drop.
     """
     height, width = size
     downs = _axis(layers, height, side)
@@ -92,7 +96,7 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
 def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
     """Cut an axis of the input, `length` positions long, into strips of at most `side`."""
     stride = pooling(layers)
-    positions = length // stride  # of the output
+    positions = length // stride  # number of positions of the output
     count = -(-positions // (side // stride))
     cuts = [positions * index // count * stride for index in range(count)]
     return [_strip(layers, length, span) for span in pairwise([*cuts, length])]
@@ -118,7 +122,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield the span [first, end) needed of the input, then of each layer's output in turn."""
+    """Yield the span [first, end) that is needed of the input, then of each layer's output."""
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
@@ -146,7 +150,7 @@ Visit = Callable[[str, Tile, Tensor], Tensor]
 
 @dataclass(frozen=True)
 class Stage:
-    """A stage is a sequence of layers, from one feature map that is kept whole to the next."""
+    """A stage is a sequence of layers; its input is stored whole, and is cut into tiles."""
 
     entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation

@@ -22,7 +22,7 @@ IMAGENET_MEAN = (0.485, 0.456, 0.406)
 IMAGENET_STD = (0.229, 0.224, 0.225)
 # Mean of ImageNet's red, green and blue values from 0 to 255, as Caffe's weights expect them.
 CAFFE_MEAN = (123.68, 116.779, 103.939)
-# Prefix of a weights file's keys "content_gain.LAYER", each a factor on that layer's content loss.
+# Prefix of keys in a weights file: "content_gain.LAYER" is a factor on the content loss at LAYER.
 CONTENT_GAIN = "content_gain."
 
 
@@ -48,8 +48,9 @@ def build(
     """Return a frozen VGG-shaped network with uninitialised weights; see `FeaturesConfig`.
 
     `widths` are the output channels of each convolution, by block; a 2 x 2 pool stands between
-    blocks. Gatys et al. 2016 found average pooling more pleasing. The padding "replicate", which
-    only the first convolution has, avoids the dark frame that zero padding causes along the border.
+    blocks. Gatys et al. 2016 found average pooling more pleasing. If `padding` is "replicate", the
+    first convolution replicates the picture's border, and the others pad with zeros. This avoids
+    the dark frame that zero padding causes along the border.
     """
     layers: dict[str, nn.Module] = {}
     in_channels = 3
@@ -90,11 +91,13 @@ def load(
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    If `is_bgr`, the first kernels are for the channels blue, green, red, and are reversed.
+    If `is_bgr`, the first convolution of `state` expects blue, green, red; its kernels' channels
+    are reversed.
 
-    `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER". A UserError
-    reports a tensor that is missing, unexpected, misshapen, not of floats or not finite, a kernel
-    of zeros, and a gain that is not positive.
+    `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER".
+
+    Raises UserError if a tensor is missing, unexpected, misshapen, not of floats or not finite, if
+    a kernel is all zeros, or if a gain is not positive.
     """
     gains = {key: gain for key, gain in state.items() if key.startswith(CONTENT_GAIN)}
     for key, gain in gains.items():
@@ -142,8 +145,8 @@ def load(
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
     """Return the output channels, by block, of the VGG-19-shaped network in `state`.
 
-    The network may end after any convolution. A UserError reports a `state` without the first
-    kernels of VGG-19, or with kernels that are not 4-d.
+    The network may end after any convolution. Raises UserError if `state` lacks the first kernels
+    of VGG-19, or if kernels are not 4-d.
     """
     widths: list[list[int]] = []
     for name, key in state_keys(WIDTHS["vgg19"]).items():
@@ -170,7 +173,7 @@ def randomize(network: nn.Module, seed: int) -> None:
 
 
 def pretrained_state(name: str) -> Mapping[str, Tensor]:
-    """Return torchvision's ImageNet weights, downloaded and hash-checked (UserError: failure)."""
+    """Download torchvision's ImageNet weights and check their hash; raise UserError on failure."""
     import torchvision  # imported here because it is slow to import, and only a download needs it
 
     weights = torchvision.models.get_model_weights(name)["IMAGENET1K_V1"]

@@ -1,4 +1,4 @@
-"""Weights files, read without executing anything they hold, and written with a hash."""
+"""Reads weights files without executing code in them, and writes weights files with a hash."""
 
 import hashlib
 import os
@@ -17,7 +17,8 @@ from styletransfer.errors import UserError
 from styletransfer.system.devices import is_out_of_memory
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
-# Suffix of the key of an int8 kernel's scales: KEY holds int8 values, KEY_scale their factors.
+# A file has two tensors for an int8 kernel: its values under KEY, and the factors of these values,
+# one for each output channel, under KEY_scale.
 SCALE = "_scale"
 
 

@@ -5,11 +5,12 @@ apply it to neural networks: 6 x 6 pixels d and a kernel g give 4 x 4 results
 
     A^T [(G g G^T) * (B^T d B)] A
 
-with 36 products (*), where a direct convolution needs 144. Summed over the channels, each of the 36
-is a matrix product, and all of them together are a 1 x 1 convolution in 36 groups: oneDNN's
-convolutions are fast on every x86 processor, while MKL's batched products took twice as long on an
-AMD processor. The cost of the transforms grows with the number of channels, the cost of the
-products with its square, so the gain is largest in layers with many channels.
+with 36 products (*), where a direct convolution needs 144. Each of the 36 products, summed over the
+input channels, is a matrix product. All 36 together are computed as a 1 x 1 convolution in 36
+groups: oneDNN's convolutions are fast on every x86 processor, while MKL's batched matrix products
+took twice as long on an AMD processor. The cost of the transforms grows with the number of
+channels, and the cost of the products grows with the square of this number. So the gain is largest
+in layers with many channels.
 """
 
 import math
@@ -49,20 +50,21 @@ RESULTS = (
 # A tile has STEP results along each axis and reads READ pixels along each axis.
 STEP, READ = 4, 6
 # Index of the interpolation point 1. Column ONE of RESULTS is all ones, so a bias that is added to
-# this product is added to each result of the tile.
+# the product at row ONE, column ONE of a tile's 6 x 6 products is added to each result of the tile.
 ONE = 1
 # Number of tiles that are computed at once. With fewer, oneDNN would rearrange the kernels more
 # often; all tiles at once would need nearly seven times the memory of x.
 TILES = 256
-# Number of positions (H * W) from which on the algorithm is faster than a direct convolution.
+# Smallest number of positions (H * W) at which the algorithm is faster than a direct convolution.
 POSITIONS = 24 * 24
 
 
 class WinogradConv(Function):
     """This Function is conv2d(x, g, bias, padding=1) with constant, transformed kernels.
 
-    The gradient of a convolution is a convolution with mirrored kernels and exchanged channels.
-    `is_mirrored` mirrors the kernels by reading the pixels and writing the results in reverse.
+    The gradient of a convolution is a convolution with mirrored kernels, and with input and output
+    channels exchanged. `is_mirrored` gives this second convolution. It mirrors the kernels by
+    reading the pixels and writing the results in reverse order.
     """
 
     generate_vmap_rule = True
@@ -159,13 +161,12 @@ def winograd_conv(x: Tensor, kernels: Tensor, bias: Tensor | None = None) -> Ten
         bias: (K,), or None.
 
     Returns:
-        (1, K, H, W), channels_last. In float32 the relative error is about 3e-6, and that of a
-        direct convolution 2e-7 (docs/backward.md gives the error of a whole gradient). In bfloat16
-        it is 3 %, which is too much for use.
+        (1, K, H, W), channels_last. In float32 the relative error is about 3e-6; a direct
+        convolution has 2e-7 (docs/backward.md gives the error of a whole gradient). In bfloat16
+        the relative error is 3 %, which is too much for use.
 
     Raises:
-        ValueError: x is not (1, C, H, W), or kernels or bias require grad, which they would never
-            receive.
+        ValueError: x is not (1, C, H, W), or kernels or bias require grad. They get no gradient.
     """
     check_features("winograd_conv", x)
     if kernels.requires_grad or (bias is not None and bias.requires_grad):

@@ -27,7 +27,7 @@ class WrapPad(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Add the gradient of each padded position to that of the position it was copied from."""
+        """Add the gradient of each padded position to the gradient of the position it copies."""
         (grad,) = grads
         for dim in (3, 2):
             before, own, after = torch.split(grad, [1, grad.shape[dim] - 2, 1], dim)

@@ -1,1 +1,1 @@
-"""Reads and writes films, finds their motion, and paints them with little flicker: `film`."""
+"""Reads and writes films, finds their motion, and paints them with little flicker."""

@@ -41,8 +41,8 @@ FREE_FILM_KEYS = ("output", "device", "recipe")
 def main(config: FilmConfig, folder: Path) -> None:
     """Paint a film, or continue after the frames in `folder`; print the path of the painted film.
 
-    If a signal such as Ctrl-C or a damaged frame ends the painting, the painted frames become a
-    partial film.
+    If a signal (such as Ctrl-C) or a damaged frame ends the painting early, the painted frames
+    become a partial film.
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
         run = FilmRun(config, film, folder)
@@ -58,7 +58,7 @@ def main(config: FilmConfig, folder: Path) -> None:
 class FilmRun:
     """A FilmRun paints a film: each frame as a PNG file below `folder`, then the finished file.
 
-    The constructor checks all settings (UserError: a setting would make the film fail).
+    The constructor checks all settings (UserError if a setting would make the film fail).
     """
 
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
@@ -73,7 +73,7 @@ class FilmRun:
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:
-        """Return the path of painted frame `number`, from 0; `_painted` recolours it later."""
+        """Return the path of painted frame `number`, from 0, before `_painted` recolours it."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
@@ -95,8 +95,9 @@ class FilmRun:
     ) -> tuple[int, UserError | None]:
         """Paint the missing frames; return the number of painted frames, and an error or None.
 
-        A signal ends the painting. The error is that of the next frame, such as a damaged one.
-        `callback` is called after each frame.
+        A signal ends the painting without an error. The error says why the next frame could not be
+        painted, for example because it is damaged. If no frame was painted, the error is raised.
+        `callback` is called after each frame; if it returns False, the painting ends.
         """
         config = self.config
         painter: FrameOptimizer | FrameCopier = (
@@ -146,7 +147,7 @@ class FilmRun:
                 raise reason
 
     def _painted_frame(self, number: int) -> Tensor:
-        """Return painted frame `number` (UserError: it is damaged, or has another film's size)."""
+        """Return painted frame `number` (UserError if it is damaged or of another size)."""
         path, (height, width) = self.path(number), self.job.scales[-1].size
         frame = images.read(path)
         if frame.size != (height, width):

@@ -1,4 +1,4 @@
-"""Frames in one's own hand: each pixel of a film shows a place of a painted frame."""
+"""Paints films as photographs were painted: each pixel is copied from a painting."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -17,21 +17,22 @@ from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
 
-# RELIED: least reliability, in [0, 1], with which a pixel follows the motion; a search matches the
-# others. SAME: a frame whose mean difference from a photograph is below it counts as that
-# photograph, compressed; 1 is the difference of black and white.
+# RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
+# value; otherwise a search finds its match. SAME: a frame counts as a photograph of `style_source`,
+# changed by compression only, if their mean absolute difference, in [0, 1], is below this value.
 RELIED, SAME = 0.5, 0.012
 
 
 class FrameCopier:
     """A FrameCopier paints frames in their order as photographs were painted (`style_source`).
 
-    Where the motion is reliable, a pixel shows the place of the painting that it showed in the
-    frame before, moved along by fractions of a pixel; a search finds the others. Colours always
-    come from the painting, never from a painted frame, so the film stays crisp. A frame that was
-    painted, the first frame, and the first after a cut are painted by the search alone.
+    Each pixel of a frame is copied from a position in a painting. Where the motion is reliable, the
+    position is that of the same object in the frame before, moved by fractions of a pixel;
+    elsewhere, a search finds the position. Colours always come from a painting, never from a
+    painted frame, so the film stays crisp. The search alone paints the first frame, the first after
+    a cut, and each frame that is one of the photographs.
 
-    `folder` receives the places that the last frame shows, so that a film can be continued.
+    The positions for the last frame are saved in `folder`, so that a film can be continued.
     """
 
     def __init__(self, job: Job, folder: Path) -> None:
@@ -62,14 +63,14 @@ class FrameCopier:
         return Outcome(image, image, {}, 0)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
-        """Go on after the frame `content`, which is painted; read the places that it shows."""
+        """Store the frame `content`, which is painted, and its positions, for the next frame."""
         try:
             places = load_file(self._places(self.number))
             cells = list(map(size_of, self.photographs.sources))
             found = Correspondence(places["styles"], places["rows"], places["columns"], cells)
             self.before = self.photographs.reduced(content.to(self.pictures.content)), found
         except (OSError, SafetensorError, KeyError):
-            self.before = None  # the places of earlier frames are removed
+            self.before = None  # only the last frame's positions are on the disk
         self._places(self.number - 1).unlink(missing_ok=True)
         self.number += 1
 
@@ -77,7 +78,10 @@ class FrameCopier:
         return self.folder / f"{number:06d}.safetensors"
 
     def _carried(self, frame: Tensor) -> tuple[Correspondence, Tensor] | None:
-        """Return the last frame's matches, moved to `frame`, and a mask (h, w): those that hold."""
+        """Return the last frame's matches, moved to `frame`, and a mask (h, w) of reliable ones.
+
+        The result is None for the first frame, the first after a cut, and one of the photographs.
+        """
         keys = self.photographs.sources
         is_key = any(
             one.shape == frame.shape and float((one - frame).abs().mean()) < SAME for one in keys
@@ -91,9 +95,10 @@ class FrameCopier:
 
 
 def moved(shown: Correspondence, motion: Motion) -> Correspondence:
-    """Return the places that a frame shows if it shows those of the frame before, moved along.
+    """Return the matches for a frame, from the matches `shown` of the frame before.
 
-    Displacements between pixels and their places are interpolated, but not across a jump.
+    `motion` is from the frame to the frame before. The displacement from a pixel to its match is
+    interpolated, except where it jumps.
     """
     flow = motion.flow.cpu().float()
     sides = (torch.arange(side).float() for side in shown.rows.shape)
@@ -109,7 +114,10 @@ def moved(shown: Correspondence, motion: Motion) -> Correspondence:
 def copied_smoothly(
     found: Correspondence, styles: tuple[Tensor, ...], size: tuple[int, int]
 ) -> Tensor:
-    """Return the picture (1, 3, H, W) of matched places, which may lie between pixels."""
+    """Return the picture (1, 3, H, W) that is copied from the matched positions in `styles`.
+
+    `size` is (H, W). Positions may lie between pixels; the copy is bicubic.
+    """
     y, x = (
         (torch.arange(side) + 0.5) * cells / side
         for side, cells in zip(size, found.rows.shape, strict=True)

@@ -22,7 +22,7 @@ TRANSPARENT = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 
 
 def pyav() -> ModuleType:
-    """Import and return the module `av` (UserError: PyAV is not installed)."""
+    """Import and return the module `av` (UserError if PyAV is not installed)."""
     try:
         import av
     except ImportError as error:

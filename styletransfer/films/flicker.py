@@ -26,7 +26,7 @@ class FrameOptimizer:
 
     The first frame, and the first after a cut, are painted by `job` as single pictures. Each other
     frame starts from the previous painted frame, warped by the motion, and takes `frame_steps`
-    steps at full size. A temporal loss keeps the frame near its start where motion is reliable.
+    steps at full size. A temporal loss keeps the frame near this start where motion is reliable.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
@@ -42,7 +42,7 @@ class FrameOptimizer:
         return Run(self.job_of(content)).complete()
 
     def follow(self, content: Tensor, painted: Tensor) -> None:
-        """Go on after the frame `content`, which was painted as `painted`, (1, 3, H, W) each."""
+        """Store the last input frame and its painted frame, (1, 3, H, W) each, for `job_of`."""
         self.before = content, painted
 
     def job_of(self, content: Tensor) -> Job:
@@ -89,17 +89,18 @@ class Steady:
 def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     """Return an image (1, 3, H, W) in [0, 1] whose local contrast is raised to that of `like`.
 
-    The difference of the image from its own blur is multiplied by the local standard deviation of
-    `like`, divided by the image's own (over all channels together), from 1 up to STRONGEST.
+    The difference of the image from its own blur is multiplied by a ratio: the local standard
+    deviation of `like` over that of the image, for all channels together, clamped to
+    [1, STRONGEST].
     """
     return _raised(image, local_contrast(like))
 
 
 def moved_by(image: Tensor, flow: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, with its own local contrast.
+    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, without loss of local contrast.
 
-    Each frame of a film starts from the one before, so that the blur of interpolation would add up.
-    The local variance is warped as well, and the warped image is raised to it.
+    Interpolation blurs. Each frame of a film starts from the one before, so the blur would add up.
+    Therefore the local variance is warped as well, and that of the warped image is raised to it.
     """
     return _raised(smoothly(image, flow), warp(local_contrast(image), flow))
 
@@ -111,7 +112,7 @@ def local_contrast(image: Tensor) -> Tensor:
 
 
 def _raised(image: Tensor, variance: Tensor) -> Tensor:
-    """Return an image whose local variance is raised to `variance` (1, 1, H, W)."""
+    """Return an image whose local variance is raised towards `variance` (1, 1, H, W)."""
     gain = ((variance + FAINT) / (local_contrast(image) + FAINT)).sqrt().clamp(1.0, STRONGEST)
     return torch.lerp(blurred(image, NEAR, TAPS), image, gain).clamp(0.0, 1.0)
 

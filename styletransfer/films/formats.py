@@ -4,7 +4,7 @@ import os
 from pathlib import Path
 from typing import NamedTuple
 
-# File name extensions by which a file counts as a film. The command `film` reads any.
+# File name extensions of films. The command `film` also reads files with other extensions.
 FILM_EXTENSIONS = (
     *(".mp4", ".m4v", ".mov", ".mkv", ".webm", ".avi", ".mpg", ".mpeg"),
     *(".ts", ".mts", ".m2ts", ".wmv", ".flv", ".ogv", ".3gp"),

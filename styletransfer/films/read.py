@@ -39,7 +39,8 @@ USUAL_RATE = Fraction(25)
 LARGEST_SD = (1279, 576)
 # FFmpeg's number (AVColorSpace) for a film that does not state the matrix of its YUV colours.
 UNSPECIFIED = 2
-# (Colours must be converted to sRGB, alpha) -> pixel format into which FFmpeg converts frames.
+# (Whether colours must be converted to sRGB, whether frames have alpha) -> pixel format into which
+# FFmpeg converts frames.
 FORMATS = {
     (False, False): "rgb24",
     (False, True): "rgba",
@@ -139,7 +140,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames; each call starts at the first one (UserError: the film is damaged)."""
+        """Yield all frames; each call starts at the first (UserError if the film is damaged)."""
         if self._stills is not None:
             yield from self._stills.frames()
             return
@@ -205,10 +206,11 @@ class Film:
         return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the video stream with the most frames, the first of equals, but no song's cover.
+        """Return the video stream with the most frames; of several such streams, the first.
 
-        Other streams are still pictures, such as the cover of an AVIF. (UserError: there is no
-        such stream, or its frames are too large.)
+        Streams that are marked as the cover of a song are left out. Streams with fewer frames may
+        be still pictures, such as the cover of an AVIF. (UserError if there is no stream, or if its
+        frames are too large.)
         """
         cover = pyav().stream.Disposition.attached_pic
         streams = [one for one in container.streams.video if not one.disposition & cover]
@@ -231,7 +233,7 @@ class Film:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                # An empty packet, which ends a stream, states its number only here.
+                # An empty packet, which ends a stream, names the stream only here.
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
@@ -244,7 +246,7 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return the time of a frame in seconds, later than `last`, the previous frame's."""
+        """Return a frame's time in seconds, later than `last`, the time of the frame before."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time = frame.pts * Fraction(frame.time_base) - self.start

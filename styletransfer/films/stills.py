@@ -34,9 +34,9 @@ FINEST = 2**16 - 1
 class FrameFolder:
     """A FrameFolder is a film whose frames are the pictures in a folder.
 
-    Their order is that of their names, where numbers count as numbers: 9.png is before 10.png. If
-    there are several formats, the frames are the pictures of the most frequent format; a warning
-    names the others. `rate` is in frames per second.
+    The frames are sorted by name, where numbers count as numbers: 9.png is before 10.png. If there
+    are several formats, the frames are the pictures of the most frequent format; a warning names
+    the other files. `rate` is in frames per second.
 
     Raises:
         UserError: the folder has no pictures, or two of them have different sizes.
@@ -61,7 +61,7 @@ class FrameFolder:
         raise self._of_another_size(path, (size[1], size[0]))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames (UserError: a picture cannot be read, or has another size)."""
+        """Yield all frames (UserError if a picture cannot be read, or has another size)."""
         for number, path in enumerate(self._paths):
             picture = images.read(path)
             if picture.size != self.size:
@@ -79,7 +79,8 @@ class FrameFolder:
 class Animation:
     """An Animation is a film whose frames are those of a picture file.
 
-    `rate` is 1 / duration of the first frame, per second. (UserError: the file is damaged.)
+    `rate`, in frames per second, is 1 / duration of the first frame. (UserError if the file is
+    damaged.)
     """
 
     time_base = TICK
@@ -93,7 +94,7 @@ class Animation:
             self.count = sum(1 for _ in _numbers(image))
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames (UserError: the picture is damaged, or a frame has another size)."""
+        """Yield all frames (UserError if the picture is damaged, or a frame has another size)."""
         end, count = Fraction(0), 0
         try:
             with _opened(self._path) as image:
@@ -103,8 +104,8 @@ class Animation:
                     if image.size != size:  # a frame of a GIF may be larger than its screen
                         raise ValueError(image.size)
                     rgb, alpha = decode_image(image, str(self._path))
-                    # The durations in an AVIF are rounded to milliseconds; its times do not add up
-                    # the errors.
+                    # The durations in an AVIF are rounded to milliseconds. In the sum of durations
+                    # these errors add up, in the time stamps they do not.
                     stated = Fraction(image.info.get("timestamp", 0), 1000)
                     time = max(end, stated) if image.format == "AVIF" else end
                     duration = _duration(image)
@@ -139,7 +140,7 @@ def _opened(path: Path) -> Image.Image:
 
 
 def _show(image: Image.Image, number: int) -> None:
-    """Make a frame the current one, without a warning of its size."""
+    """Make frame `number` the current one of a Pillow image; do not warn about its size."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         image.seek(number)

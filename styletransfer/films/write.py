@@ -63,8 +63,8 @@ class FilmWriter:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are in units of `time_base` of `like`, the input film; Matroska and WebM round them to
     milliseconds. The sound of `like` is copied. The film carries the text `recipe` as its comment.
-    The output is locked in the block. (UserError: `check_writable` refuses the output, another
-    writer has the lock, or the output would overwrite `like` or cannot be written.)
+    The output is locked during the block. (UserError if `check_writable` refuses the output, if
+    another writer has the lock, or if the output would overwrite `like` or cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -79,7 +79,8 @@ class FilmWriter:
         self._container: Any = None
         self._stream: Any = None
         self._sound: Any = None
-        self._durations: dict[int, int] = {}  # time -> duration, in time_base, of unwritten frames
+        # Time -> duration of a frame that is not yet written, both in units of time_base.
+        self._durations: dict[int, int] = {}
         self._lock = ExitStack()
 
     def __enter__(self) -> Self:
@@ -94,7 +95,7 @@ class FilmWriter:
         """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
 
         A frame is shown until the next frame; only a film's last frame is shown for its `duration`
-        in seconds. Signals wait until the frame is written. (UserError: the frame cannot be
+        in seconds. Signals wait until the frame is written. (UserError if the frame cannot be
         written, or holds NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
@@ -202,13 +203,13 @@ class Sound:
             self._next = next(self._packets, None)
 
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
-        """Yield (time in seconds, packet), with times of the new film, whose start is 0."""
+        """Yield (time in seconds, packet); times are shifted so that the new film starts at 0."""
         if not self._streams:
             return
         last: dict[int, int] = {}
         for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
             if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
-                continue  # skip the stream's end, and times that do not increase
+                continue  # skip the empty last packet, and times that do not increase
             last[packet.stream_index] = packet.dts
             start = round(self._start / packet.time_base)
             packet.dts -= start

@@ -1,4 +1,4 @@
-"""From settings to what they mean: all choices of a job that need no picture."""
+"""Turns settings into the choices of a job: all that can be decided before a picture is read."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -21,15 +21,16 @@ from styletransfer.system.devices import choose_device, choose_precision
 class Blend:
     """A blend says how the styles of a job share the pastiche; no picture is needed for it."""
 
-    weights: tuple[float, ...]  # of the styles; empty for equal weights
+    weights: tuple[float, ...]  # weights of the styles; () for equal weights
     rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
     region_styles: Mapping[Any, int]  # colour of a region -> number of its style, from 1
-    # Layers at which `style` acts and those at which `style_detail` acts; None without a detail.
+    # Two lists: the layers at which `style` acts, and the layers at which `style_detail` acts. None
+    # without `style_detail`.
     layers: tuple[list[str], list[str]] | None
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
-        """Return the blend of the settings (UserError: style_detail or style would not act)."""
+        """Return the blend of `config`; UserError if style or style_detail would act nowhere."""
         return cls(
             tuple(config.style_weights),
             tuple(each(config.style_rotation)),
@@ -38,9 +39,9 @@ class Blend:
         )
 
     def parts(self, names: Sequence[str]) -> tuple[StylePart, ...]:
-        """Return the style images of weight above 0, then that of `style_detail` if there is one.
+        """Return the styles of weight above 0, then the style of `style_detail` if there is one.
 
-        `names` are the names of all style images. (UserError: weights that do not fit.)
+        `names` are the names of all style images. Raises UserError if the weights do not fit.
         """
         if self.layers is None:
             return tuple(self._weighted(names, layers=None))
@@ -65,9 +66,9 @@ class Blend:
 
 
 def _divided_layers(objective: ObjectiveConfig) -> tuple[list[str], list[str]]:
-    """Return the layers at which `style` acts, and those at which `style_detail` acts.
+    """Return the layers at which `style` acts, and the layers at which `style_detail` acts.
 
-    UserError: one of them would act nowhere.
+    Raises UserError if one of the two would act at no layer.
     """
     detail = set(objective.detail_layers)
     matched = objective.match_layers if objective.match_weight else []
@@ -104,7 +105,7 @@ class Choices:
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
-        """Return the choices of the settings (UserError: settings that cannot work together)."""
+        """Return the choices of `config`; raise UserError if settings cannot work together."""
         tile = parse_tile(config.tile)
         criterion = Criterion.of(config.objective)
         device = choose_device(config.device)
@@ -128,7 +129,7 @@ class Choices:
         )
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
-        """Return the job that paints `pictures` (UserError: see `Pyramid.scales`)."""
+        """Return the job that paints `pictures`; raises the errors of `Pyramid.scales`."""
         return Job(
             extractor=extractor,
             network=self.network,
@@ -144,7 +145,7 @@ class Choices:
 
 
 def parse_tile(text: str) -> int | None:
-    """Return the side of a tile in pixels; 0 for auto, None for off (UserError: other text)."""
+    """Return a tile's side in pixels; 0 for auto, None for off; UserError for any other text."""
     text = text.strip().lower()
     if text == "auto":
         return 0

@@ -21,11 +21,11 @@ from styletransfer.pictures.images import Picture, is_grey, resize, size_of
 
 @dataclass(frozen=True)
 class Colors:
-    """`Colors` change the colours of pictures before a run, and those of its pastiche after it."""
+    """`Colors` change the colours of pictures before a run, and of the pastiche after the run."""
 
     source: str  # the setting `color`: style, style_palette, content_palette, content_luminance
     strength: float  # the setting `color_strength`, from 0 (no change) to 1
-    layer: str  # the first style layer, whose styles give their palette; "" if there is none
+    layer: str  # the first style layer; the styles used there give the palette; "" for no layer
 
     def of_style(self, style: Picture, content: Picture) -> Picture:
         """Return a style image in the content's palette, for color=content_palette."""
@@ -38,9 +38,9 @@ class Colors:
 
         In each region the content's colours move towards the palette (mean and covariance) of the
         region's styles, and reach it at `strength` 1. Styles that are not used at the first style
-        layer do not count. Each pixel keeps its lightness, so that the light and
-        shade of the content stay. Transparent pixels of the content do not count. A content that is
-        compared with photographs, see `Inputs.sources`, keeps its colours.
+        layer do not count. Each pixel keeps its lightness, so that the light and shade of the
+        content stay. Transparent pixels of the content do not count. A content that is compared
+        with photographs, see `Inputs.sources`, keeps its colours.
         """
         if self.source != "style_palette" or pictures.sources:
             return pictures
@@ -81,7 +81,7 @@ class Colors:
         return finish
 
     def _palettes(self, pictures: Inputs) -> list[Palette]:
-        """Return the palette of each region's styles, those used at the first style layer."""
+        """Return, for each region, the palette of its styles used at the first style layer."""
         return [
             palette(
                 (part.share, pictures.styles[part.style], part.weights)
@@ -94,9 +94,10 @@ class Colors:
 def _moved(
     image: Tensor, region: Region, end: Palette, strength: float, alpha: Tensor | None = None
 ) -> Tensor:
-    """Return `image` (1, 3, H, W) with a region's colours moved towards a palette, lightness kept.
+    """Return `image` (1, 3, H, W) with a region's colours moved towards the palette `end`.
 
-    `alpha` (1, 1, h, w) weights the pixels whose palette is the start of the move; None: all 1.
+    Each pixel keeps its lightness. At `strength` 1 the colours reach `end`. They start from the
+    palette of the region's own pixels, weighted by `alpha` (1, 1, h, w); None weighs all alike.
     """
     if strength == 0:
         return image

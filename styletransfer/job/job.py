@@ -30,13 +30,14 @@ DETAIL = 0.5
 class Start:
     """A start says from which picture a run starts, as the setting `init` asks."""
 
-    name: str  # content, style or noise; any other value: `Inputs.start` has the picture
-    seed: int  # of the noise
+    name: str  # content, style or noise; for any other value, `Inputs.start` is the picture
+    seed: int  # seed of the noise
 
     def picture(self, pictures: Inputs) -> Tensor:
         """Return the picture (1, 3, h, w), of any size, from which a run starts.
 
-        With a correspondence, init=content means the pixels of the paintings that match it.
+        If there is a correspondence, init=content means the picture that consists of the matched
+        pixels of the paintings.
         """
         content = pictures.content
         if pictures.start is not None:
@@ -77,10 +78,10 @@ class Start:
 
 @dataclass(frozen=True)
 class FeatureNetwork:
-    """A feature network says how to build a job's extractor; equal ones give equal extractors."""
+    """A feature network describes a job's extractor; equal descriptions build equal extractors."""
 
     features: FeaturesConfig
-    seed: int  # of random weights
+    seed: int  # seed of random weights
     layers: tuple[str, ...]  # layers whose features the losses compare
     device: torch.device
     dtype: torch.dtype
@@ -88,7 +89,7 @@ class FeatureNetwork:
     def build(self) -> FeatureExtractor:
         """Return the network up to its deepest layer, on its device, in its dtype.
 
-        UserError: weights cannot be read or do not fit, or a layer is unknown.
+        Raises UserError if weights cannot be read or do not fit, or if a layer is unknown.
         """
         network = build_features(self.features, self.seed).ended_at(self.layers)
         return optimize_for_inference(network, self.device, self.dtype)
@@ -102,14 +103,14 @@ class Job:
     network: FeatureNetwork  # how `extractor` was built
     mode: LossMode  # how losses are computed and differentiated
     criterion: Criterion  # the losses and their weights, at every scale
-    # content, styles and regions, of any size; the pastiche has the content's aspect ratio.
+    # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
     start: Start  # the picture from which the run starts
     colors: Colors  # the colours before and after the run
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
-    # Result of `style_targets_of` for a job of one scale, or None to compute it.
+    # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 
     @property

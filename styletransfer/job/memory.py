@@ -1,4 +1,4 @@
-"""Estimates the memory that one scale of a run needs, and chooses its first tile.
+"""Estimates the memory that one scale of a run needs, and chooses the tile it begins with.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
 match targets and the activations that autograd keeps. The estimate may be too low: `Run` halves
@@ -26,24 +26,25 @@ logger = logging.getLogger(__name__)
 
 # Share of the free memory that a run may use: the formula is rough, and other programs need some.
 USABLE = 0.8
-# Side of the smallest tile that `tile=auto` begins with, in pixels. Smaller tiles read mostly halo,
-# which is the part that neighbouring tiles read too.
+# Smallest side in pixels of a tile with which `tile=auto` begins. Smaller tiles consist mostly of
+# halo, the part that neighbouring tiles read too.
 SMALL_TILE = 256
-# Number of tensors of the picture's size, rounded up: content, style, coarser picture, about ten of
-# the optimiser.
+# Number of tensors of the picture's size, rounded up: content, style, coarser picture, and about
+# ten tensors of the optimiser, without L-BFGS's history.
 PICTURES = 15
 # Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
 # Number of gradients of the size of the largest activation that a backward holds at a time.
 GRADIENTS = 3
-# Fraction of all activations that tiles keep: the inputs of all stages and the content's features.
+# Fraction of all activations that stay in memory with tiles: the inputs of all stages, and the
+# content's features.
 KEPT_IN_TILES = 1 / 12
 # Bytes that do not grow with the picture, such as reordered weights.
 FIXED = 64 * 2**20
 
 
 class MemoryPlan(NamedTuple):
-    """A memory plan is the tile for one scale, and the memory that is expected to be needed."""
+    """A memory plan is the tile for one scale, and an estimate of the memory that is needed."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     bytes: float  # estimated peak, minus the bytes that the process holds before the run
@@ -52,7 +53,7 @@ class MemoryPlan(NamedTuple):
 def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
     """Return the bytes per pixel of all tensors of the picture's size, L-BFGS's included.
 
-    `dtype` is the network's; the picture is in float64 if the network is, else in float32.
+    `dtype` is the network's dtype. The picture is in float64 if `dtype` is, else in float32.
     """
     history = 2 * optimizer.history if optimizer.name == "lbfgs" else 0
     value = 8 if dtype == torch.float64 else 4  # bytes of one value of a picture
@@ -80,7 +81,7 @@ def check_room(choices: Choices, shape: tuple[int, int], count: int) -> None:
 
 
 def _sizes(extractor: FeatureExtractor) -> Iterator[tuple[str, nn.Module, float]]:
-    """Yield the name of each layer, the layer, and the values of its output per pixel."""
+    """Yield each layer's name, the layer, and how many values its output has per image pixel."""
     channels, positions = 3, 1.0
     for name, layer in extractor.layers.items():
         if isinstance(layer, nn.Conv2d):
@@ -100,7 +101,7 @@ def activation_bytes(extractor: FeatureExtractor) -> float:
 
 
 def match_bytes(job: Job) -> float:
-    """Return the bytes per pixel of match targets, and of the style's features they come from."""
+    """Return the bytes per pixel of the match targets and of the style features behind them."""
     sizes = {name: size for name, _, size in _sizes(job.extractor)}
     values = sum(sizes[layer] for layer in job.criterion.matches)
     return 2 * values * job.extractor.dtype.itemsize
@@ -110,7 +111,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     """Choose the tile with which a scale begins, if `free` bytes of memory are left.
 
     `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
-    SMALL_TILE. (UserError: a tile that the network or the loss mode does not allow.)
+    SMALL_TILE. Raises UserError if the network or the loss mode does not allow the tile.
     """
     tile, pixels = job.tile, math.prod(scale.size)
     if tile:
@@ -132,7 +133,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
 def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
     """Return half of a tile's side in pixels, after memory ran out; log a warning if `is_first`.
 
-    UserError: tiles cannot be used, or this one would be smaller than `smallest_tile`.
+    Raises UserError if tiles cannot be used, or if half the side is below `smallest_tile`.
     """
     smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
     if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:

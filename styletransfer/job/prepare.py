@@ -1,4 +1,4 @@
-"""From settings to a job: everything that a style transfer needs, loaded and checked."""
+"""Turns settings into a job: loads and checks everything that a style transfer needs."""
 
 import logging
 import math
@@ -17,7 +17,7 @@ from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.paired import FITS, agreement
+from styletransfer.objective.paired import fits
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.margins import crop_margins
@@ -35,10 +35,11 @@ def prepare(
     enlarge: bool = True,
     like: Job | None = None,
 ) -> Job:
-    """Return the job of `config`, loaded and checked (UserError: it would fail).
+    """Return the job of `config`, loaded and checked; raise UserError if the job would fail.
 
-    `given` holds pictures in memory that replace files; without `enlarge`, small pictures keep
-    their size. The network of the job `like` is used again if the settings name the same network.
+    `given` maps settings to pictures in memory, which replace files. Without `enlarge`, small
+    pictures keep their size. The network of the job `like` is used again if `config` describes the
+    same network.
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
@@ -55,7 +56,7 @@ def prepare(
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
-        if agreement(job.extractor, source, style) < FITS:
+        if not fits(job.extractor, source, style):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     return job
@@ -68,8 +69,9 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
     remaining transparent pixels, so that no invisible colour enters a statistic.
 
     Without `enlarge`, as for a dry run, pictures smaller than the pastiche keep their size.
-    (UserError: a picture is fully transparent or too small; or weights, scales, regions or masks do
-    not fit.)
+
+    Raises UserError if a picture is fully transparent or too small, or if weights, scales, regions
+    or masks do not fit.
     """
     photo, side = sources.content, choices.pyramid.side
     styles = _turned_styles(choices, sources)
@@ -110,9 +112,10 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 
 
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
-    """Return the style images, turned, and `style_detail`; all without margins.
+    """Return the style images, rotated, then `style_detail`; their margins are cut off.
 
-    Uniform margins stay if label pictures or photographs fit the pictures pixel by pixel.
+    The style images keep uniform margins if they have label pictures or photographs, because these
+    correspond to them pixel by pixel.
     """
     styles = list(map(images.crop_transparent, sources.styles))
     if not sources.style_regions and not sources.painted_from:
@@ -124,7 +127,7 @@ def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
 
 
 def _turned(choices: Choices, pictures: Sequence[Picture]) -> list[Picture]:
-    """Return style images, or their photographs, turned by `style_rotation`."""
+    """Return style images, or their photographs, rotated by `style_rotation`."""
     angles = for_each("style_rotation", choices.blend.rotation, len(pictures)) if pictures else []
     return [rotated(one, by) if by else one for one, by in zip(pictures, angles, strict=True)]
 
@@ -136,7 +139,7 @@ def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
 def check_smallest(extractor: FeatureExtractor, coarsest: Scale, names: Sequence[str]) -> None:
     """Raise UserError if a picture is too small for the network at the coarsest scale.
 
-    `names` are those of the content image and of each style image.
+    `names` are the names of the content image and of each style image.
     """
     for size, name in zip((coarsest.size, *coarsest.style_sizes), names, strict=True):
         check_size(extractor, size, Path(name).name)

@@ -25,10 +25,12 @@ def divided(
 ) -> tuple[tuple[Region, ...], Tensor | None]:
     """Return the regions of a job, each with the styles that paint it, and the protected pixels.
 
+    The second result is a mask (1, 1, H, W) in [0, 1], or None if no pixel is protected.
+
     Args:
-        blend: the styles of each region.
+        blend: how styles share the pastiche, with the settings of regions.
         sources: the pictures as they were read.
-        sizes: (height, width) in the job of the content image and of each style image.
+        sizes: (height, width), in the job, of the content image and of each style image.
         parts: the styles that paint an undivided picture.
 
     Raises:
@@ -127,10 +129,10 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
 def tell_vanished(job: Job) -> None:
     """Log which regions are too small for which layers at the coarsest scale.
 
-    UserError: all regions are too small for all style layers, and there is no other loss.
+    Raises UserError if all regions are too small for all style layers, and there is no other loss.
     """
     layers, scale = list(job.criterion.styles), job.scales[0]
-    # The content itself, which may be large, is not needed.
+    # The content's pixels are not needed. One pixel is kept, because the content may be large.
     pictures = replace(
         job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
     )

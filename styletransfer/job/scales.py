@@ -9,19 +9,21 @@ from styletransfer.objective.inputs import Inputs, Size
 from styletransfer.pictures.images import scaled_size, size_of
 from styletransfer.settings import StyleTransferConfig, each
 
-# Longer side in pixels below which `scales=0` adds no coarser size: VGG's deep layers have few
-# positions there. A match loss needs coarser sizes, to place large shapes of the style, such as
-# stars; if the sizes begin at 48 pixels, these shapes also cover faces.
+# Longer side in pixels below which `scales=0` adds no coarser size, because VGG's deep layers have
+# few positions there. With match losses it is SMALLEST_MATCHED_SCALE: they need coarser sizes, to
+# place large shapes of the style, such as stars. If the sizes begin at 48 pixels, these shapes also
+# cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
 # Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
-# Fraction of the steps that the finest of more than three scales makes. In runs of 100 steps up to
-# 1536 pixels, 25 steps at the finest scale gave two pictures 1.2 and 2.6 times their style error at
-# 512 pixels, and 42 steps gave 0.7 and 1.3 times.
+# If there are more than three scales, the finest scale makes this fraction of the steps. In runs of
+# 100 steps up to 1536 pixels, the style errors of two pictures were 1.2 and 2.6 times their errors
+# at 512 pixels if the finest scale made 25 steps, and 0.7 and 1.3 times if it made 42.
 FINEST_SHARE = 0.42
-# The same fraction if there are match losses, for two scales or more. At 512 pixels a fraction of
-# 0.42 took 1.5 times the time of 0.2 and made calm areas grainy; 0.2 gave paler colours than 0.3.
+# The same fraction for jobs with match losses, if there are two scales or more. At 512 pixels a
+# fraction of 0.42 took 1.5 times as long as 0.2 and made calm areas grainy; 0.2 gave paler colours
+# than 0.3.
 MATCHED_FINEST_SHARE = 0.25
 
 # Stride of VGG's deepest layers: pixels per position along each axis.
@@ -33,8 +35,8 @@ class Scale:
     """A scale is one level of the pyramid: picture sizes and a number of steps."""
 
     size: Size  # (height, width) of the pastiche in pixels
-    style_sizes: tuple[Size, ...]  # (height, width) of each style image
-    steps: int  # number of steps
+    style_sizes: tuple[Size, ...]  # (height, width) of each style image in pixels
+    steps: int  # number of optimiser steps at this scale
 
 
 @dataclass(frozen=True)
@@ -44,10 +46,11 @@ class Pyramid:
     side: int  # longer side of the pastiche in pixels
     count: int  # number of scales, or 0 for all that are large enough
     steps: int  # number of steps, over all scales
-    style_scale: tuple[float, ...]  # relative sizes of style images: one for all, or one each
-    has_detail: bool  # the last style image is that of `style_detail`, of relative size 1
-    is_matched: bool  # there are match losses
-    is_seamless: bool  # opposite edges of the pastiche fit together
+    # Ratio of a style image's longer side to the pastiche's: one number for all, or one for each.
+    style_scale: tuple[float, ...]
+    has_detail: bool  # whether the last style image is `style_detail`, whose ratio is 1
+    is_matched: bool  # whether there are match losses
+    is_seamless: bool  # whether opposite edges of the pastiche fit together
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
@@ -65,8 +68,8 @@ class Pyramid:
     def scales(self, pictures: Inputs) -> tuple[Scale, ...]:
         """Return the scales for the shapes of these pictures, coarse to fine.
 
-        The pastiche has the content's aspect ratio. (UserError: a side of a seamless pastiche is no
-        multiple of DEEPEST.)
+        The pastiche has the content's aspect ratio. Raises UserError if a side of a seamless
+        pastiche is no multiple of DEEPEST, or if `style_scale` has the wrong length.
         """
         shape, style_shapes = size_of(pictures.content), list(map(size_of, pictures.styles))
         self._check_aspect(shape)
@@ -89,7 +92,7 @@ class Pyramid:
     def pastiche(self, shape: Size, side: int | None = None) -> Size:
         """Return the (height, width) of a pastiche with the aspect ratio of `shape`.
 
-        The longer side is `side` pixels, by default that of the finest scale. No pool of the
+        The longer side is `side` pixels, by default as at the finest scale. No pool of the
         network may drop a row or column of a seamless pastiche, so its sides are rounded to
         multiples of DEEPEST.
         """
@@ -101,9 +104,9 @@ class Pyramid:
         return height, width
 
     def factors(self, styles: int) -> list[float]:
-        """Return the longer side of each of `styles` style images as a factor of the pastiche's.
+        """Return, for each of `styles` style images, its longer side divided by the pastiche's.
 
-        UserError: `style_scale` has neither one number nor one for each.
+        Raises UserError if `style_scale` has neither one number nor one for each style.
         """
         details = [1.0] * self.has_detail
         return [*for_each("style_scale", self.style_scale, styles - len(details)), *details]
@@ -125,7 +128,7 @@ class Pyramid:
 
 
 def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
-    """Return a number for each of `styles` styles (UserError: too few `numbers`, or too many)."""
+    """Return one number for each of `styles` styles; raise UserError for too few or too many."""
     if (count := len(numbers)) not in (1, styles):
         raise UserError(
             f"{key} holds {count} numbers but there are {styles} styles; give one number, or "
@@ -138,7 +141,8 @@ def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
 def longer_sides(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE) -> list[int]:
     """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
 
-    There are `scales` sides, or for scales=0 all sides of at least `smallest`; at most `steps`.
+    There are `scales` sides, or for scales=0 all sides of at least `smallest` pixels. There are
+    never more than `steps` sides, because each scale makes a step or more.
     """
     sides = [size]
     while len(sides) < min(scales or steps, steps):
@@ -153,8 +157,8 @@ def steps_at_scale(steps: int, scales: int, index: int, share: float | None = No
     """Return the number of steps of scale `index`, counted from 0; the sum over scales is `steps`.
 
     The finest scale makes the fraction `share` of all steps, and the others divide the rest evenly.
-    Without `share`, up to three scales divide all evenly; with more, the finest makes FINEST_SHARE.
-    `steps` is at least `scales`.
+    Without `share`, up to three scales divide the steps evenly; if there are more, the finest makes
+    the fraction FINEST_SHARE. `steps` is at least `scales`.
     """
     if share is None and scales > 3:
         share = FINEST_SHARE

@@ -25,14 +25,15 @@ from styletransfer.settings.schemas import keys, named_files
 
 logger = logging.getLogger(__name__)
 
-# Settings that name pictures; init may also be a word such as "noise".
+# Settings that name pictures. `init` may also be content, style or noise.
 PICTURE_KEYS = (
     *("content", "style", "style_source", "style_detail", "content_regions", "style_regions"),
     *("protect", "init"),
 )
 # Pattern of a `content` that names an aspect ratio, width:height such as 4:3, instead of a file.
 SHAPE = re.compile(r"([1-9]\d{0,3}):([1-9]\d{0,3})")
-# Smallest side of a picture in pixels. A smaller one, enlarged, is a blur without content or style.
+# Smallest side of a picture in pixels. An enlargement of a smaller picture would be a blur without
+# content or style.
 SMALLEST_SIDE = 8
 
 
@@ -41,13 +42,14 @@ class Sources:
     """`Sources` are the pictures that the settings of a job name, at the size of their files."""
 
     content: Picture
-    styles: tuple[Picture, ...]  # of `style`, not yet turned
-    painted_from: tuple[Picture, ...]  # photographs of `style_source`, sized as `styles`; or ()
-    detail: Picture | None  # of `style_detail`
+    styles: tuple[Picture, ...]  # pictures of `style`, before `style_rotation`
+    # Photographs of `style_source`, resized to the size of their paintings in `styles`; or ().
+    painted_from: tuple[Picture, ...]
+    detail: Picture | None  # picture of `style_detail`, or None
     content_regions: Regions | None
-    style_regions: tuple[Regions, ...]  # one for each style, or ()
+    style_regions: tuple[Regions, ...]  # the regions of each style; () without label pictures
     protected: Tensor | None  # (1, 1, H, W) in [0, 1], the mask of `protect`
-    start: Picture | None  # of `init`, or None if `init` is a word
+    start: Picture | None  # picture of `init`; None if `init` is content, style or noise
 
     @classmethod
     def read(
@@ -58,7 +60,9 @@ class Sources:
         `given` maps settings to pictures in memory, which replace their files: a Picture, for style
         a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
         `pyramid` gives the size of the grey content image that a shape such as 4:3 asks for.
-        (UserError: a picture cannot be read, or a mask or label picture does not fit its picture.)
+
+        Raises UserError if a picture cannot be read, or if a photograph, mask or label picture does
+        not fit its picture.
         """
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)
@@ -83,7 +87,7 @@ class Sources:
 
 
 def _picture(key: str, named: Picture | str | None) -> Picture | None:
-    """Return the picture of a setting, or None if it is None (UserError: it cannot be read)."""
+    """Return the picture of a setting, or None if `named` is None; UserError if unreadable."""
     with about(key):
         return images.read(named) if isinstance(named, str) else named
 
@@ -106,7 +110,7 @@ def _styles(key: str, named: Any) -> tuple[Picture, ...]:
 
 
 def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Return the photograph of each style image, at its size, or nothing without photographs."""
+    """Return the photograph of each style image, in this image's size; () if `named` is None."""
     if named is None:
         return ()
     found = _styles("style_source", named)
@@ -146,7 +150,7 @@ def _start(named: Picture | str) -> Picture | None:
 def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
     """Return the regions of a label picture, or None without one; log them in one line.
 
-    UserError: the label picture cannot be read, or has another aspect ratio than `picture`.
+    Raises UserError if the label picture cannot be read, or differs from `picture` in aspect ratio.
     """
     if named is None:
         return None
@@ -159,7 +163,7 @@ def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
 
 
 def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]:
-    """Return the regions of each style image, or () without label pictures."""
+    """Return the regions of each style image; () if `named` is None."""
     if named is None:
         return ()
     is_folder = isinstance(named, str) and os.path.isdir(named)
@@ -176,7 +180,7 @@ def _style_regions(named: Any, styles: Sequence[Picture]) -> tuple[Regions, ...]
 
 
 def _mask(named: Any, content: Picture) -> Tensor | None:
-    """Return the mask (1, 1, H, W) in [0, 1] of the protected pixels, or None without one."""
+    """Return the mask (1, 1, H, W) in [0, 1] of protected pixels; None if `named` is None."""
     if named is None:
         return None
     mask = read_mask(named, "protect")
@@ -203,7 +207,7 @@ def files_read(config: Any, free: Collection[str] = ()) -> list[tuple[str, str]]
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the files that a setting names, and those in its folders (UserError: no picture)."""
+    """Return the files that a setting names, alone or in folders; UserError if there are none."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)

@@ -1,8 +1,9 @@
-"""Losses: four ways for an nn.Module to carry a loss and its gradient, and the losses themselves.
+"""Four ways to compute losses in an nn.Module and differentiate them, and the losses themselves.
 
-Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first:
-each defines one layer, which carries any loss, and names the function that differentiates. The
-losses are in `content.py`, `match.py` and `style.py`, once each.
+Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
+Each of these files defines one loss mode: a layer, which can compute any loss of its input, and a
+function that differentiates the losses of all layers. The losses themselves are in `content.py`,
+`match.py` and `style.py`; every loss mode uses the same ones.
 """
 
 from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook

@@ -1,12 +1,13 @@
-"""A real backward: each loss is computed by a `torch.autograd.Function` that returns its input.
+"""A real backward: each kind of loss has a `torch.autograd.Function` with its own `backward`.
 
-Autograd calls the `backward` of such a Function, because the Function is a node of the graph. A
-layer returns the Function's output, which equals the layer's input. So the gradient from deeper
-layers passes through this node, too, and leaves it with the loss's gradient added.
+Autograd calls this `backward`, because the Function is a node of the graph. The Function returns
+two things: the features, unchanged, and the loss or values from which the loss follows. The loss
+layer passes these features on to the next layer. So the gradient from deeper layers passes through
+this node, too, and the node adds the gradient of the loss to it.
 
-Each Function is beside its loss: `ContentTap` in `content.py`, `ProductsTap` in `match.py`, and
-`MomentsTap`, for all style losses, in `moments.py`. The sum of the losses is differentiated as in
-`loss_attribute.py`.
+The Functions are `ContentTap` in `content.py`, `ProductsTap` in `match.py`, and `MomentsTap`, for
+all style losses, in `moments.py`. As in `loss_attribute.py`, `.backward()` is called once, on the
+weighted sum of the losses.
 """
 
 from torch import Tensor
@@ -19,10 +20,10 @@ from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
 
 
 class AutogradFunction(LossLayer):
-    """This layer returns its input F and keeps L(F) in `loss`, whose backward is written by hand.
+    """This layer returns its input F and keeps L(F) in `loss`; the gradient is written by hand.
 
     Args:
-        distance: L, the loss that the layer carries.
+        distance: L, the loss that the layer computes.
     """
 
     def __init__(self, distance: Distance) -> None:
@@ -36,14 +37,14 @@ class AutogradFunction(LossLayer):
 
 
 class ContentLoss(AutogradFunction):
-    """MSE(F, P) for the content image's features P (1, C, H, W)."""
+    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
 
     def __init__(self, target: Tensor) -> None:
         super().__init__(ContentDistance(target))
 
 
 class StyleLoss(AutogradFunction):
-    """MSE(G, A): G and A are the Gram matrices (C, C) of the features and of the style image."""
+    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
 
     def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure))

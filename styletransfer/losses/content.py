@@ -1,4 +1,4 @@
-"""The content loss: the mean squared difference of the features and those of the content image."""
+"""The content loss: the mean squared difference from the features of the content image."""
 
 from typing import Any
 
@@ -17,7 +17,7 @@ class ContentDistance(PositionalDistance):
     """
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, with a gradient by autograd."""
+        """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
         return mean_square(features - self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
@@ -25,9 +25,9 @@ class ContentDistance(PositionalDistance):
         return mean_square((features - self.target) * weight)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, with the gradient of `ContentTap`.
+        """Return the features unchanged (a view), and L; `ContentTap` computes the gradient.
 
-        (ValueError: features and target differ in shape, or are not (1, C, H, W).)
+        Raises ValueError if features and target differ in shape, or are not (1, C, H, W).
         """
         check_target("ContentDistance", features, self.target)
         tapped, loss = ContentTap.apply(features, self.target)

@@ -9,19 +9,20 @@ from styletransfer.features.tensors import accumulate_dtype
 
 
 def mean_square(difference: Tensor) -> Tensor:
-    """Return mean(difference^2), 0-d, summed in float32 or wider."""
+    """Return mean(difference^2), 0-d, summed in float32 for bfloat16, else in its own dtype."""
     return difference.to(accumulate_dtype(difference.dtype)).square().mean()
 
 
 class Distance(nn.Module):
     """A distance is a loss L of features F (1, C, H, W), for a constant target.
 
-    `content.py`, `match.py` and `style.py` define one each. Calling a distance returns L as torch's
-    operations compute it; `tap` returns the same L with a gradient that is written by hand. The
-    loss modes decide which of the two a loss layer uses, and who differentiates L.
+    `content.py`, `match.py` and `style.py` define one distance each. Calling a distance computes L
+    by torch's operations, which autograd differentiates. `tap` returns the same L, with a gradient
+    that is written by hand. The loss mode decides which of the two is used.
 
     Args:
-        target: what the features are compared with; it is detached, and moves with the module.
+        target: the tensor with which the features, or a statistic of them, are compared. It is
+            detached and becomes a buffer of the module.
     """
 
     target: Tensor
@@ -31,11 +32,11 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, at least 0, in float32 for bfloat16 features."""
+        """Return L, 0-d, at least 0 but for rounding, in float32 for bfloat16 features."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return weight^2 L; a distance that is a square multiplies inside the square instead."""
+        """Return weight^2 * L; a subclass whose L is a square multiplies inside the square."""
         return weight**2 * self.forward(features)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -44,10 +45,10 @@ class Distance(nn.Module):
 
 
 class PositionalDistance(Distance):
-    """A distance that is a mean over positions; the target (1, C, H, W) has a vector for each."""
+    """A distance that is a mean over positions; its target (1, C, H, W) has a vector for each."""
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
-        """Return a distance module whose target is the part of this one that `window` selects."""
+        """Return a distance for the positions in `window`; its buffers are views of this one's."""
         part = type(self).__new__(type(self))
         nn.Module.__init__(part)
         for name, buffer in self.named_buffers():

@@ -7,8 +7,8 @@ tensors for the calls that follow.
 
 The weight w multiplies the features, or the Gram matrix, inside the loss:
 MSE(F w, P w) = w^2 MSE(F, P). It therefore acts squared: the style weight of 1000 in the 0.3
-tutorial and the style weight of 1 000 000 in the 0.4 tutorial weigh the loss alike. A loss that is
-no squared difference, such as Wasserstein's, is multiplied by w^2 instead.
+tutorial has the same effect as the style weight of 1 000 000 in the 0.4 tutorial. A loss that is
+no squared difference, such as the Wasserstein distance, is multiplied by w^2 instead.
 """
 
 import math
@@ -23,10 +23,10 @@ from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
 
 
 class FakeBackward(LossLayer):
-    """This layer returns its input F and keeps w^2 L(F) in `loss`, with w inside the square.
+    """This layer returns its input F and keeps w^2 L(F) in `loss`; see `Distance.scaled`.
 
     Args:
-        distance: L, the loss that the layer carries.
+        distance: L, the loss that the layer computes.
         weight: w, at least 0.
     """
 
@@ -40,27 +40,27 @@ class FakeBackward(LossLayer):
         return features
 
     def backward(self, retain_graph: bool = True) -> Tensor:
-        """Differentiate the last forward's loss; the objective calls this, autograd never does."""
+        """Differentiate the loss of the last forward; autograd never calls this method."""
         self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
         return self.loss
 
 
 class ContentLoss(FakeBackward):
-    """MSE(F w, P w) for a weight w, and the content image's features P (1, C, H, W)."""
+    """MSE(F w, P w): w is a weight; F, P (1, C, H, W) are features of input and content image."""
 
     def __init__(self, target: Tensor, weight: float) -> None:
         super().__init__(ContentDistance(target), weight)
 
 
 class StyleLoss(FakeBackward):
-    """MSE(w G, w A): w is a weight; G and A are the Gram matrices (C, C) of input and style."""
+    """With GRAM, MSE(w G, w A): w is a weight; G, A are Gram matrices (C, C) of input and style."""
 
     def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure), weight)
 
 
 def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call the `backward` of each loss module; the gradients add up in the image's `.grad`."""
+    """Call `backward` of each loss and of `prior`; the gradients add up in the image's `.grad`."""
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:
         prior.backward()  # type: ignore[no-untyped-call]
@@ -68,7 +68,7 @@ def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tens
 
 
 def with_root(distance: Distance, weight: float) -> FakeBackward:
-    """Return the layer whose loss has the factor `weight`: w acts squared, so w = sqrt(weight)."""
+    """Return a layer with the loss `weight` * L(F): w acts squared, so w = sqrt(weight)."""
     return FakeBackward(distance, math.sqrt(weight))
 
 

@@ -20,7 +20,7 @@ class LossAttribute(LossLayer):
     """This layer returns its input F and keeps L(F) in `loss`.
 
     Args:
-        distance: L, the loss that the layer carries.
+        distance: L, the loss that the layer computes.
     """
 
     def __init__(self, distance: Distance) -> None:
@@ -34,23 +34,24 @@ class LossAttribute(LossLayer):
 
 
 class ContentLoss(LossAttribute):
-    """MSE(F, P) for the content image's features P (1, C, H, W)."""
+    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
 
     def __init__(self, target: Tensor) -> None:
         super().__init__(ContentDistance(target))
 
 
 class StyleLoss(LossAttribute):
-    """MSE(G, A): G and A are the Gram matrices (C, C) of the features and of the style image."""
+    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
 
     def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure))
 
 
 def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call `.backward()` once on the sum of weight * loss over all terms; return the losses.
+    """Call `.backward()` once on the sum of all weighted losses; return weight * loss of each term.
 
-    `prior` is a further loss, already weighted, of the picture itself, such as total variation.
+    `prior` is a further loss in this sum, or None. It is a loss of the picture's pixels, such as
+    total variation, and is already weighted. The returned list does not contain it.
     """
     losses = [term.weight * term.module.loss for term in terms]
     total = torch.stack(losses).sum()

@@ -2,7 +2,7 @@
 
 The target of a position is the features at the style position that is most similar to it (Kolkin
 et al. 2022, "Neural Neighbor Style Transfer", arXiv:2203.13215). A cosine compares which features
-are present, not how strong they are, so every position of the picture counts alike.
+are present, not how strong they are, so positions with strong features do not count more.
 """
 
 from typing import Any
@@ -41,22 +41,24 @@ class MatchDistance(PositionalDistance):
         self.register_buffer("weights", wanted if weights is None else wanted * weights.to(wanted))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, from 0 to 2, with a gradient by autograd."""
+        """Return L, 0-d, from 0 to 2, by torch's operations, which autograd differentiates."""
         return self._loss(*inner_products(features, self.target))
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, with the gradient of `ProductsTap`.
+        """Return the features unchanged (a view), and L, which uses `ProductsTap`.
 
-        The step from the features to two inner products at each position has a gradient in closed
-        form. The step from these to L is a few operations on maps of one channel, which autograd
-        differentiates. (ValueError: features and target differ in shape, or are not (1, C, H, W).)
+        `ProductsTap` computes two inner products at each position, and has a gradient in closed
+        form. L follows from them by a few operations on maps of one channel, which autograd
+        differentiates.
+
+        Raises ValueError if features and target differ in shape, or are not (1, C, H, W).
         """
         check_target("MatchDistance", features, self.target)
         tapped, dots, squares = ProductsTap.apply(features, self.target)
         return tapped, self._loss(dots, squares)
 
     def _loss(self, dots: Tensor, squares: Tensor) -> Tensor:
-        """Return L for F_p . T_p / |T_p| and |F_p|^2, (1, 1, H, W) each."""
+        """Return L from dots = F_p . T_p / |T_p| and squares = |F_p|^2, (1, 1, H, W) each."""
         is_seen = squares > 0
         lengths = torch.where(is_seen, squares, 1).sqrt()
         # `where` gives autograd a gradient of 0 at positions whose features are all 0.
@@ -64,14 +66,17 @@ class MatchDistance(PositionalDistance):
 
 
 def inner_products(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return F_p . T_p and |F_p|^2 at each position p, (1, 1, H, W) each, in float32 or wider."""
+    """Return F_p . T_p and |F_p|^2 at each position p, (1, 1, H, W) each.
+
+    They are summed in float32 for bfloat16, else in the features' dtype.
+    """
     dtype = accumulate_dtype(features.dtype)
     dots, squares = (features * x for x in (target, features))
     return dots.sum(1, keepdim=True, dtype=dtype), squares.sum(1, keepdim=True, dtype=dtype)
 
 
 class ProductsTap(Function):
-    """This Function computes F_p . T_p and |F_p|^2; its backward serves any loss L of the two.
+    """This Function computes F_p . T_p and |F_p|^2; backward works for any loss L of these two.
 
     With d = dL/d(F_p . T_p) and s = dL/d(|F_p|^2) at each position: dL/dF_p = d T_p + 2 s F_p.
     """

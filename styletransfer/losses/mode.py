@@ -1,4 +1,4 @@
-"""A loss mode is a layer that can carry any loss, and a function that differentiates the losses."""
+"""A loss mode is a layer that can compute any loss, and a function that differentiates losses."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -28,12 +28,12 @@ class LossMode:
     """A loss mode is a way to compute losses in modules and differentiate them w.r.t. the image."""
 
     name: str  #: the value of the config key loss_mode.name
-    #: (distance, linear weight) -> a layer that carries this loss and returns its input unchanged.
+    #: (distance, linear weight) -> a layer that computes this loss and returns its input unchanged.
     layer: Callable[[Distance, float], LossLayer]
     #: (terms, prior, output) -> weighted losses, one per term. Their gradient, and the gradient of
     #: `prior` (a 0-d loss on the image itself, or None), is added to the image's `.grad`. `output`
     #: is what the network returned: the features after the deepest loss.
     differentiate: Callable[[Sequence[Term], Tensor | None, Tensor], list[Tensor]]
-    #: True if the layer uses `Distance.tap`. The graph then saves no large tensors but features and
-    #: targets, and a picture can be evaluated in tiles.
+    #: True if the layer uses `Distance.tap`. The only large tensors that the graph then saves are
+    #: features and targets, and a picture can be evaluated in tiles.
     is_closed_form: bool = False

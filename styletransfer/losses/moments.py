@@ -13,11 +13,12 @@ from torch.autograd import Function
 
 from styletransfer.features.tensors import accumulate_dtype, check_features
 
-# A sum over positions of bfloat16 features is computed in CHUNKS parts: a matrix product sums each
-# part and rounds it once to bfloat16, and the parts are added in float32.
+# Sums over positions of weighted or multiplied bfloat16 features are computed in CHUNKS parts,
+# which are added in float32. Each part is computed in float32, or is rounded once to bfloat16.
 CHUNKS = 8
-# Positions of weight 0 are left out if at most this fraction of all has a positive weight. If more
-# have one, gathering their rows and adding rows back to their places costs more than it saves.
+# Positions of weight 0 are not read if at most the fraction SPARSE of all positions has a positive
+# weight. Otherwise, gathering the rows of positive weight, and scattering their gradients, costs
+# more time than it saves.
 SPARSE = 0.5
 
 
@@ -28,7 +29,8 @@ class Moments(NamedTuple):
     be averaged with weights.
     """
 
-    #: (C,), the mean of f_p over p, weighted by m_p / sum(m) if positions have weights m_p.
+    #: (C,), the mean of f_p over p, weighted by m_p / sum(m) if positions have weights m_p; empty,
+    #: (0,), if it was not asked for.
     mean: Tensor
     second: Tensor  #: (C, C), the mean of f_p f_p^T over p, weighted in the same way; symmetric
 
@@ -61,7 +63,7 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
             see `positive_weights`.
 
     Returns:
-        The moments, in float32 for bfloat16 features, else in their dtype.
+        The moments, in float32 for bfloat16 features, else in the features' dtype.
 
     Raises:
         ValueError: features are not (1, C, H, W) with C, H, W at least 1.
@@ -98,21 +100,24 @@ def gram_matrix(features: Tensor) -> Tensor:
     """Compute G = F F^T / (C H W) with F as (C, HW), the Gram matrix of Gatys et al. 2016.
 
     The paper leaves the normalisation to the loss; the PyTorch tutorials divide by C H W.
-    G is (C, C), symmetric; features, dtypes, derivatives and errors are those of `moments`.
+    G is (C, C), symmetric. The argument, dtypes, derivatives and errors are as for `moments`.
     """
     return moments(features, with_mean=False).second / features.shape[1]
 
 
 def _times(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return each row (n, C) times its factor (n, 1), None for 1, in the dtype of the rows."""
+    """Return rows (n, C) times factors (n, 1), in the rows' dtype; None means factors of 1."""
     return rows if factors is None else rows * factors.to(rows.dtype)
 
 
 def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return the sum (C,) of rows (n, C) times their factors (n, 1), in float32 or wider."""
+    """Return the sum (C,) of rows (n, C) times factors (n, 1; None for 1).
+
+    The sum is computed in float32 for bfloat16, else in the rows' dtype.
+    """
     if factors is None:
         return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
-    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 or wider
+    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 for bfloat16
     for chunk, factor in zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True):
         total = total + (chunk * factor).sum(0)
     return total
@@ -131,7 +136,7 @@ def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Ten
         pairs = ((chunk.float(), own) for chunk, own in zip(chunks, given, strict=True))
         return torch.stack([_times(part, own).mT @ part for part, own in pairs]).sum(0)
     weighted, size, channels = _times(rows, factors), len(rows) // CHUNKS, rows.shape[1]
-    end = CHUNKS * size  # the last rows, fewer than CHUNKS, are multiplied apart
+    end = CHUNKS * size  # the last rows, fewer than CHUNKS, are multiplied separately
     left, right = (x[:end].reshape(CHUNKS, size, channels) for x in (weighted, rows))
     total = (left.mT @ right).sum(0, dtype=torch.float32)
     return total + (weighted[end:].mT @ rows[end:]).float()
@@ -250,7 +255,8 @@ def moments_tap(
     """Return the features and their moments; all outputs are differentiable.
 
     The features (1, C, H, W) are returned unchanged (as a view). Arguments, moments and errors are
-    those of `moments`. For the Gram loss the gradient is equation 6 of Gatys et al. 2016.
+    as for `moments`. For the Gram loss the gradient is 4 / C^2 times equation 6 of Gatys et al.
+    2016, without its case for F < 0.
     """
     tapped, mean, second = MomentsTap.apply(features, with_mean, weights)
     return tapped, Moments(mean, second)

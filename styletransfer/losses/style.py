@@ -1,7 +1,7 @@
-"""Style losses: each compares a statistic of the features' moments with that of the style image.
+"""Style losses: each compares a statistic of two pictures, the pastiche and the style image.
 
-The module defines three style measures, `gram`, `moments` and `wasserstein`, and `StyleDistance`,
-the loss by any of them.
+The statistic is a function of the moments of features. The module defines three style measures,
+`gram`, `moments` and `wasserstein`, and `StyleDistance`, the loss that uses one of them.
 """
 
 from collections.abc import Callable
@@ -15,12 +15,13 @@ from styletransfer.losses.distance import Distance, mean_square
 from styletransfer.losses.moments import Moments, moments_tap
 from styletransfer.losses.moments import moments as moments_of
 
-# RIDGE times the mean variance of the channels (in `wasserstein`, the style's) is added to each
-# variance. It keeps the gradient finite: the slope of a square root is infinite at 0, and the
-# covariance of a network's channels is nearly singular.
+# RIDGE times the mean variance of the channels is added to each variance; `wasserstein` uses the
+# style's mean variance. This keeps the gradient finite: the slope of a square root is infinite at
+# 0, and the covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
-# TINY is added to each variance, for features that are all constant. TINY times the ridge is
-# the lower limit of eigenvalues, which rounding may make negative.
+# TINY is also added to each variance, which is then above 0 even if all features are constant. In
+# `wasserstein`, TINY times the added value is the lower limit of eigenvalues, because rounding may
+# make them negative.
 TINY = 1e-12
 
 
@@ -31,12 +32,12 @@ def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
 
 @dataclass(frozen=True)
 class StyleMeasure:
-    """A style measure compares styles by compare(statistic(pastiche), statistic(style))."""
+    """A style measure is a statistic of moments, and a function that compares two statistics."""
 
     name: str  #: the value of the config key objective.style_loss
     #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal.
+    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal, but for rounding.
     compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
     with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
 
@@ -53,8 +54,8 @@ class StyleMeasure:
 def gram(moments: Moments) -> Tensor:
     """Return the Gram matrix (C, C) of Gatys et al. 2016: the second moment divided by C.
 
-    The PyTorch tutorials divide in the same way. The Gram matrix does not distinguish a constant
-    feature from a feature of strong contrast that has the same mean square.
+    The PyTorch tutorials divide in the same way. The diagonal of the Gram matrix does not
+    distinguish a constant feature from a feature of strong contrast that has the same mean square.
     """
     return moments.second / moments.second.shape[-1]
 
@@ -62,8 +63,8 @@ def gram(moments: Moments) -> Tensor:
 def by_channel(moments: Moments) -> Tensor:
     """Return (2, C): the mean and the standard deviation of each channel.
 
-    AdaIN's style loss compares them (Huang and Belongie 2017, arXiv:1703.06868, equation 13, with
-    the root of the summed squares as its distance), following Li et al. 2017 (arXiv:1701.01036).
+    AdaIN's style loss compares them by the root of summed squares (Huang and Belongie 2017,
+    arXiv:1703.06868, equation 13). It follows Li et al. 2017 (arXiv:1701.01036).
     """
     variance = (moments.second.diagonal() - moments.mean.square()).clamp_min(0)
     deviation = (variance + RIDGE * variance.mean() + TINY).sqrt()
@@ -79,8 +80,9 @@ def normal(moments: Moments) -> Tensor:
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    For means m and covariances C of the pastiche, m_s and C_s of the style, it is (Dowson and
-    Landau 1982, "The Frechet distance between multivariate normal distributions")
+    The arguments are results of `normal`. With the mean m and the covariance C of the pastiche,
+    and m_s and C_s of the style, the distance is (Dowson and Landau 1982, "The Frechet distance
+    between multivariate normal distributions")
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
@@ -106,7 +108,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
 def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
     """Return L with L L^T = covariance (C, C).
 
-    If rounding made an eigenvalue negative, eigenvalues below `ridge` are first raised to it.
+    If rounding made an eigenvalue negative, eigenvalues below `ridge` are first set to `ridge`.
     """
     factor: Tensor
     factor, failed = torch.linalg.cholesky_ex(covariance)
@@ -122,7 +124,7 @@ WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein)
 
 
 class StyleDistance(Distance):
-    """L = compare(S, A), for the statistic S of the features' moments and that of the style, A.
+    """L = compare(S, A): S is the statistic of the features' moments, A the style's statistic.
 
     With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
 
@@ -142,22 +144,23 @@ class StyleDistance(Distance):
         self.measure = measure
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, with a gradient by autograd."""
+        """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
         found = moments_of(features, self.measure.with_mean, self.weights)
         return self.measure.loss(found, self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return w^2 L; for GRAM, mean((S w - A w)^2): the weight w stands inside the square."""
+        """Return w^2 L; if `is_squared`, as mean((S w - A w)^2), with w inside the square."""
         if not self.measure.is_squared:
             return super().scaled(features, weight)
         found = moments_of(features, self.measure.with_mean, self.weights)
         return self.measure.compare(self.measure.statistic(found) * weight, self.target * weight)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, with the gradient of `MomentsTap`.
+        """Return the features unchanged (a view), and L, which uses `MomentsTap`.
 
-        The step from the features to their moments has a gradient in closed form. The step from the
-        moments to L is a few operations on small matrices, which autograd differentiates.
+        `MomentsTap` computes the moments of the features, and has a gradient in closed form. L
+        follows from the moments by a few operations on small matrices, which autograd
+        differentiates.
         """
         tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
         return tapped, self.measure.loss(found, self.target)

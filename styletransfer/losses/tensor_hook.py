@@ -24,8 +24,8 @@ class TensorHook(LossLayer):
     """This layer returns its input F, and a hook adds weight * dL/dF to the gradient of F.
 
     Args:
-        distance: L, the loss that the layer carries.
-        weight: the linear weight of the gradient that the hook adds; `loss` is without it.
+        distance: L, the loss that the layer computes.
+        weight: the linear weight of the gradient that the hook adds. It does not multiply `loss`.
     """
 
     def __init__(self, distance: Distance, weight: float) -> None:
@@ -39,28 +39,29 @@ class TensorHook(LossLayer):
         weight = torch.full_like(loss, self.weight)
 
         def add_gradient(grad: Tensor) -> Tensor:
-            """Return grad + weight * dL/dF; the graph of L, from the leaf, is a few small nodes."""
+            """Return grad + weight * dL/dF; the graph from `leaf` to L has only a few nodes."""
             (slope,) = torch.autograd.grad(loss, leaf, weight, retain_graph=True)
             return grad + slope
 
         self.loss = loss.detach()
         output = features.view_as(features)  # a new node of the graph, which `explain` shows
         if output.requires_grad:
-            # A leaf, such as an image, would keep the hook; a view changed in place would lose it.
+            # If `features` were a leaf, such as the image, the hook would stay on it after this
+            # step. If the next layer changed the view `output` in place, its hook would be lost.
             hooked = output if features.is_leaf else features
             hooked.register_hook(add_gradient)  # type: ignore[no-untyped-call]
         return output
 
 
 class ContentLoss(TensorHook):
-    """MSE(F, P) for the content image's features P (1, C, H, W)."""
+    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
 
     def __init__(self, target: Tensor, weight: float) -> None:
         super().__init__(ContentDistance(target), weight)
 
 
 class StyleLoss(TensorHook):
-    """MSE(G, A): G and A are the Gram matrices (C, C) of the features and of the style image."""
+    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
 
     def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
         super().__init__(StyleDistance(target, measure), weight)

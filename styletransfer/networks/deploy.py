@@ -7,7 +7,7 @@ The slowest parts of a trained network are replaced:
   sub-pixel convolution (Shi et al. 2016, arXiv:1609.05158). No enlarged features are stored.
 - The last convolution makes three channels, but a vector register holds eight numbers or more. So
   2 x 2 neighbouring positions are computed together, as twelve channels: each 9 x 9 kernel becomes
-  four 10 x 10 kernels with stride 2, which hold it at four shifts.
+  four 10 x 10 kernels with stride 2, which hold it shifted by 0 or 1 positions down and right.
 - Instance norms of few channels process neighbouring positions together, to fill a vector register.
   On the CPU, their mean and variance come from PyTorch's batch norm, which is many times as fast as
   `torch.var_mean`.
@@ -146,7 +146,7 @@ def neighbours(x: Tensor) -> int:
 
 
 def with_channels(x: Tensor, channels: int) -> Tensor:
-    """Return x (N, C, H, W) seen as (N, channels, H, W C / channels), both channels_last.
+    """Return x (N, C, H, W) viewed as (N, channels, H, W C / channels), both channels_last.
 
     In memory, a row of x has W C numbers: the C channels of each position, one after the other.
     """

@@ -46,7 +46,8 @@ def style_features(device: torch.device, dtype: torch.dtype) -> FeatureExtractor
 def moments(extractor: FeatureExtractor, painting: Tensor) -> Tensor:
     """Return the means and log deviations (1, M) of a painting's features, in float32.
 
-    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `style_features`.
+    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `extractor`, which
+    `style_features` returns.
     """
     return moments_of(extractor(painting, SEEN))
 
@@ -72,7 +73,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        self.register_buffer("mean", torch.zeros(seen))  # of each moment, over many paintings
+        self.register_buffer("mean", torch.zeros(seen))  # mean over many paintings
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
@@ -112,7 +113,8 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
 
     The largest error of a network that paints any style is in its colours. An affine map in closed
-    form moves them by the fraction PALETTE * `strength` towards `goal`, from `color_moments`.
+    form moves them by the fraction PALETTE * `strength` towards `goal`, the painting's result of
+    `color_moments`.
     """
     own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)

@@ -48,7 +48,7 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the shipped network's path if `name` is one and no file has this name, else `name`."""
+    """Return the path of the shipped network `name`; `name` if it is a file or no such network."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
@@ -73,7 +73,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
 
 
 def read(path: Path) -> NetworkFile:
-    """Read a network (UserError: the file is missing, damaged, or of another kind or version)."""
+    """Read a network (UserError if the file is missing, damaged, or of another kind or version)."""
     if not os.path.isfile(path):
         raise UserError(
             f"no style network at {path}; name a file that train_network has written, or one that "
@@ -105,7 +105,7 @@ def read(path: Path) -> NetworkFile:
 
 
 def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
-    """Return the metadata of a file as a dict (UserError: the file is no style network)."""
+    """Return the metadata of a file as a dict (UserError if the file is no style network)."""
     with suppress(KeyError, TypeError, ValueError, RecursionError):
         header: dict[str, Any] = json.loads(metadata[KEY])
         if header["format"] == FORMAT and "version" in header:
@@ -116,7 +116,7 @@ def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 def _built(header: Mapping[str, Any]) -> StyleNetwork:
     """Return the network that a file's header describes, on the device meta, without weights.
 
-    (KeyError, TypeError, ValueError, OverflowError, RuntimeError: the header is damaged.)
+    (KeyError, TypeError, ValueError, OverflowError, RuntimeError if the header is damaged.)
     """
     styles, blocks = header["styles"], int(header["layout"]["blocks"])
     first, second, third = widths = tuple(map(int, header["layout"]["widths"]))

@@ -22,8 +22,8 @@ PERIOD = 4
 DEVIATION, REACH = 1.5, 4
 # Detail that is STANDS_OUT times as strong as the mean around it counts half.
 STANDS_OUT = 2.5
-# Weights of the mean around a pixel, from which its fine detail is the difference. Such a mean is 0
-# for every wave of 1/4 or 1/2 cycles per pixel.
+# Weights of the mean over the five pixels around a pixel, in one dimension. The fine detail of a
+# pixel is its difference from the mean. The mean is 0 for a wave of 1/4 or 1/2 cycles per pixel.
 AROUND = (0.125, 0.25, 0.25, 0.25, 0.125)
 # Added to squares of detail, because they are 0 in a plain picture.
 EPSILON = 1e-8
@@ -31,7 +31,9 @@ EPSILON = 1e-8
 
 def detail_kernels() -> Tensor:
     """Return kernels (16, 16, 3, 3), which compute the fine detail of blocks."""
-    mean = torch.zeros(PERIOD, PERIOD, 3)  # to a pixel, from a pixel of one of three blocks
+    # mean[i, j, b]: weight, in the mean around pixel i of a block, of pixel j of the block before
+    # (b = 0), of the same block (1) or of the block after it (2).
+    mean = torch.zeros(PERIOD, PERIOD, 3)
     for pixel in range(PERIOD):
         for place, weight in enumerate(AROUND, start=pixel - len(AROUND) // 2):
             mean[pixel, place % PERIOD, 1 + place // PERIOD] += weight
@@ -68,7 +70,7 @@ def lattice(detail: Tensor, colors: int) -> Tensor:
 
 
 def summed(x: Tensor) -> Tensor:
-    """Return the sums of x (N, C, h, w) over the positions around each, with Gaussian weights."""
+    """Return for each position the sum of x (N, C, h, w) around it, with Gaussian weights."""
     channels = x.shape[1]
     kernel = GAUSSIAN.to(x).expand(channels, 1, 1, -1)
     across = conv2d(x, kernel, padding=(0, REACH), groups=channels)

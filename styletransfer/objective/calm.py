@@ -1,11 +1,11 @@
-"""Calm places, such as a clear sky, a white wall, a cheek or paper, and how a style paints them.
+"""Calm places are areas with little texture, such as a clear sky, a white wall, a cheek or paper.
 
-In a calm place of the content, features do not tell which part of the style belongs there. The
-place is matched to style positions of similar place and lightness. That suffices for a style which
-is calm in places itself, such as a drawing on paper. A style that is busy everywhere, such as *The
-Starry Night*, has nothing calm to match: it also paints freely, by extra style losses of calm
-places, and stars and waves arise. Under other styles these losses would draw scars on faces and
-creases in paper.
+In calm places of the content, features do not tell which part of the style belongs there. So a calm
+position is matched to style positions with a similar row, column and lightness. This suffices for a
+style that has calm places itself, such as a drawing on paper. A style that is busy everywhere, such
+as *The Starry Night*, has no calm places to match. It also paints calm places freely: extra style
+losses act there, and stars and waves arise. With other styles these losses would draw scars on
+faces and creases in paper.
 """
 
 from collections.abc import Sequence
@@ -18,23 +18,27 @@ from torch.nn.functional import avg_pool2d, pad
 from styletransfer.objective.inputs import FEWEST, Inputs, Region
 from styletransfer.pictures.images import resize, scaled_size, size_of
 
-# A position is calm, as in a clear sky, if the hypercolumns around it vary less than CALM times the
-# mean of this variation over the picture. The variation is measured in a square with a side of
-# NEIGHBOURS positions.
+# A position is calm if the hypercolumns around it vary less than CALM times the mean of this
+# variation over the picture. The variation is measured in a square with a side of NEIGHBOURS
+# positions. `matching.py` defines hypercolumns.
 CALM, NEIGHBOURS = 0.65, 5
-# Weights of the squared differences in row, column (as fractions of the picture's height and width)
-# and rank of lightness, from 0 to 1, in the search for calm places.
+# When calm positions are matched, squared differences in row, in column and in rank of lightness
+# have these weights. All three are from 0 to 1: row and column are fractions of height and width.
 PLACE = (3.0, 1.5, 6.0)
-# Largest calm share of a style that counts as wholly busy, and least that counts as not busy.
+# A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
+# least the fraction PLAIN is calm.
 BUSY, PLAIN = 0.10, 0.16
-# If a style paints calm places freely, match losses have 1 - FREE of their weight there, and the
-# extra style losses have CALM_SHARE of the weight of those of the whole region.
-FREE, CALM_SHARE = 0.5, 0.25
-# Number of means over NEIGHBOURS x NEIGHBOURS positions that soften the edges of calm places.
+# Let f be a style's freedom, from 0 to 1: `objective.calm_freedom` or, without it, `busyness`. In
+# calm places, match losses have 1 - FREE f times their weight. The extra style losses of calm
+# places have CALM_SHARE f times the weight of the style losses of the whole region.
+FREE, CALM_SHARE = 0.75, 0.25
+# Number of times that the mask of calm places is averaged over NEIGHBOURS x NEIGHBOURS positions,
+# to soften its edges.
 SOFTENED = 3
-# The style losses of calm places use style pixels whose rank of lightness, 0 (darkest) to 1,
-# differs by less than LIKE from that of the calm places. Lightness is averaged over
-# SMOOTHED x SMOOTHED pixels of the image, reduced to LIGHT_SIDE pixels.
+# The style losses of calm places use style pixels about as light as these places. A pixel's weight
+# falls linearly with the difference of the ranks of lightness (0 darkest, 1 lightest) and is 0 from
+# a difference of LIKE on. For the ranks, the image is first reduced to LIGHT_SIDE pixels along its
+# longer side, and lightness is averaged over SMOOTHED x SMOOTHED pixels.
 LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 
 
@@ -44,7 +48,7 @@ def calm_places(columns: Tensor) -> Tensor:
     Hypercolumns are unit vectors. Their variation is 1 minus the length of their mean, the circular
     variance of directional statistics (Mardia and Jupp 2000, "Directional Statistics").
     """
-    # channels_last takes a third of the time.
+    # In channels_last, the pooling below takes a third of the time.
     wide = columns[None].contiguous(memory_format=torch.channels_last)
     around = pad(wide, (NEIGHBOURS // 2,) * 4, mode="replicate")
     variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)
@@ -55,8 +59,8 @@ def calm_places(columns: Tensor) -> Tensor:
 def busyness(columns: Tensor) -> float:
     """Return how busy a style with these hypercolumns (D, h, w) is, from 0 to 1.
 
-    It is 1 if at most the share BUSY of its positions is calm, and 0 from PLAIN on; between these
-    it falls linearly.
+    The result is 1 if at most the fraction BUSY of the style's positions is calm, and 0 if at least
+    the fraction PLAIN is calm. In between it falls linearly.
     """
     share = float(calm_places(columns).double().mean())
     return min(1.0, max(0.0, (PLAIN - share) / (PLAIN - BUSY)))
@@ -68,11 +72,11 @@ def placed_queries(columns: Tensor, image: Tensor, calm: Tensor) -> Tensor:
     With unit hypercolumns f (D, h, w) and the coordinates u of `_places`, the product of a content
     position p and a style position q is
 
-        f_p . f_q                   at other positions
-        f_p . f_q - |u_p - u_q|^2   at calm positions, where `calm` (h, w) is True
+        f_p . f_q - |u_p - u_q|^2   if p is calm, that is, if `calm` (h, w) is True there
+        f_p . f_q                   if p is not calm
 
-    since |u_p - u_q|^2 = |u_p|^2 - 2 u_p . u_q + |u_q|^2. Hypercolumns of calm places hardly
-    differ; by these alone, all would be matched to one plain patch of the style.
+    since |u_p - u_q|^2 = |u_p|^2 - 2 u_p . u_q + |u_q|^2. Hypercolumns of calm positions hardly
+    differ. Without u, all calm positions would be matched to one plain patch of the style.
     """
     u = _places(image, calm.shape)
     square = u.square().sum(1, keepdim=True)
@@ -81,7 +85,7 @@ def placed_queries(columns: Tensor, image: Tensor, calm: Tensor) -> Tensor:
 
 
 def placed_keys(columns: Tensor, image: Tensor) -> Tensor:
-    """Return rows (h * w, D + 5) of a style image, see `placed_queries`."""
+    """Return rows (h * w, D + 5), one for each position of a style image; see `placed_queries`."""
     u = _places(image, columns.shape[1:])
     square = u.square().sum(1, keepdim=True)
     return torch.cat([columns.flatten(1).mT, u, torch.ones_like(square), square], 1)
@@ -90,7 +94,7 @@ def placed_keys(columns: Tensor, image: Tensor) -> Tensor:
 def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
     """Return u (h * w, 3): row, column and rank of lightness of an image's (h, w) positions.
 
-    Each is from 0 to 1, and multiplied by the root of its weight in PLACE.
+    Each value is from 0 to 1, and is then multiplied by the square root of its weight in PLACE.
     """
     height, width = size
     light = resize(light_ranks(image), (height, width), "bilinear")[0, 0]
@@ -100,13 +104,14 @@ def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
 
 
 def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> Inputs:
-    """Return pictures whose regions are the calm places of each region, for extra style losses.
+    """Return `pictures` with each region reduced to its calm places, for the extra style losses.
 
     Each style's statistics are taken where the style is about as light as the calm places, so that
     no dark shape covers a bright sky.
 
-    `calm` is (h, w), True at calm positions; its edge is softened. `freedom` tells for each style
-    image how freely it paints there, from 0 to 1; regions in which no style does are left out.
+    `calm` is (h, w), True at calm positions; its edges are softened. `freedom` holds one number for
+    each style image: how freely it paints calm places, from 0 to 1. A region is left out if the
+    freedom of all its styles is 0, or if it has hardly any calm pixels.
     """
     if not any(freedom):
         return replace(pictures, regions=())
@@ -136,7 +141,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
 
 
 def light_ranks(image: Tensor) -> Tensor:
-    """Return (1, 1, H, W): each pixel's rank, in [0, 1], by the mean lightness around it."""
+    """Return each pixel's rank (1, 1, H, W) by mean lightness around it: 0 darkest, 1 lightest."""
     size = size_of(image)
     grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
     grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)

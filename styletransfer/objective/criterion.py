@@ -19,21 +19,23 @@ class Criterion:
     """A criterion says which losses act at which layers, and with which weights."""
 
     contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
-    #: layer -> linear weight, above 0, of its match loss: 1 - cosine with the style's features
+    #: layer -> linear weight, above 0, of its match loss: the mean of 1 - cosine over positions
     matches: Mapping[str, float]
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
-    measure: StyleMeasure  #: the statistic that a style loss compares, and the distance
+    measure: StyleMeasure  #: the statistic that a style loss compares, and how it is compared
     tv_weight: float  #: linear weight of the picture's total variation
-    is_relative: bool  #: content and style losses are divided by their value for zero features
-    #: In [0, 1]: weight of the pastiche that is blended into the content before matching.
+    #: Whether content and style losses are divided by their value for features that are all zero.
+    is_relative: bool
+    #: In [0, 1]: matches are searched for a blend of the content and the pastiche so far; this is
+    #: the weight of the pastiche.
     painted_share: float
-    #: In [0, 1]: how freely the style paints calm places; None for the style's `busyness`.
+    #: In [0, 1]: how freely each style paints calm places; None to use the style's `busyness`.
     calm_freedom: float | None
-    seamless: bool  #: each edge of the pastiche continues at the opposite edge
+    seamless: bool  #: whether each edge of the pastiche continues at the opposite edge
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Return the criterion of the settings (UserError: a contradiction, or all weights 0)."""
+        """Return the criterion of `config`; UserError if settings conflict or all weights are 0."""
         measure = STYLE_LOSSES[config.style_loss]
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights
@@ -64,14 +66,14 @@ class Criterion:
 
     @property
     def layers(self) -> list[str]:
-        """The layers with content, style and match losses; with match losses, also SEARCHED."""
+        """All layers with a loss, and if there are match losses, also the layers SEARCHED."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 
 def _by_layer(
     kind: str, weight: float, layers: list[str], factors: list[float]
 ) -> dict[str, float]:
-    """Return layer -> weight * factor, if above 0 (UserError: a layer twice, too few factors)."""
+    """Check `layers` and `factors`; return layer -> weight * factor for products above 0."""
     if factors and len(factors) != len(layers):
         raise UserError(
             f"objective.{kind}_layers names {len(layers)} layers but "
@@ -105,7 +107,7 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting that tiles need and that is missing, or "" if tiles can be used."""
+    """Return the setting that must change before tiles can be used, or "" if they can be."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""

@@ -24,7 +24,7 @@ class Losses:
         return torch.stack(list(self.terms.values())).sum()
 
     def as_floats(self) -> dict[str, float]:
-        """Return name -> loss, and "total" -> their sum; waits for the device."""
+        """Return name -> loss, and "total" -> sum of all losses; this waits for the device."""
         values = torch.stack(list(self.terms.values())).tolist()
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 
@@ -50,7 +50,8 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict[str, Tensor]:
     """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
 
-    They are total variation, with the linear weight `tv_weight`, and the loss of the anchor.
+    They are the total variation, with the linear weight `tv_weight`, and the `temporal_loss` of the
+    anchor. A loss of weight 0 is left out.
     """
     losses = {}
     if tv_weight > 0:

@@ -17,7 +17,8 @@ from styletransfer.pictures.images import resize
 
 # (height, width) in pixels.
 Size = tuple[int, int]
-# (tensor, index of the style image it belongs to, None for the content image) -> changed tensor.
+# Function (tensor, index of its style image) -> changed tensor. The index is None if the tensor
+# belongs to the content image.
 Change = Callable[[Tensor, int | None], Tensor]
 # A region is used at a layer if the sum of its weights, over the layer's positions, is at least
 # FEWEST, because its moments are divided by the sum.
@@ -26,16 +27,16 @@ FEWEST = 1.0
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style part is one of the style images that paint a region, or some of its pixels."""
+    """A style part is a style image that paints a region, or some pixels of this image."""
 
     style: int = 0  #: index of the style image in `Inputs.styles`
-    share: float = 1.0  #: above 0; weight of this part's moments in the mean over all parts
+    share: float = 1.0  #: above 0; weight of this part's moments in the mean over a region's parts
     #: (1, 1, h, w) in [0, 1], weights of the style image's pixels; None for 1 everywhere.
     weights: Tensor | None = None
-    #: Names of the layers at which this style image counts; None for all layers.
+    #: Names of the layers at which this style image is used; None for all layers.
     layers: Collection[str] | None = None
-    #: Factor, 0 or larger, on the style loss with this part's moments. In a region with several
-    #: parts, each share is multiplied by its strength, and the loss by the mean strength.
+    #: Factor, 0 or larger, on the region's style losses. If the region has several parts, each
+    #: part's share is multiplied by the part's strength, and the losses by the mean strength.
     strength: float = 1.0
 
 
@@ -53,12 +54,12 @@ class Region:
         return 1.0 if self.weights is None else float(to_float64(self.weights).mean())
 
     def sources_at(self, layer: str) -> tuple[StylePart, ...]:
-        """Return the style images that are used at a layer, or all of them if none is."""
+        """Return the style parts that are used at `layer`, or all parts if none is used there."""
         acting = (part for part in self.sources if part.layers is None or layer in part.layers)
         return tuple(acting) or self.sources
 
     def strength_at(self, layer: str) -> float:
-        """Return the mean strength of the style images at a layer, weighted by their shares."""
+        """Return the mean strength of the style parts used at `layer`, weighted by their shares."""
         parts = self.sources_at(layer)
         strength = sum(part.share * part.strength for part in parts)
         return strength / sum(part.share for part in parts)
@@ -68,14 +69,14 @@ class Region:
 class Anchor:
     """An anchor is a picture near which the pastiche is kept.
 
-    It is the expected frame of a film, predicted from the frame before, or in paired painting the
-    picture of copied pixels.
+    In a film it is the expected frame, predicted from the frame before. In paired painting it is
+    the picture of copied pixels.
     """
 
     target: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
-    weight: float  #: linear weight of its loss in the objective
-    name: str = "temporal"  #: name of its loss
+    weight: float  #: linear weight of the `temporal_loss` between the pastiche and `target`
+    name: str = "temporal"  #: name of this loss
 
 
 @dataclass(frozen=True)
@@ -102,36 +103,38 @@ class Protection:
 class Correspondence:
     """A correspondence holds, for each pixel of the content, a pixel of one of the styles.
 
-    It serves pictures of any size: pixel (row, column) of a style of (height, width) `cells` is a
-    part of the style image.
+    A pixel here is a cell of a grid: the content is divided into (h, w) cells, and style image k
+    into `cells[k]`. So the correspondence applies to pictures of any size.
     """
 
-    styles: Tensor  #: (h, w), index of the style image, on the CPU
-    rows: Tensor  #: (h, w), row of the pixel in its style image
-    columns: Tensor  #: (h, w), column of that pixel
-    cells: list[tuple[int, int]]  #: height and width of each style image
+    styles: Tensor  #: (h, w), index of the matched style image, on the CPU
+    rows: Tensor  #: (h, w), row of the matched cell in the grid of its style image
+    columns: Tensor  #: (h, w), column of the matched cell
+    cells: list[tuple[int, int]]  #: (height, width) of each style image's grid, in cells
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """`Inputs` are the pictures of a run, or these resized for the objective of one scale."""
+    """`Inputs` are the pictures of a run, or these pictures resized for one scale."""
 
     content: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     styles: tuple[Tensor, ...]  #: (1, 3, h, w) each, sRGB in [0, 1]
     #: The regions and their styles. By default the first style paints everywhere.
     regions: tuple[Region, ...] = (Region(),)
     #: (1, 1, H, W) in [0, 1], 1 where the pastiche keeps the content image. Regions have weight 0
-    #: at these pixels, because no style loss can change them. None protects nothing.
+    #: at these pixels, because no style loss can change them. None if no pixel is protected.
     protected: Tensor | None = None
-    #: (1, 3, h, w), the picture that the run starts from, or at one scale, the pastiche that the
-    #: scale starts from; None if `init` is content, style or noise.
+    #: (1, 3, h, w), the picture of `init`, from which the run starts; None if `init` is content,
+    #: style or noise. For a later scale: the pastiche from which that scale starts.
     start: Tensor | None = None
-    anchor: Anchor | None = None  #: see `Anchor`, or None
-    #: (1, 3, h, w) each: for each style, the photograph of which it is a painting; or empty.
+    anchor: Anchor | None = None  #: a picture near which the pastiche is kept, or None
+    #: (1, 3, h, w) each: for each style, the photograph that it is a painting of; () without
+    #: photographs.
     sources: tuple[Tensor, ...] = ()
     #: For each content pixel, the most similar pixel of the sources; None without sources.
     correspondence: Correspondence | None = None
-    alpha: Tensor | None = None  #: (1, 1, H, W), the content's transparency at full size, or None
+    #: (1, 1, H, W), the content's alpha at full size, 0 transparent to 1 opaque; or None.
+    alpha: Tensor | None = None
     names: tuple[str, ...] = ()  #: names of the content image and of each style, for messages
 
     @property
@@ -145,7 +148,7 @@ class Inputs:
         return None if self.protected is None else Protection(self.content, self.protected)
 
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
-        """Return the pictures at one scale; `size` is for the content image and its regions."""
+        """Return the pictures resized to `size`; styles and their sources get `style_sizes`."""
 
         def at(style: int | None) -> Size:
             return size if style is None else style_sizes[style]
@@ -194,10 +197,11 @@ def pair(content: Tensor, style: Tensor) -> Inputs:
 def at_layers(
     extractor: FeatureExtractor, weights: Tensor | None, layers: Collection[str]
 ) -> dict[str, Tensor | None]:
-    """Return layer -> weights (h, w) in [0, 1] of its positions, or None if all are equal.
+    """Return layer -> weights (h, w) in [0, 1] of the layer's positions; None if `weights` is None.
 
-    `weights` (1, 1, H, W) in [0, 1] are a region's weights of pixels, or None. A position's weight
-    is the mean over its stride x stride pixels. Layers with a sum of weights below 1 are left out.
+    `weights` (1, 1, H, W) in [0, 1] are the weights of the pixels of an image; None weighs all
+    pixels alike. The weight of a position is the mean over its stride x stride pixels. A layer is
+    left out if the sum of its weights is below FEWEST.
     """
     if weights is None:
         return dict.fromkeys(layers)

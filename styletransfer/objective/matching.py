@@ -39,20 +39,22 @@ from styletransfer.objective.targets import (
 from styletransfer.pictures.images import resize, size_of
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
-# GRID; feature maps of the other layers are resized to the size of GRID's.
+# GRID. The feature maps of the other layers are resized to the size of GRID's feature map.
 GRID = "relu3_1"
 # Number of content positions that are compared with all style positions at once, to limit memory.
 BLOCK = 256
-# BIAS * log(weight of a style image) is added to the cosine similarity of its positions; 0.1 is
-# about how much the largest cosines in two styles differ.
+# If a region has several styles, BIAS * log(share of a style) is added to the cosines of this
+# style's positions. 0.1 is about the difference between the largest cosines found in two styles.
 BIAS = 0.1
 # Hypercolumns with more channels than AXES are compared along as many principal axes of the styles'
-# hypercolumns. At 512 pixels, 3 of 4 content positions get the same style position as with all
-# axes, the mean cosine is 0.995 of that with all axes, and the search takes a fifth of the time.
+# hypercolumns. At 512 pixels, 3 of 4 content positions then get the same style position as with all
+# axes. The mean cosine is 0.995 times as large, and the search takes a fifth of the time.
 AXES = 128
-# Number of positions of the styles, at least, from which the principal axes are computed.
+# The principal axes are computed from a sample of the styles' positions: from SAMPLE or more
+# positions, or from all of them if there are fewer.
 SAMPLE = 4096
-# Fraction of a style image's height and width, at each edge, left out of the search; see `_within`.
+# The search leaves out this fraction of a style image's height and width at each edge; see
+# `_within`.
 EDGE = 1 / 32
 
 
@@ -61,18 +63,18 @@ class Matching:
     """A matching holds, for each content position, the most similar position of the styles."""
 
     # The first five fields are on the CPU: `_centres` needs float64, which some devices lack.
-    calm: Tensor  #: (h, w) bool, True at calm content positions, such as those of a clear sky
-    weights: Tensor  #: (h, w) in [0, 1], weights of the positions in the match losses
+    calm: Tensor  #: (h, w) bool, True at calm content positions, such as in a clear sky
+    weights: Tensor  #: (h, w) in [0, 1], weights of the content positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
     rows: Tensor  #: (h, w), row of the most similar position in its style image's feature map
-    columns: Tensor  #: (h, w), column of that position
-    cells: list[tuple[int, int]]  #: height and width of each style image's feature map at GRID
+    columns: Tensor  #: (h, w), column of the most similar position
+    cells: list[tuple[int, int]]  #: (height, width) of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
     freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
 
     @classmethod
     def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
-        """Return a matching at the pixels of a correspondence, all of which weigh the same."""
+        """Return the matches of a correspondence as a matching; all positions have weight 1."""
         places = (found.styles, found.rows, found.columns)
         calm = torch.zeros(found.rows.shape, dtype=torch.bool)
         freedom = [0.0] * len(features)
@@ -102,12 +104,12 @@ class Matching:
         return made.view(1, *styles.shape, -1).permute(0, 3, 1, 2)  # channels_last, no copy
 
     def weights_at(self, size: tuple[int, int]) -> Tensor:
-        """Return the weights (1, 1, h, w) of the content's positions at a layer of this size."""
+        """Return the weights (1, 1, h, w) of content positions at a layer of (h, w) = `size`."""
         y, x = self._centres(size)
         return self.weights[y.long()[:, None], x.long()[None]][None, None]
 
     def _centres(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """Return the centres of rows and columns of a layer, in units of those of `styles`."""
+        """Return a layer's row and column centres, measured in rows and columns of `styles`."""
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
@@ -123,8 +125,8 @@ def match_targets(
 
     Calm places, such as a clear sky, have extra style losses of their own if a style is busy.
     The target of a match loss is the features (1, C, h, w) of the matched style positions. A match
-    loss is a mean of cosines, so its weight, unlike other weights, is not divided by the loss of
-    zero features.
+    loss is a mean of 1 - cosine, so its weight is not divided by the loss of zero features, as the
+    weights of content and style losses may be.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -149,16 +151,18 @@ def match_targets(
 
 @torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching:
-    """Return the most similar style position of every content position, among its region's styles.
+    """Return the most similar style position for every content position, in its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
-    each picture is subtracted. For a calm content position, place and lightness count as well, see
-    `placed_queries`. The search reduces larger pictures by `at_reference`, which limits its time
-    and memory. All pixels of one content position get the same match, so strokes stay whole.
+    each picture is subtracted. For a calm content position, row, column and lightness count as
+    well, see `placed_queries`. To limit time and memory, the search uses pictures that
+    `at_reference` has reduced. All pixels of one content position get the same match, so strokes
+    stay whole.
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.
-    Pictures with a correspondence keep it: there is no search, and no place is calm.
+    If `pictures` have a correspondence, the function returns its matches without a search, and no
+    position is calm.
     """
     if (found := pictures.correspondence) is not None:
         features = [reader.features(style, criterion.matches) for style in pictures.styles]
@@ -212,14 +216,14 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
 
 def is_searched(pictures: Inputs, image: Tensor) -> bool:
-    """Tell whether the search reads features of a picture itself, not of a reduced copy."""
+    """Tell whether there is a search, and it reads `image` itself instead of a reduced copy."""
     return pictures.correspondence is None and reference_size(image) == size_of(image)
 
 
 def _style_columns(
     style: Tensor, layers: Collection[str], reader: Reader
 ) -> tuple[Tensor, dict[str, Tensor]]:
-    """Return a style's hypercolumns and its features at `layers`, from one forward if possible."""
+    """Return a style's hypercolumns and features at `layers`, by one forward pass if possible."""
     small = at_reference(style)
     seen = reader.features(small, {*SEARCHED, *layers} if small is style else SEARCHED)
     kept = seen if small is style else reader.features(style, layers)
@@ -239,7 +243,7 @@ def _columns(seen: dict[str, Tensor]) -> Tensor:
 
 
 def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
-    """Project hypercolumns (D, h, w) to the AXES principal axes of `used`; make their length 1."""
+    """Project hypercolumns (D, h, w) on AXES principal axes of `used`; normalise to length 1."""
     if len(columns[0]) <= AXES:
         return columns
     positions = sum(column[0].numel() for column in used)
@@ -260,8 +264,9 @@ def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
 def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
     """Return the indices (n,) of the flattened positions of a style image that may be matched.
 
-    With weights, these are the positions with a weight of at least 0.5, or with the largest weight.
-    Without weights, the edges are left out, where photographs of paintings show frames and canvas.
+    With weights, these are the positions with a weight of at least 0.5; if there are none, those
+    with the largest weight. Without weights, the edges are left out, because photographs of
+    paintings show frames and canvas there.
     """
     if weights is None:
         rows, columns = (round(EDGE * length) for length in size)

@@ -22,7 +22,7 @@ class TiledStage:
 
     @torch.no_grad()
     def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
-        """Run all tiles without a graph; return the output (1, C, h, w), empty for the last stage.
+        """Return the output (1, C, h, w) of all tiles, or (0,) for the last stage; build no graph.
 
         No stage reads the last stage's output, so it is not kept.
         """
@@ -63,7 +63,7 @@ class SavedForBackward:
     """The forward pass keeps these tensors for the backward pass."""
 
     inputs: list[Tensor]  # the input (1, C, h, w) of each stage that has several tiles
-    # Input, a leaf, of the first stage of `Passes.whole`; None without such a stage.
+    # The leaf that is the input of the first stage of `Passes.whole`; None if `whole` is empty.
     start: Tensor | None = None
     end: Tensor | None = None  # output of the last stage, with the graph from `start`
 
@@ -73,7 +73,7 @@ class Passes:
     """`Passes` are the stages of a network, cut into tiles for pictures of one size."""
 
     in_tiles: list[TiledStage]  # the last stage in several tiles, and all stages before it
-    whole: list[TiledStage]  # the last stages, if they are one tile each
+    whole: list[TiledStage]  # the stages after `in_tiles`, which have one tile each; may be empty
 
     def show(self, picture: Tensor, visit: Visit) -> None:
         """Call `visit` with the features of a picture (1, 3, H, W), tile by tile."""

@@ -1,7 +1,7 @@
 """A search for the most similar pixels of several pictures: PatchMatch (Barnes et al. 2009).
 
-The matches of neighbours, moved along, are tried for each pixel, so whole surfaces find their match
-once a pixel has found it, and patches stay whole.
+For each pixel, the search tries the matches of its neighbours, shifted by the distance from the
+neighbour to the pixel. So a good match spreads over a whole surface, and patches stay whole.
 """
 
 from collections.abc import Sequence
@@ -17,9 +17,11 @@ from styletransfer.pictures.images import resize, size_of
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
-# The first search compares means of CELL x CELL pixels, all with all, BLOCK at a time.
+# The first search compares means of CELL x CELL pixels: all cells of the content with all cells of
+# the sources, BLOCK cells of the content at a time.
 CELL, BLOCK = 4, 512
-# Distances in pixels of the neighbours that propose their match, and of random proposals.
+# Distances in pixels of the neighbours that propose their match, and largest distances of random
+# proposals along each axis.
 NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
 
 
@@ -27,22 +29,22 @@ NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
 class PatchSearch:
     """A search holds, for each of the content's pixels, the index of a pixel of the sources.
 
-    The pixels of all sources are counted one source after the other, row by row.
+    The pixels of all sources are numbered one source after the other, row by row.
     """
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
-    index: Tensor  # (h * w,), in any shape before `begin`
-    allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint there
-    owners: Tensor  # (h * w,), the region of each of the content's pixels
-    active: Tensor = field(init=False)  # (n,), the pixels of the content that are searched for
-    cost: Tensor = field(init=False)  # (n,), squared distance of the axes
-    keys: Tensor = field(init=False)  # (pixels of all sources, D)
-    wanted: Tensor = field(init=False)  # (n, D)
+    index: Tensor  # (h * w,), number of the matched source pixel; in any shape before `begin`
+    allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
+    owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
+    active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
+    cost: Tensor = field(init=False)  # (n,), squared distance of `wanted` and the matched `keys`
+    keys: Tensor = field(init=False)  # (pixels of all sources, D), values that are compared
+    wanted: Tensor = field(init=False)  # (n, D), the same values of the active pixels
 
     @classmethod
     def over(cls, content: Tensor, sources: Sequence[Tensor], regions: Sequence[Region]) -> Self:
-        """Return a search that respects which styles paint a region."""
+        """Return a new search, which matches a region's pixels to the region's styles only."""
         size, cells = size_of(content), [size_of(source) for source in sources]
         allowed = []
         for region in regions:
@@ -62,14 +64,14 @@ class PatchSearch:
 
     @classmethod
     def of(cls, found: Correspondence) -> Self:
-        """Return a search that has ended with `found`."""
+        """Return a search whose matches are `found`."""
         size = (found.rows.shape[0], found.rows.shape[1])
         search = cls(size, found.cells, found.rows, torch.ones(1, 1), found.rows)
         search.index = search.indices(found.styles, found.rows, found.columns).flatten()
         return search
 
     def indices(self, styles: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the indices of pixels, moved into their sources."""
+        """Return the indices of source pixels; rows and columns are clamped to the source."""
         starts, heights, widths = self._tables(styles.device)
         rows = rows.clamp(min=0).minimum(heights[styles] - 1)
         columns = columns.clamp(min=0).minimum(widths[styles] - 1)
@@ -96,7 +98,7 @@ class PatchSearch:
         return torch.tensor([starts, heights, widths], device=device)
 
     def begin(self, keys: Tensor, wanted: Tensor) -> None:
-        """Find matches: exactly for cells of the content among cells of the sources, then finer."""
+        """Match content cells to the nearest source cells, and their pixels to pixels there."""
         lengths = [height * width for height, width in self.cells]
         parts = zip(torch.split(keys, lengths), self.cells, strict=True)
         offered = torch.cat([_pooled(part, cell) for part, cell in parts])
@@ -120,7 +122,7 @@ class PatchSearch:
         self.index[self.active] = self.indices(styles, down, right)
 
     def keep(self, known: Correspondence, kept: Tensor) -> None:
-        """Take known matches where `kept` (h, w) is True; they are not searched again."""
+        """Use the matches of `known` where `kept` (h, w) is True; no search changes them."""
         places = (known.styles, known.rows.round().long(), known.columns.round().long())
         own = self.indices(*(one.to(self.index.device) for one in places)).flatten()
         kept = kept.flatten().to(self.index.device)
@@ -128,7 +130,7 @@ class PatchSearch:
         self.active = (~kept).nonzero()[:, 0]
 
     def _corners(self) -> Tensor:
-        """Return source, row and column of the first pixel of every cell of the sources, (3, n)."""
+        """Return (3, n): source, row and column of the first pixel of each cell of the sources."""
         places = []
         for number, sides in enumerate(self.cells):
             corners = (torch.arange(side // CELL) * CELL for side in sides)
@@ -137,7 +139,7 @@ class PatchSearch:
         return torch.cat(places, 1)
 
     def improve(self, keys: Tensor, wanted: Tensor) -> None:
-        """Try the matches of neighbours, and random ones around, and keep what is nearer."""
+        """Try neighbours' matches and random pixels near each match; keep those of lower cost."""
         self.keys, self.wanted = keys.contiguous(), wanted[self.active]
         self.cost = self._cost(self.index[self.active])
         self._propagate()
@@ -155,16 +157,16 @@ class PatchSearch:
                 self._try(self.index[neighbours], down, right)
 
     def _active_places(self) -> tuple[Tensor, Tensor]:
-        """Return row and column of the pixels that are searched for."""
+        """Return the rows (n,) and the columns (n,) of the active pixels."""
         return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
-        """Return the squared distances of the axes; infinity where a style may not paint."""
+        """Return the squared distances of `wanted` and `keys[index]`; infinity if not allowed."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
-        """Take the pixels that lie `down` and `right` of `index`, where they are nearer."""
+        """Take the pixels `down` rows below and `right` columns right of `index`, if nearer."""
         styles, rows, columns = self._places(index)
         index = self.indices(styles, rows + down, columns + right)
         cost = self._cost(index)
@@ -177,7 +179,7 @@ class PatchSearch:
         return _joined(painted)[:, self.index].view(1, 3, *self.size)
 
     def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
-        """Return the mean (1, 3, h, w) of the painted patches that lie over each pixel."""
+        """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
         values, reach, (height, width) = _joined(painted), PATCH // 2, self.size
         y, x = (torch.arange(side, device=self.index.device) for side in self.size)
         styles, rows, columns = self.places()
@@ -201,7 +203,7 @@ class PatchSearch:
 
 
 def _within(weights: Tensor | None, size: Size) -> Tensor | bool:
-    """Return (h, w), True where a style may be taken: a weight of 0.5 or the largest; or True."""
+    """Return (h, w), True where a weight is at least 0.5 or the largest; True without weights."""
     if weights is None:
         return True
     shares = resize(weights, size, "bilinear")[0, 0]
@@ -209,10 +211,10 @@ def _within(weights: Tensor | None, size: Size) -> Tensor | bool:
 
 
 def _pooled(axes: Tensor, size: Size) -> Tensor:
-    """Return the means (cells, D) of axes (h * w, D) over cells of a picture of `size`."""
+    """Return the means (cells, D) of `axes` (h * w, D) over CELL x CELL pixels; size is (h, w)."""
     return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
 
 
 def _joined(pictures: Sequence[Tensor]) -> Tensor:
-    """Return the pixels (3, n) of all pictures."""
+    """Return the pixels (3, n) of all pictures, one picture after the other."""
     return torch.cat([picture[0].flatten(1) for picture in pictures], 1)

@@ -1,4 +1,4 @@
-"""How targets read pictures through the network: features at layers, and moments of features."""
+"""Readers run the network on pictures, and return features at layers, or moments of features."""
 
 from collections import defaultdict
 from collections.abc import Collection, Iterable, Sequence
@@ -52,10 +52,10 @@ class WholeReader:
 
 
 class KeepingReader(WholeReader):
-    """A keeping reader keeps the features of pictures that are read several times.
+    """A keeping reader caches the features of pictures that are read several times.
 
-    `kept` has pairs of such a picture and layers at which it is read. The network runs once on each
-    of these pictures.
+    `kept` holds pairs: a picture, and layers at which it will be read. The network runs once on
+    each of these pictures, for all of its layers.
     """
 
     def __init__(

@@ -21,14 +21,14 @@ from styletransfer.pictures.images import size_of
 
 # dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
 Slope = tuple[Tensor | None, Tensor | None]
-Slopes = dict[str, Slope]  # by the name of the loss
+Slopes = dict[str, Slope]  # name of a style loss -> its slope
 
 
 @dataclass(eq=False)
 class Scan:
     """A scan applies a network to pictures, tile by tile."""
 
-    extractor: FeatureExtractor  # ends at the deepest layer that is read
+    extractor: FeatureExtractor  # the network, up to the deepest layer that is read
     tile: int  # side of a tile in pixels, without the halo that it also reads; see `Stage.tiles`
     with_mean: bool  # whether the moments include the mean
 
@@ -71,7 +71,7 @@ class Scan:
         return sums
 
     def blank(self, layer: str, image: Tensor) -> Moments:
-        """Return moments of zeros for a layer, on the device of `image`."""
+        """Return moments that are all zero, for a layer, on the device of `image`."""
         channels = 3
         for module in self.extractor.ended_at([layer]).layers.values():
             channels = getattr(module, "out_channels", channels)
@@ -84,7 +84,7 @@ class Scan:
     ) -> Moments:
         """Return `sums` plus the contribution of a tile's own positions to the image's moments.
 
-        `features` (1, C, h, w) are the layer's output, of the tile and the halo around it. The
+        `features` (1, C, h, w) are the layer's output for the tile and the halo around it. The
         layer's weights must be above 0 somewhere in the image.
         """
         owned = features[tile.own[weighted[0]]]
@@ -98,7 +98,7 @@ class Scan:
     def weights(
         self, weighted: WeightedLayer, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of a tile's own positions (None: all 1), and the whole image's sum."""
+        """Return the weights of a tile's positions (None: all 1), and their sum over the image."""
         layer, positions = weighted
         stride = self.extractor.stride(layer)
         if positions is None:
@@ -114,9 +114,10 @@ class TileLosses:
     scan: Scan  # computes features and moments
     targets: Targets  # what the picture is compared with
     image: Tensor  # (1, 3, H, W), the whole picture, detached
-    terms: dict[str, Tensor]  # name -> loss, 0-d; backward adds content and match losses
+    # Name -> weighted loss, 0-d. The backward pass adds content and match losses, tile by tile.
+    terms: dict[str, Tensor]
     sums: dict[str, Moments]  # name of a style loss -> moments so far; `measure` adds to them
-    slopes: Slopes  # gradients w.r.t. the moments, set between the two passes
+    slopes: Slopes  # gradients of style losses w.r.t. the moments, set between the two passes
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add the tile's contribution to the moments at `layer`; return the features."""

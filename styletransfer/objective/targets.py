@@ -22,7 +22,8 @@ from styletransfer.pictures.images import resize, scaled_size, size_of
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
-# Least shorter side in pixels of a reduced picture; 64 is enough for the deepest layer.
+# Smallest shorter side in pixels to which a picture is reduced, even if its longer side is then
+# above REFERENCE_SIDE; 64 is enough for the deepest layer.
 REFERENCE_LEAST = 64
 
 
@@ -63,7 +64,7 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> di
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W), reduced to a longer side of REFERENCE_SIDE if it is larger."""
+    """Return an image (1, 3, H, W), reduced to its `reference_size` if it is larger."""
     return resize(content, reference_size(content))
 
 
@@ -108,7 +109,7 @@ def style_targets(criterion: Criterion, reader: Reader, pictures: Inputs) -> Tar
 def _style_moments(
     criterion: Criterion, reader: Reader, pictures: Inputs
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
-    """Return (region index, layer) -> weight and moments of each style image in the region.
+    """Return (region index, layer) -> (weight, moments) of each style image in the region.
 
     Each style image passes through the network once, for any number of regions.
     """

@@ -2,16 +2,16 @@
 
 A style loss depends on all positions, but only through two moments, which are means over positions.
 The forward pass runs the network in stages, which are sequences of layers. It adds up the moments
-of all tiles without a graph, and keeps the input of each stage. The losses follow from the moments.
-Autograd on small matrices then gives g = dL/dmean and H = dL/dsecond, which determine the gradient
+of all tiles without a graph, and keeps the input of each stage. Style losses follow from the
+moments. Autograd on small matrices gives g = dL/dmean and H = dL/dsecond. These give the gradient
 dL/dF of the features F at every position (see `MomentsTap`). The backward pass takes the stages in
 reverse, and runs each tile again, with a graph. It starts from the next stage's gradient, and adds
 dL/dF at the tile's own positions. Content and match losses are sums over positions, so each tile
 computes its own summands.
 
-The cost is a second forward: three passes instead of two, of about equal cost, because the weights
-are frozen. The last stages, if they have a single tile, need no second forward, because the forward
-pass keeps their graphs.
+The cost is a second forward pass: three passes instead of two. A backward pass costs about as much
+as a forward pass, because the weights are frozen. The last stages, if they have a single tile, need
+no second forward pass, because the first one keeps their graphs.
 """
 
 from functools import partial
@@ -31,18 +31,19 @@ from styletransfer.objective.whole import all_targets
 
 
 class TiledObjective:
-    """`TiledObjective` computes the losses and gradient of `Objective`, in memory that tiles limit.
+    """`TiledObjective` computes the losses and gradient of `Objective` in tiles, in less memory.
 
     Memory holds one tile's activations, the inputs of all stages, the targets, the picture
     and its gradient. Arguments are as for `Objective`, except:
 
     Args:
-        mode: must have the gradient in closed form: autograd_function or tensor_hook.
+        mode: a loss mode with gradients in closed form: autograd_function or tensor_hook.
         tile: side of a tile in pixels, without the halo that it also reads around it; at least the
             stride of the deepest layer. See `Stage.tiles`.
 
     Raises:
-        UserError: another loss mode, seamless=true, too small a tile, or an error of `Objective`.
+        UserError: the loss mode is another one, the pastiche is seamless, the tile is too small, or
+            `Objective` would raise it.
     """
 
     def __init__(

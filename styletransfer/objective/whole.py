@@ -1,7 +1,7 @@
 """The function that style transfer minimises, and its gradient.
 
-`Run` calls `Objective.evaluate` before each step of the optimiser. Neither needs to know the loss
-mode or the precision.
+`Run` calls `Objective.evaluate` before each step of the optimiser. Neither `Run` nor the optimiser
+needs to know the loss mode or the precision.
 """
 
 from collections import OrderedDict
@@ -36,7 +36,7 @@ class Objective:
             that many pictures in one style share it. With None it is computed here.
 
     Raises:
-        UserError: an unknown layer.
+        UserError: a layer of the criterion is unknown.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Objective:
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
-        # The loss layer of the target "style/relu1_1" follows "relu1_1", named "style_relu1_1".
+        # The loss layer for the target "style/relu1_1" is "style_relu1_1" and follows "relu1_1".
         ended = extractor.ended_at(targets)
         for name, layer in ended.layers.items():
             layers[name] = layer
@@ -72,13 +72,13 @@ class Objective:
         losses = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         losses |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
-            # The loss keeps its graph in memory, and after `retain_graph=True` the tensors in it.
+            # `loss` keeps its graph, and after `retain_graph=True` also the tensors saved in it.
             del term.module.loss
         return Losses(losses)
 
 
 def _reader(extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs) -> WholeReader:
-    """Return the reader of the pictures; a search by features reads each of them several times."""
+    """Return a reader; with match losses it caches features, as pictures are read several times."""
     with_mean = criterion.measure.with_mean
     if not criterion.matches:
         return WholeReader(extractor, with_mean)

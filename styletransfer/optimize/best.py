@@ -19,11 +19,11 @@ class BestPicture:
 
     def __init__(self, start: Tensor, averaging: float) -> None:
         self.image, self.averaging = start, averaging
-        self.losses: Losses | None = None  # at `image`; None until `remember` is called
+        self.losses: Losses | None = None  # losses of `image`; None until `remember` is called
         self.mean: Tensor | None = None  # the running mean (1, 3, H, W)
 
     def remember(self, losses: Losses, picture: Tensor, step: int) -> None:
-        """Keep `picture` if its loss is lower, and add it to the mean; `step` counts from 0."""
+        """Keep `picture` if its loss is the lowest; add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
         if losses.terms.keys() != self.losses.terms.keys():  # only if `self.losses` was loaded
@@ -34,14 +34,14 @@ class BestPicture:
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
         if self.averaging > 0:
-            # At first this is the plain mean of all pictures, so that the start soon counts little.
+            # At first this is the plain mean of all pictures, so the start soon has little weight.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
             self.mean = mean
 
     def picture(self) -> Tensor:
-        """Return the running mean, or else the best picture (1, 3, H, W), in [0, 1]."""
-        # A picture that is not finite makes the mean not finite.
+        """Return the mean if it exists and is finite, else the best picture, (1, 3, H, W)."""
+        # One picture with values that are not finite makes the running mean not finite.
         if self.mean is None or not self.mean.isfinite().all():
             return self.image
         return self.mean
@@ -53,7 +53,7 @@ class BestPicture:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state_dict` on the same device.
 
-        (LookupError, TypeError, AttributeError or ValueError: it is no such state.)
+        Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
         terms = state["losses"]
         if terms is not None:

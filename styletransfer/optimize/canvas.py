@@ -1,4 +1,4 @@
-"""The canvas: from the optimiser's parameter to the picture, and back with the gradient."""
+"""The canvas turns the optimiser's parameter into a picture, and the picture's gradient back."""
 
 import torch
 from torch import Tensor
@@ -6,22 +6,22 @@ from torch import Tensor
 from styletransfer.objective.inputs import Protection
 from styletransfer.optimize.optimizers import Preconditioner
 
-# Weight of the penalty, RANGE_WEIGHT / 2 * excess^2, on a pixel value outside of [0, 1].
+# A pixel value that exceeds the range [0, 1] by `excess` has a penalty RANGE_WEIGHT / 2 * excess^2.
 RANGE_WEIGHT = 10.0
 
 
 class Canvas:
     """A canvas holds the optimiser's parameter `shift`, and the picture that follows from it.
 
-    The point is the start plus the shift, which a preconditioner first turns into pixel values. The
-    point has no bounds. The picture is the point clamped to [0, 1], with the content image at
-    protected pixels. The minimised function is the loss of the picture plus a penalty on values of
-    the point outside [0, 1]. It depends on the point alone, and only the optimiser changes the
-    point.
+    The point is the start plus the shift; a preconditioner, if there is one, first turns the shift
+    into pixel values. The point has no bounds. The picture is the point clamped to [0, 1], with the
+    content image at protected pixels. The minimised function is the loss of the picture plus a
+    penalty on values of the point outside [0, 1]. It depends on the point alone, and only the
+    optimiser changes the point.
 
     Args:
         start: the picture (1, 3, H, W) at shift 0.
-        preconditioner: the coordinates of the shift; None for plain pixels.
+        preconditioner: the coordinates of the shift; None if the shift is in pixel values.
         protection: the pixels that keep the content image, or None.
     """
 
@@ -33,7 +33,7 @@ class Canvas:
         # `LBFGS` needs a contiguous leaf.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
-        self._point: Tensor | None = None  # of the last picture; None without preconditioner
+        self._point: Tensor | None = None  # the last picture's point; None without preconditioner
 
     def point(self) -> Tensor:
         """Return the point (1, 3, H, W), not clamped."""
@@ -48,10 +48,11 @@ class Canvas:
         return self.hold(self._clamped.detach()).requires_grad_()
 
     def pull(self, gradient: Tensor) -> None:
-        """Set the gradient of the shift from the last picture's, `gradient`, and overwrite that."""
+        """Set `shift.grad` from `gradient`, the last picture's gradient, which is overwritten."""
         point = self.point() if self._point is None else self._point
         excess = point.sub_(self._clamped)
-        # Times the number of values, so that the 1e-8 in Adam's denominator stays negligible.
+        # The gradient is multiplied by the number of values, so that the 1e-8 in Adam's denominator
+        # stays negligible.
         gradient = gradient.mul_(gradient.numel()).masked_fill_(excess != 0, 0)
         if self.protection is not None:
             gradient = gradient.mul_(1 - self.protection.protected)

@@ -1,4 +1,4 @@
-"""The descent at one scale: it gives a picture, and moves the picture by its gradient."""
+"""The descent at one scale: it gives a picture, and changes the picture by its gradient."""
 
 from typing import Any
 
@@ -16,10 +16,10 @@ from styletransfer.system.checkpoint import check_like, natural
 
 
 class Descent:
-    """A descent moves one picture at one scale, a level of the coarse-to-fine run.
+    """A descent optimises one picture at one scale, a level of the coarse-to-fine run.
 
-    A step is: take `picture()`, evaluate the objective there, which sets the picture's gradient,
-    and call `step` with the picture and its losses.
+    The caller makes a step in three parts: it calls `picture()`; it evaluates the objective at this
+    picture, which sets the picture's gradient; and it calls `step` with the picture and its losses.
 
     Args:
         start: the picture (1, 3, H, W) to start from.
@@ -49,7 +49,7 @@ class Descent:
         return self.canvas.picture()
 
     def step(self, picture: Tensor, losses: Losses) -> None:
-        """Move the last picture, `picture`, by its gradient, which is changed in place."""
+        """Make a step by the gradient of the last picture, `picture`; overwrite the gradient."""
         assert picture.grad is not None
         self.canvas.pull(picture.grad)
         self.optimizer.step()
@@ -65,12 +65,12 @@ class Descent:
         return self.ending.is_reached(self.made)
 
     def final(self) -> Tensor:
-        """Return the running mean of pictures, or else the current picture, as a new leaf."""
+        """Return the running mean of pictures, or without a mean the current one, as a new leaf."""
         mean = self.best.mean
         return self.picture() if mean is None else mean.clone().requires_grad_()
 
     def result(self, final: Tensor, losses: Losses) -> tuple[Tensor, Losses]:
-        """Return the scale's picture and its losses; `losses` were computed at `final`."""
+        """Return the mean, or else the best picture, and its losses; `final` has `losses`."""
         if self.best.mean is not None:
             return self.best.mean, losses
         self.best.remember(losses, final.detach(), step=0)
@@ -82,7 +82,7 @@ class Descent:
         return self.optimizer.moments if isinstance(self.optimizer, Adam) else None
 
     def warm_start(self, momentum: dict[str, Tensor] | None) -> None:
-        """Begin with Adam's moments of the scale before; `momentum` does not change."""
+        """Start Adam from copies of the last scale's moments; for L-BFGS or None, do nothing."""
         if momentum is not None and isinstance(self.optimizer, Adam):
             self.optimizer.go_on_with(momentum)
 
@@ -102,7 +102,7 @@ class Descent:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the `state` of an equal descent; the tensors of `state` are reused.
 
-        (LookupError, TypeError, AttributeError or ValueError: it is no such state.)
+        Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
         check_like(state["shift"], self.canvas.shift)
         with torch.no_grad():

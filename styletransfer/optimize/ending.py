@@ -1,4 +1,4 @@
-"""When a scale ends before its last step: its loss has settled, or is not finite."""
+"""Ends a scale before its last step, if its loss has settled or is not finite."""
 
 import logging
 import math
@@ -26,13 +26,14 @@ class Ending:
 
     Args:
         steps: the number of steps that the scale makes at most.
-        plateau: the scale has settled once the steps from one check to the next lower the best loss
-            by less than this share; 0 for never.
+        plateau: a fraction. The loss has settled if the best loss falls by less than this fraction
+            from one check to the next, and the current loss is near the best. With 0 the loss never
+            settles.
     """
 
     def __init__(self, steps: int, plateau: float) -> None:
         self.steps, self.plateau = steps, plateau
-        self.problem: str | None = None  # why the scale gave up, in one line
+        self.problem: str | None = None  # why the scale gave up, in one line; None if it did not
         self.has_settled = False
         self.looked_at = math.inf  # best loss at the last check
 
@@ -47,7 +48,7 @@ class Ending:
     def look(self, losses: Losses, shift: Tensor, best: BestPicture, step: int) -> None:
         """Set `problem` if the loss or `shift` is not finite; set `has_settled` on a plateau.
 
-        `losses` are those of step `step`; `shift` is the canvas's parameter after this step.
+        `losses` are the losses of step `step`; `shift` is the canvas's parameter after this step.
         """
         if not bool(torch.isfinite(losses.total) & torch.isfinite(shift).all()):
             self.problem = NOT_FINITE
@@ -60,14 +61,14 @@ class Ending:
         return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal ending (ValueError: it is of another form)."""
+        """Continue from the `state` of an equal ending; raise ValueError if it has another form."""
         own = {"has_settled": False, "looked_at": math.inf}
         check_like(state, own | {"problem": None}, own | {"problem": ""})
         self.problem, self.has_settled = state["problem"], state["has_settled"]
         self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
-        """Tell whether the best loss has hardly fallen since the last check, and is near `losses`.
+        """Tell whether the best loss has hardly fallen since the last check, and `losses` are near.
 
         After too long a step, the loss is far above the best, and may need ten steps to fall again.
         """

@@ -44,10 +44,10 @@ class Outcome:
     #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made
-    problem: str | None = None  #: why the run gave up, in one line
+    problem: str | None = None  #: why the run gave up, in one line; None if it did not
 
     def finished(self, run: str) -> Self:
-        """Return this outcome (UserError: the run gave up; `run` says which one it was)."""
+        """Return this outcome; raise UserError, with the name `run`, if the run gave up."""
         if self.problem is not None:
             raise UserError(f"{run}: {self.problem}")
         return self

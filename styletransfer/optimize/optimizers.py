@@ -1,4 +1,4 @@
-"""The optimisers of a picture: Adam, and L-BFGS in coordinates that make curvatures alike.
+"""The optimisers of a picture: Adam, and L-BFGS in coordinates of similar curvature.
 
 torch.optim has an L-BFGS too. But the first optimiser of torch.optim in a process imports torch's
 compiler, which takes half as long as importing torch. torch's L-BFGS also stops at absolute
@@ -17,18 +17,19 @@ from styletransfer.settings import OptimizerConfig
 from styletransfer.system.checkpoint import check_like
 
 # Frequencies in cycles per pixel. The gains (factors) of `Preconditioner` are about constant below
-# CORNER, and constant above the limits, where the measured curvatures no longer grow.
+# CORNER. They are constant above the two limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
-# The curvature of lightness falls beyond DIAGONAL, a sum of the frequencies down and to the right.
-# There the gain of lightness is multiplied by exp(RISE * (sum - DIAGONAL)), up to a sum of HIGHEST.
-# With RISE 6 the curvatures would be alike, and pictures are grainy; with 0 they look like woven
-# cloth. The gain of colour is divided by the same factor, since no loss limits its finest waves.
+# A wave has a frequency down and a frequency to the right. If their sum is above DIAGONAL, the
+# curvature of lightness falls as the sum grows. There the gain of lightness is multiplied by
+# exp(RISE * (sum - DIAGONAL)), in which the sum is at most HIGHEST. With RISE 6 the curvatures
+# would be alike, but pictures are grainy; with RISE 0 pictures look like woven cloth. The gain of
+# colour is divided by the same factor, since no loss limits the finest waves of colour.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
-# Mean change of a value of the shift in L-BFGS's first step, along minus its gradient. Without a
-# preconditioner it changes a pixel by one grey level on average.
+# Mean absolute change of the shift's values in L-BFGS's first step, which follows the negative
+# gradient. Without a preconditioner, this changes each pixel value by one grey level on average.
 FIRST_STEP = 1 / 255
-# Adam's decay rates; the second is below torch's 0.999, as each picture size has other gradients.
+# Adam's decay rates. The second is below torch's 0.999, because gradients differ between scales.
 BETAS = (0.9, 0.99)
 
 
@@ -44,10 +45,10 @@ class Pair:
 class LBFGS:
     """`LBFGS` is the limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
-    `point` is the contiguous leaf that is moved, `history` the number of pairs that are kept.
-    `rate` is the fraction of the quasi-Newton step that is made. `first` is the mean change of a
-    value in a step without pairs, such as the first one, which follows the plain gradient; `rate`
-    does not change it.
+    `point` is the contiguous leaf that is optimised, `history` the largest number of pairs that are
+    kept. `rate` is the fraction of the quasi-Newton step that is made. A step without pairs, such
+    as the first step, follows the negative gradient instead. Its mean absolute change of a value is
+    `first`, whatever `rate` is.
     """
 
     def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
@@ -58,7 +59,7 @@ class LBFGS:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Make one step by `point.grad`; its tensor is kept, and the next step changes it."""
+        """Make one step from `point.grad`; that tensor is kept, and the next step overwrites it."""
         assert self.point.grad is not None
         gradient = self.point.grad.flatten()
         self._learn(gradient)
@@ -102,9 +103,9 @@ class LBFGS:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, for a point of the same size; its tensors are reused.
+        """Continue from `state`, for a point of the same size; the tensors of `state` are reused.
 
-        (LookupError, TypeError or ValueError: it is no such state.)
+        Raises LookupError, TypeError or ValueError if `state` has another form.
         """
         flat = self.point.detach().flatten()
         check_like([state["move"], state["gradient"]], [None, None], [flat, flat])
@@ -130,11 +131,11 @@ class Preconditioner:
     """A preconditioner holds the coordinates in which L-BFGS moves a picture.
 
     L-BFGS begins as if the objective had the same curvature in all directions. This is not true
-    (`python benchmarks/curvature.py`). Under VGG-19 the curvature along waves of lightness grows
-    with their frequency to the power of 1 to 2, up to 0.2 cycles per pixel, and along waves of
-    colour up to less than 0.1; at higher frequencies it falls, and sooner along diagonals than
-    along the axes. Coordinates divided by the root of the curvature would make all directions
-    alike. These coordinates come close: their gain falls as 1 / frequency, as the amplitudes of
+    (`python benchmarks/curvature.py`). With VGG-19 the curvature along waves of lightness grows as
+    their frequency to the power of 1 to 2. It grows up to 0.2 cycles per pixel, and for waves of
+    colour up to less than 0.1. At higher frequencies it falls, and sooner along diagonals than
+    along the axes. Coordinates divided by the root of the curvature would make all curvatures
+    equal. These coordinates come close: their gain falls as 1 / frequency, as the amplitudes of
     natural images do (Field 1987, "Relations between the statistics of natural images and the
     response properties of cortical cells"), up to the limits. Fine diagonal waves of lightness have
     a larger gain. Without it, fine horizontal and vertical waves grow first, and a run of few steps
@@ -145,7 +146,7 @@ class Preconditioner:
     linear and its own transpose, so it serves shifts and gradients. The mean square of the
     lightness gain over frequencies is 1, so that steps keep about their length.
 
-    Size, dtype and device are those of `picture` (1, 3, H, W). `exponent` is the power to which
+    Size, dtype and device are taken from `picture` (1, 3, H, W). `exponent` is the power to which
     the gains are raised: 0 makes all gains 1, and 1 makes the curvatures about equal.
     """
 
@@ -160,7 +161,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Turn a shift (1, 3, H, W) into changes of pixels, or their gradient into the shift's."""
+        """Turn a shift (1, 3, H, W) into pixel changes, or pixel gradients into shift gradients."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -179,7 +180,7 @@ class Adam(torch.optim.Adam):
 
     @property
     def moments(self) -> dict[str, Tensor]:
-        """Adam's state: the tensors themselves; setting the property stores copies."""
+        """Adam's state by name: the tensors themselves; setting the property stores copies."""
         return dict(self.state[self.point])
 
     @moments.setter
@@ -187,7 +188,7 @@ class Adam(torch.optim.Adam):
         self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
-        """Set `moments` of another picture size, resized; the given tensors do not change."""
+        """Continue from copies of `moments`, resized from another picture size to this one."""
         size = size_of(self.point)
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")
@@ -198,7 +199,7 @@ class Adam(torch.optim.Adam):
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from the `state_dict` of an equal Adam for a point of the same size.
 
-        (LookupError, TypeError or ValueError: it is no such state.)
+        Raises LookupError, TypeError or ValueError if `state` has another form.
         """
         check_like(state["state"][0], moments_like(self.point))
         self.moments = state["state"][0]

@@ -21,42 +21,43 @@ from styletransfer.system.checkpoint import check_like, natural
 from styletransfer.system.devices import free_bytes, is_out_of_memory
 from styletransfer.system.signals import interruptible, signals_held
 
-# Least number of steps that a steered scale still makes, if it has as many: with fewer, the new
-# objective would hardly be seen.
+# After `steer`, the current scale makes at least FEW more steps, or all its steps if it has fewer.
+# With fewer steps the new objective would hardly have an effect.
 FEW = 8
 
 
 class Run:
     """A run optimises a picture, coarse to fine; iterating over it makes its steps.
 
-    Leaving the loop pauses the run; another loop continues it. After `load_state_dict`, a run of an
-    equal job continues too, with the same bits on the same machine and number of threads. Between
-    two iterates and at the end, another job may replace the job, see `steer`. A signal that
+    Leaving the loop pauses the run; another loop continues it. A new run of an equal job continues
+    it after `load_state_dict`, with identical bits on the same machine with the same number of
+    threads. Between two iterates and at the end, `steer` may replace the job. A signal that
     `stop_on_signals` watches interrupts an evaluation or the caller's code, never the rest of a
     step.
 
     If memory runs out, the step is made again in tiles of half the side.
 
     Raises:
-        UserError: settings that cannot work; see `Objective`.
+        UserError: the settings cannot work; see `Objective`.
     """
 
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.image, self.steps = self.start, 0
         self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
-        self.problem: str | None = None  # why the run gave up, in one line
+        self.problem: str | None = None  # why the run gave up, in one line; None if it did not
         self._index = 0  # index of the current scale
         self._spent = 0  # steps of the current scale that were made before `steer` was called
-        # Both belong to the current scale, and are None before its first step. After `_halve_tile`
-        # the objective is None, too, and the next step makes another.
+        # The descent and the objective of the current scale. They are None before its first step.
+        # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
-        self._tile: int | None = None  # of the current scale, side in pixels; None for no tiles
-        self._momentum: dict[str, Tensor] | None = None  # Adam's moments of the scale before
-        self._largest_tile: int | None = None  # in pixels; set after memory ran out
-        self._side_left: int | None = None  # longer side of the scale at which `steer` was called
-        self._losses: dict[str, float] | None = None  # of the picture that the last scale made
+        self._tile: int | None = None  # side in pixels of the scale's tiles; None for no tiles
+        self._momentum: dict[str, Tensor] | None = None  # Adam's moments at the previous scale
+        self._largest_tile: int | None = None  # limit of `_tile`; None until memory runs out
+        # Longer side in pixels of the scale at which `steer` was called; None after the next step.
+        self._side_left: int | None = None
+        self._losses: dict[str, float] | None = None  # losses of the final picture, or None
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the evaluated picture of each step."""
@@ -121,7 +122,7 @@ class Run:
         return descent
 
     def _steps_left(self, scale: Scale) -> int:
-        """Return the number of steps of the current scale, after `steer` if that was called."""
+        """Return how many steps the current scale makes, or after `steer`, still makes."""
         return max(scale.steps - self._spent, min(FEW, scale.steps))
 
     def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
@@ -134,7 +135,7 @@ class Run:
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
-        """Keep the result of a scale, and go to the next scale."""
+        """Keep the result of a scale and go to the next scale, or set `problem` if it gave up."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
             return
@@ -147,19 +148,20 @@ class Run:
             self._losses = losses.as_floats()
 
     def _halve_tile(self) -> None:
-        """Go on in tiles of half the side, or give up."""
+        """Halve the side of tiles for the next steps, or set `problem` if that is impossible."""
         side = self._tile or max(self.scales[self._index].size)
         try:
             self._tile = halved_tile(self.job, side, is_first=self._largest_tile is None)
         except UserError as error:
             self.problem = str(error)
             return
-        self._largest_tile, self._objective = self._tile, None  # the next step makes another
+        self._largest_tile, self._objective = self._tile, None  # the next step makes an objective
 
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses are those of the optimised picture, before `colored` changes its colours.
+        The losses belong to the optimised picture, before `colored` changes its colours. There are
+        none before the run's end.
         """
         image, losses = self.image, self._losses or {}
         if not losses:
@@ -175,11 +177,13 @@ class Run:
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
 
-        The current scale, or the next larger scale of the new job, begins again, so that the run
-        makes as many steps as the new job has; this scale makes at least FEW, or all of its steps
-        if they are fewer. L-BFGS's history belongs to the old objective and is dropped; Adam's
-        moments stay.
-        (UserError: settings that cannot work, see `Objective`; or a content of another shape.)
+        The run goes on at the beginning of the new job's smallest scale that is at least as large
+        as the current scale, or else of its largest scale. In all it makes as many steps as the new
+        job has, but this scale makes at least FEW more steps, or all its steps if it has fewer.
+        L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
+
+        Raises UserError if the content has another aspect ratio. If the new settings cannot work,
+        see `Objective`, the next step raises UserError.
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
         if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
@@ -189,7 +193,7 @@ class Run:
                 self._end(descent, self._objective)
             else:
                 self.image, self._momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # only the first of several calls between two steps sets it
+        if self._side_left is None:  # if `steer` is called twice between steps, keep the first side
             self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
         side = self._side_left
         self._take(job)
@@ -236,7 +240,7 @@ class Run:
     def load_state_dict(self, state: dict[str, Any]) -> None:
         """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
 
-        (LookupError, TypeError, AttributeError or ValueError: it is no state of such a run.)
+        Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
         self._index = natural(state["index"], most=len(self.scales))
         self._spent = natural(state["spent"])
@@ -249,7 +253,7 @@ class Run:
             check_like(tile, None, natural(1 if tile is None else tile, least=1))
         self._tile, self._largest_tile = state["tile"], state["largest_tile"]
         self._losses, self._descent, self._objective = state["losses"], None, None
-        is_done = self._index == len(self.scales)  # then the last scale has its losses
+        is_done = self._index == len(self.scales)  # only a run that is done has losses
         check_like(self._losses, dict.fromkeys(self._losses or "?", math.inf) if is_done else None)
         if state["descent"] is not None:
             scale = self.scales[self._index]
@@ -259,7 +263,7 @@ class Run:
 
 
 def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
-    """Return the losses at `image`, and set its gradient."""
+    """Return the losses at `image`, and add their gradient to `image.grad`."""
     # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():
         return objective.evaluate(image)

@@ -37,8 +37,9 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 LEAST_VARIANCE = 1e-5
-# Limits of `monochrome`, in OKLab. Drawings and prints in one ink, also on yellowed paper, are at
-# most 0.01 from one hue; photographs and paintings with few colours are at 0.02 and above.
+# Limits of the distance in `monochrome`, in OKLab: up to ONE_HUE a picture has one hue, from HUES
+# on it has several. Drawings and prints in one ink, also on yellowed paper, have at most 0.01;
+# photographs and paintings with few colours have 0.02 or more.
 ONE_HUE, HUES = 0.01, 0.02
 
 
@@ -57,7 +58,7 @@ def to_srgb(linear: Tensor) -> Tensor:
 
 
 def to_oklab(srgb: Tensor) -> Tensor:
-    """Return L in [0, 1], a and b (3, N) for sRGB in [0, 1] (3, N)."""
+    """Return OKLab (3, N), the rows L in [0, 1], a and b, for sRGB (3, N) in [0, 1]."""
     cones = _times(_TO_CONES, to_linear(srgb))
     return _times(_TO_LAB, cones.sign() * cones.abs().pow(1 / 3))
 
@@ -122,9 +123,10 @@ def in_colors(
 
 
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
-    """Return the style in the content's palette, see `in_palette`; its alpha is kept.
+    """Return the style image in the content image's palette; its alpha does not change.
 
-    `strength` is from 0 (the style itself) to 1. Both pictures must have a visible pixel.
+    `strength` is from 0 (the style image itself) to 1, see `in_palette`. Both pictures must have a
+    visible pixel.
     """
     if strength == 0.0:
         return style
@@ -135,13 +137,14 @@ def recolored(style: Picture, content: Picture, strength: float) -> Picture:
 def in_palette(
     image: Tensor, start: Palette, end: Palette, strength: float, *, keep_light: bool = False
 ) -> Tensor:
-    """Return `image` (1, 3, H, W), moved from the palette `start` towards the palette `end`.
+    """Return `image` (1, 3, H, W), recoloured from the palette `start` towards the palette `end`.
 
     `strength` is from 0 (no change) to 1 (palette `end`). With `keep_light` each pixel keeps its
     lightness, and only a and b of OKLab change.
 
     The Monge map between normal distributions is the smallest change that matches mean and
-    covariance. With means m and covariances C in OKLab, of `start` (s) and `end` (e), it is
+    covariance. With means m and covariances C of `start` (s) and `end` (e), it maps a colour x in
+    OKLab to
 
         x' = A (x - m_s) + m_e
         A = C_s^(-1/2) (C_s^(1/2) C_e C_s^(1/2))^(1/2) C_s^(-1/2)
@@ -171,7 +174,7 @@ def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
 
 
 def _strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield _STRIP pixels (C, N) at a time of (1, C, H, W), in float32 at least for cube roots."""
+    """Yield the pixels of (1, C, H, W) as (C, N), N up to _STRIP, in at least float32."""
     for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
@@ -223,7 +226,7 @@ def palette(parts: Iterable[tuple[float, Tensor, Tensor | None]]) -> Palette:
 
 
 def monochrome(colors: Palette) -> float:
-    """Return 1 for a palette of one hue, such as a pencil drawing's or a sepia print's, else 0.
+    """Return 1 for a palette of one hue, such as a sepia print's, down to 0 for several hues.
 
     The result depends on the root mean square distance, in (a, b) of OKLab, between the colours and
     the best linear function of their lightness. It is 1 for distances up to ONE_HUE, 0 from HUES
@@ -237,7 +240,7 @@ def monochrome(colors: Palette) -> float:
 
 
 def monge(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, for covariances (3, 3) plus `LEAST_VARIANCE`."""
+    """Return symmetric A with A start A = end, for covariances (3, 3) plus LEAST_VARIANCE I."""
     least = LEAST_VARIANCE * torch.eye(3, dtype=torch.float64)
     root, inverse = _power(start + least, 0.5), _power(start + least, -0.5)
     return inverse @ _power(root @ (end + least) @ root, 0.5) @ inverse

@@ -1,8 +1,8 @@
 """Colour spaces that pictures and films state without an ICC profile, and conversion to sRGB.
 
 A colour space is a curve and primaries. The curve turns samples into linear light. A matrix turns
-light of these primaries into light of sRGB's. HDR (PQ and HLG) has light brighter than the
-white of a page, and a tone mapping brings this light into [0, 1].
+light of these primaries into light of the sRGB primaries. HDR (PQ and HLG) has light brighter than
+white paper, the reference white. A tone mapping brings this light into [0, 1].
 """
 
 from collections.abc import Callable
@@ -22,10 +22,10 @@ _D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0
 SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
 ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
-# Largest difference of a chromaticity from sRGB's that counts as rounding of a file's writer.
+# Chromaticities that differ from those of sRGB by at most _ROUNDING count as sRGB, rounded.
 _ROUNDING = 0.002
-# Light of the white of a page: for PQ in cd/m2; for HLG, whose largest scene light is 1, the light
-# of the signal 0.75 (ITU-R BT.2408, "HDR reference white").
+# Light of the reference white, as of white paper (ITU-R BT.2408, "HDR reference white"): for PQ in
+# cd/m2; for HLG, whose largest scene light is 1, the light of the signal 0.75.
 _WHITE_PQ, _WHITE_HLG = 203.0, 0.26496
 _KNEE = 0.8  # HDR light up to this value does not change; white is 1
 # Bradford's matrix, from XYZ to the responses of cones (Lindbloom, "Chromatic Adaptation").
@@ -57,7 +57,7 @@ def _smpte240(values: Floats) -> Floats:
 
 
 def _pq(values: Floats) -> Floats:
-    """Return the light of PQ (SMPTE ST 2084, equation 4), where the white of a page is 1."""
+    """Return the light of PQ samples (SMPTE ST 2084, equation 4); the reference white is 1."""
     root = values ** (1.0 / 78.84375)
     light = np.maximum(root - 0.8359375, 0.0) / (18.8515625 - 18.6875 * root)
     nits: Floats = 10000.0 * light ** (1.0 / 0.1593017578125)
@@ -65,10 +65,10 @@ def _pq(values: Floats) -> Floats:
 
 
 def _hlg(values: Floats) -> Floats:
-    """Return the light of HLG (ITU-R BT.2100, table 5), where the white of a page is 1.
+    """Return the light of HLG samples (ITU-R BT.2100, table 5); the reference white is 1.
 
-    HLG adapts to a screen by its system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here it is 1,
-    as for a screen of 334 cd/m2, about that of usual screens; so light is shown as recorded.
+    HLG adapts to a screen by a system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here this gamma
+    is 1, as for a screen peak of 334 cd/m2, a usual value; so light is shown as recorded.
     """
     a, b, c = 0.17883277, 0.28466892, 0.55991073
     bright = (np.exp((values - c) / a) + b) / 12.0
@@ -135,7 +135,7 @@ class ColorSpace:
 
     @cached_property
     def _light_of_samples(self) -> dict[int, Floats]:
-        """Bytes per sample -> table from sample to light: a power is computed once a value."""
+        """Bytes per sample -> table: the light of each possible sample value."""
         largest = {1: 255, 2: 65535}
         return {
             size: self.curve(np.linspace(0.0, 1.0, count + 1)).astype(np.float32)
@@ -144,7 +144,7 @@ class ColorSpace:
 
     @cached_property
     def _matrix(self) -> Floats:
-        """The matrix (3, 3) by which rows of light are multiplied."""
+        """The matrix (3, 3) from these primaries to those of sRGB, for light (..., 3) @ matrix."""
         forward = np.linalg.inv(_xyz(SRGB)) @ _adaptation(self.primaries[6:]) @ _xyz(self.primaries)
         return forward.T.astype(np.float32)
 
@@ -166,7 +166,7 @@ def _tone_mapped(light: Floats) -> Floats:
 
 @cache
 def by_cicp(primaries: int, transfer: int) -> ColorSpace:
-    """Return the colour space of two numbers of ITU-T H.273 (UnknownColorsError: no conversion).
+    """Return the colour space of two numbers of ITU-T H.273 (UnknownColorsError if unknown).
 
     PNG has them in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
     """
@@ -179,7 +179,7 @@ def by_cicp(primaries: int, transfer: int) -> ColorSpace:
 
 
 def by_chromaticities(primaries: Primaries, curve: Curve) -> ColorSpace:
-    """Return the space of stated chromaticities (UnknownColorsError: they span no colours)."""
+    """Return the space of these primaries (UnknownColorsError if they span no colours)."""
     try:
         if not np.isfinite(np.linalg.inv(_xyz(primaries))).all():
             raise ValueError

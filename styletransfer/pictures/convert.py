@@ -24,7 +24,7 @@ def as_picture(source: Source, name: str) -> Picture:
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or
     (1, 3, H, W) in [0, 1]. Arrays and tensors are sRGB, and their alpha is not premultiplied.
-    (UserError: `source` is none of these, or its values are outside the range.)
+    (UserError if `source` is none of these, or its values are outside the range.)
     """
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
@@ -49,7 +49,7 @@ def one_layer(source: Source, name: str) -> Source:
     """Return a mask or labels as `as_picture` takes them; other sources stay as they are.
 
     Arrays and tensors (1, H, W) and (1, 1, H, W) become arrays (H, W). Integers from 0 to 255
-    become uint8, and bool becomes 0 and 255. (UserError: a tensor is nested, sparse or meta.)
+    become uint8, and bool becomes 0 and 255. (UserError if a tensor is nested, sparse or meta.)
     """
     if isinstance(source, Tensor):
         check_plain(source, name)
@@ -90,14 +90,14 @@ def small_picture(picture: Picture, side: int) -> Image.Image:
 
 
 def png(image: Image.Image) -> bytes:
-    """Return a Pillow image as a PNG file, packed quickly."""
+    """Return the bytes of a PNG file of a Pillow image, with fast compression."""
     buffer = io.BytesIO()
     image.save(buffer, "PNG", compress_level=1)
     return buffer.getvalue()
 
 
 def jpeg(image: Image.Image, quality: int) -> bytes:
-    """Return a Pillow image as a JPEG file."""
+    """Return the bytes of a JPEG file of a Pillow image."""
     buffer = io.BytesIO()
     image.save(buffer, "JPEG", quality=quality)
     return buffer.getvalue()

@@ -37,7 +37,7 @@ MAX_PIXELS = 2**27
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-ORIENTATION = 274  # number of the tag in TIFF and in EXIF
+ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
 _EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
 RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
 # Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
@@ -56,14 +56,14 @@ class Stored:
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
     profile: Any = None  # the ICC profile's bytes; in a broken file, possibly another object
-    space: ColorSpace | None = None  # what is stated without a profile; None for sRGB
+    space: ColorSpace | None = None  # what a file without a profile states; None for sRGB
     orientation: int = 1  # EXIF, 1 to 8
 
 
 def decode(path: Path) -> tuple[Tensor, Tensor | None]:
     """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
 
-    If the file has several frames or pages, the first is returned. (UserError: the file cannot be
+    If the file has several frames or pages, the first is returned. (UserError if the file cannot be
     read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
     """
     return _converted(partial(_load, path), str(path))
@@ -83,7 +83,7 @@ def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | 
 
 
 def xmp_packet(path: Path) -> bytes:
-    """Return the XMP packet of a picture, or b"" (UserError: it cannot be read)."""
+    """Return the XMP packet of a picture, or b"" (UserError if it cannot be read)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
         with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
@@ -208,9 +208,10 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
 def _orientation(image: Image.Image, name: str) -> int:
     """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
 
-    Pillow's `rotate`, `transpose` and other methods that return a new image keep the tag. If EXIF
-    has the sides of such an image swapped, the image was turned already. If its sides do not tell,
-    the tag counts, and a warning says so.
+    Pillow's `rotate`, `transpose` and other methods that return a new image keep the EXIF tag. If
+    width and height of such an image are swapped against those in EXIF, the image was turned
+    already, and the result is 1. If the sides cannot show this, the result is the tag, and a
+    warning says so.
     """
     try:
         exif = image.getexif()

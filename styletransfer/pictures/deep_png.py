@@ -27,7 +27,7 @@ def read(path: Path) -> Samples:
         layout, key = str(image.tile[0].args), image.info.get("transparency")
         if layout == "I;16B":
             samples = np.array(image, dtype=np.uint16)[..., None]
-        elif layout == "LA;16B":  # reads the four bytes of a pixel as RGBA with 8 bits
+        elif layout == "LA;16B":  # read the four bytes of a pixel as 8-bit RGBA
             samples = _unpacked(path, "RGBA").view(">u2").astype(np.uint16)
         else:  # Pillow keeps the upper byte; if told 16L (little-endian), the lower one
             lower = _unpacked(path, layout.replace("16B", "16L"))

@@ -1,4 +1,4 @@
-"""Picture formats that can be read, and the pictures in a folder, without torch."""
+"""Picture formats that can be read, and the pictures in a folder. It imports no torch."""
 
 import logging
 import os
@@ -30,7 +30,7 @@ def picture_formats() -> tuple[str, ...]:
 
 
 def imagecodecs(problem: str) -> Any:
-    """Return the module imagecodecs (UserError with `problem`: it is not installed)."""
+    """Return the module imagecodecs (UserError, which begins with `problem`, if it is missing)."""
     try:
         return import_module("imagecodecs")
     except ImportError as error:

@@ -7,7 +7,7 @@ import struct
 from collections.abc import Iterator
 from typing import BinaryIO
 
-_MOST = 2**24  # bytes of the metadata that are read at most
+_MOST = 2**24  # largest number of bytes of metadata that are read
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
@@ -38,7 +38,7 @@ def _properties(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _meta(file: BinaryIO) -> bytes:
-    """Return the content of the box meta."""
+    """Return the content of the box "meta" of an open file, or b"" if there is none."""
     file.seek(0)
     while len(head := file.read(8)) == 8:
         size, kind = int.from_bytes(head[:4]), head[4:]
@@ -52,7 +52,7 @@ def _meta(file: BinaryIO) -> bytes:
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (kind, content) of each box."""
+    """Yield (kind, content) of each box in `data`."""
     while len(data) >= 8:
         size = int.from_bytes(data[:4]) or len(data)
         start = 16 if size == 1 else 8

@@ -62,10 +62,10 @@ def read(path: str | os.PathLike[str]) -> Picture:
     If a file has several frames or pages, the first is read; of a TIFF page and its SubIFDs, the
     largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
     orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
-    CICP or nclx, EXIF, or chromaticities and gamma, HDR with the tone mapping of
-    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning; without any,
-    colours are sRGB. HEIC needs pillow-heif. (UserError: the file cannot be read, is no picture, is
-    damaged, or has more than 134 million pixels.)
+    CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
+    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
+    states nothing, its colours are sRGB. HEIC needs pillow-heif. (UserError if the file cannot be
+    read, is no picture, is damaged, or has more than 134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 
@@ -121,8 +121,8 @@ def write(
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
     """Return the bytes of a .png, .webp, .jpg or .jpeg file of rgb (1, 3, H, W) and perhaps alpha.
 
-    JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError,
-    ValueError: the format cannot hold so many pixels.)
+    JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError
+    or ValueError if the format cannot hold so many pixels.)
     """
     on_white = extension in (".jpg", ".jpeg")
     samples = np.concatenate(list(strips(layers, depth, on_white=on_white)))
@@ -167,7 +167,7 @@ def check_writable(path: str | os.PathLike[str]) -> None:
 
 
 def _extension(path: str | os.PathLike[str]) -> str:
-    """Return a path's extension in lower case (UserError: no format that can be written)."""
+    """Return a path's extension in lower case (UserError if it is not in BIT_DEPTHS)."""
     extension = Path(path).suffix.lower()
     if extension not in BIT_DEPTHS:
         known = ", ".join(BIT_DEPTHS)
@@ -243,7 +243,7 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
 
 
 def visible_box(picture: Picture) -> tuple[slice, slice]:
-    """Return (rows, columns) without the transparent margins (UserError: no pixel is visible)."""
+    """Return slices (rows, columns) of the visible part (UserError if no pixel is visible)."""
     if picture.alpha is None:
         return slice(0, picture.size[0]), slice(0, picture.size[1])
     visible = picture.alpha[0, 0] > 0
@@ -254,7 +254,7 @@ def visible_box(picture: Picture) -> tuple[slice, slice]:
 
 
 def crop_transparent(picture: Picture) -> Picture:
-    """Cut off the fully transparent margins (UserError: no pixel is visible)."""
+    """Cut off the fully transparent margins (UserError if no pixel is visible)."""
     if picture.alpha is None:
         return picture
     box = (..., *visible_box(picture))
@@ -266,7 +266,7 @@ def fill_transparent(picture: Picture) -> Tensor:
 
     Without the fill, a Gram matrix would count transparent pixels as black. Half-transparent pixels
     are laid over the fill. Cut off a style image's margins first, because the fill is smooth and
-    has no strokes. (UserError: no pixel is visible.)
+    has no strokes. (UserError if no pixel is visible.)
     """
     if picture.alpha is None:
         return picture.rgb

@@ -12,7 +12,7 @@ from styletransfer.pictures.images import Picture
 from styletransfer.pictures.regions import SAME, Color, Regions, distance
 
 MAX_REGIONS = 12  # largest number of regions in a label picture
-_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels with exactly a region's colour
+_MIN_SHARE = 1e-4  # smallest fraction of the visible pixels that has exactly a region's colour
 # In a label picture, at least the fraction _FLAT_SHARE of the visible pixels is within _FLAT levels
 # (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
 # most 0.4.
@@ -30,8 +30,8 @@ def read_regions(source: Source, name: str) -> Regions:
     in no region. A grey picture, or an array or tensor (H, W) or (1, H, W) of integers, holds
     numbers of regions, as segmentation networks return them, if it has a value from 1 to 63 and
     none from 64 to 254: region n has the colour n of PASCAL VOC's palette, such as black for 0 and
-    maroon for 1. `name` is the picture's name in messages if it is no file. (UserError: the picture
-    cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
+    maroon for 1. `name` is the picture's name in messages if it is no file. (UserError if the
+    picture cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
     """
     picture = as_picture(one_layer(source, name), name)
     rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)
@@ -85,8 +85,8 @@ def _numbered(numbers: Tensor, visible: Tensor, name: str) -> Regions:
 def _voc_color(number: int) -> Color:
     """Return a colour of PASCAL VOC's palette (VOCcode, `VOClabelcolormap`).
 
-    Three bits of the number at a time, from the lowest, are bits of red, green and blue, from the
-    highest.
+    Bit 3 k + c of the number is bit 7 - k of channel c, for k from 0 to 2 and the channels 0 red,
+    1 green and 2 blue.
     """
     red, green, blue = (
         sum((number >> (3 * bit + channel) & 1) << (7 - bit) for bit in range(3))
@@ -96,7 +96,7 @@ def _voc_color(number: int) -> Color:
 
 
 def _check_greys(rgb: Tensor, visible: Tensor, name: str) -> None:
-    """Raise UserError if a picture has only a few greys, and two flat ones would be one region."""
+    """Raise UserError if a picture has only a few greys, of which two would be one region."""
     greys = torch.unique(rgb[0][visible])
     if len(greys) > MAX_REGIONS or not torch.equal(rgb, rgb[:1].expand_as(rgb)):
         return

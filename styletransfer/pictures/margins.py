@@ -14,16 +14,18 @@ from styletransfer.pictures.images import Picture
 
 logger = logging.getLogger(__name__)
 
-# Largest difference of a margin's channels from its colour, in [0, 1], and share of the pixels of
-# its rows that keep it: scans and JPEG files are not quite uniform.
+# UNIFORM: largest difference of a margin's pixels from the margin's colour in a channel, in [0, 1].
+# PURE: smallest share of the pixels of each row for which this holds. Scans and JPEG files are not
+# quite uniform.
 UNIFORM, PURE = 8 / 255, 0.995
-# A margin ends where at least the share FILLED of a row differs by CLEAR from its colour, within
-# BLURRED of the height, or 2 rows.
+# A margin ends at the first row in which at least the share FILLED of the pixels differs from the
+# margin's colour by more than CLEAR. Because an edge may be blurred, this row is searched among
+# several rows after the uniform ones: the fraction BLURRED of the height, at least 2 rows.
 FILLED, CLEAR, BLURRED = 0.5, 24 / 255, 1 / 128
 # Largest share of the height or width that is cut off at one side. A picture that is nearly all of
 # one colour has no margins.
 WIDEST = 0.25
-# The sides of a picture -> how often it is turned counterclockwise by 90 degrees to have it on top.
+# Side of a picture -> number of counterclockwise turns by 90 degrees that bring it to the top.
 SIDES = {"top": 0, "right": 1, "bottom": 2, "left": 3}
 
 

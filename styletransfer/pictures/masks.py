@@ -1,4 +1,4 @@
-"""Reads masks, and compares their shape and that of label pictures with their picture."""
+"""Reads masks, and checks the aspect ratio of masks and label pictures."""
 
 from torch import Tensor
 
@@ -16,8 +16,8 @@ def read_mask(source: Source, name: str) -> Tensor:
 
     `source` is a grey picture, or an array or tensor (H, W), (1, H, W) or (1, 1, H, W) of bool, of
     integers, or of floats in [0, 1]. Integers are grey values up to 255; but in a mask of only 0
-    and 1, 1 means 1.0. `name` is the mask's name in messages if it is no file. (UserError: `source`
-    has colours, is black everywhere, holds numbers of regions, or cannot be read.)
+    and 1, 1 means 1.0. `name` is the mask's name in messages if it is no file. (UserError if
+    `source` has colours, is black everywhere, holds numbers of regions, or cannot be read.)
     """
     picture = as_picture(one_layer(source, name), name)
     if (picture.rgb.amax(1) - picture.rgb.amin(1)).max() > _GREY:
@@ -33,7 +33,10 @@ def read_mask(source: Source, name: str) -> Tensor:
 
 
 def _of_integers(mask: Tensor, name: str) -> Tensor:
-    """Return a mask that was read from integers; if it holds only 0 and 1, 1 becomes 1.0."""
+    """Return a mask that was read from integers; if it holds only 0 and 1, 1 becomes 1.0.
+
+    (UserError if the mask has other small integers only, as a picture of region numbers has.)
+    """
     most = 255.0 * float(mask.max())
     if not 0.0 < most < MAX_REGIONS - 0.5:
         return mask

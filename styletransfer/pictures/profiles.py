@@ -26,9 +26,9 @@ _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "C
 def converter(colour: Samples, profile: Any, space: ColorSpace | None, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
-    The function converts by the ICC profile, unless the profile is sRGB, or is unusable, which a
-    warning says. Without a profile it converts from the colour space; None is sRGB. (UserError:
-    samples of 16 bits need the extra [tiff] for a profile, and it is not installed.)
+    The function converts by the ICC profile, unless this is sRGB. An unusable profile is ignored
+    with a warning. Without a profile it converts from the colour space; None is sRGB.
+    (UserError if 16-bit samples have a profile, and the extra [tiff] is not installed.)
     """
     if not profile:
         return plain if space is None or colour.shape[2] == 4 else space.srgb_of

@@ -29,14 +29,14 @@ _CHANNELS = {
     PHOTOMETRIC.SEPARATED: 4,
 }
 _RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of sensors
-_RAW_COMPRESSIONS = (32767, 34713, 65535)  # of Sony, Nikon and Pentax
+_RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Nikon and Pentax
 # TIFF compressions whose decoders return at most the number of bytes that the tags state.
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 _MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
-    """Return the samples of the picture of an open file (UserError: unknown layout).
+    """Return the samples of the picture of an open file (UserError if its layout is unknown).
 
     The picture is the first page, unless that page has a larger one in its SubIFDs, or is marked as
     a thumbnail of a larger page.

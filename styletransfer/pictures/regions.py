@@ -13,9 +13,9 @@ from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
-# Largest difference of a channel, in levels of 255, between two colours that count as the same: a
-# region's colours in the content's and a style's label picture, a region's colour and the one that
-# a setting names, or two colours in one picture.
+# Two colours count as the same if no channel differs by more than SAME levels of 255. So are
+# compared: two colours in a label picture, a region of the content and a region of a style, and a
+# region and the colour that a setting names.
 SAME = 32
 
 
@@ -40,7 +40,7 @@ class Regions:
 
     @property
     def shares(self) -> list[float]:
-        """The fraction of the picture that each region covers; 1 in all if no pixel is left out."""
+        """The fraction of the picture in each region; the sum is 1 if every pixel is in one."""
         counts = torch.bincount(self.labels.flatten() + 1, minlength=len(self.names) + 1)
         return [count / self.labels.numel() for count in counts[1:].tolist()]
 
@@ -52,7 +52,7 @@ class Regions:
         return resize((self.labels == region)[None, None].float(), size, "bilinear")
 
     def find(self, text: str) -> int:
-        """Return the number of the region whose colour is `text` (UserError: there is none).
+        """Return the number of the region whose colour is `text` (UserError if there is none).
 
         `text` is a CSS colour or six hexadecimal digits, optionally after "#" or "0x", within 32
         levels of the region's colour.
@@ -93,17 +93,17 @@ def _nearest(color: Color, colors: Sequence[Color]) -> int:
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; of two names for a colour, the later by alphabet: cyan."""
+    """Return "#rrggbb" -> CSS name; of two names, the alphabetically later one: cyan, not aqua."""
     # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 
 
 def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int | None]]:
-    """Return, for each style image, the number of its region for each region of the content.
+    """Return, for each style image, a list of its regions: a number for each content region.
 
     Regions whose colours are within 32 levels belong together. None marks a region that the style
-    lacks. (UserError: a content region is in no style.)
+    lacks. (UserError if a content region is in no style.)
     """
     pairs = [[_partner(color, style) for color in content.colors] for style in styles]
     for region in range(len(content.names)):
@@ -126,7 +126,7 @@ def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> l
     """Return for each region the number, from 0, of the style in which it is painted.
 
     `region_styles` maps colours, as `Regions.find` takes them, to numbers of styles from 1 to
-    `styles`. The mapping may be empty if there is one style. (UserError: `region_styles` does not
+    `styles`. The mapping may be empty if there is one style. (UserError if `region_styles` does not
     give each region exactly one style.)
     """
     count = len(regions.names)

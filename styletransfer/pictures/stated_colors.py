@@ -32,7 +32,7 @@ logger = logging.getLogger(__name__)
 Stated = tuple[Any, ColorSpace | None]
 """(ICC profile or None, colour space or None). A profile takes precedence. Both None: sRGB."""
 
-# Numbers of tags in EXIF, which are those of TIFF, too.
+# Numbers of EXIF tags; TIFF has the same numbers.
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
 _COLOR_SPACE, _GAMMA = 0xA001, 0xA500
 _IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
@@ -42,7 +42,7 @@ _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 
 
 def stated_colors(image: Image.Image, name: str) -> Stated:
-    """Return what the file of a Pillow image states; call it before its samples are read.
+    """Return what a Pillow image's file states; must be called before the samples are read.
 
     If a statement cannot be converted, a warning says so and calls the picture `name`. A copy
     of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
@@ -60,7 +60,11 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
 
 
 def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
-    """Return read(), with None for sRGB; warn of a statement that has no conversion."""
+    """Return what `read` returns, with None in place of a colour space that is sRGB.
+
+    If the statement has no conversion, log a warning that calls the picture `name`. Then, and if
+    the metadata is damaged, the result is (`profile`, None).
+    """
     try:
         found, space = read()
     except UnknownColorsError as unknown:
@@ -75,13 +79,16 @@ def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
 def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
     """Return the colour space of a film's frames by two numbers of ITU-T H.273; None is sRGB.
 
-    If the numbers have no conversion, a warning says so and calls the film `name`.
+    If the numbers have no conversion, a warning says so and calls the film `name`; the result is
+    None.
     """
     return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
 
 
 def by_exif(exif: Any) -> ColorSpace | None:
-    """Return the colour space of EXIF or TIFF tags, or None (UnknownColorsError: no conversion).
+    """Return the colour space of EXIF or TIFF tags; None if they state sRGB.
+
+    (UnknownColorsError if the stated colour space has no conversion.)
 
     Cameras state Adobe RGB as "uncalibrated" with the interoperability index R03 (DCF 2.0).
     """
@@ -150,7 +157,7 @@ def _in_info(info: Mapping[Any, Any]) -> Stated:
 
 
 def _by_nclx(primaries: int, transfer: int) -> Stated:
-    """Return the space of a box nclx, which may state only a YUV matrix: both numbers are 2."""
+    """Return what a box nclx states; (None, None) if both numbers are 2, which is unspecified."""
     return None, None if primaries == transfer == 2 else by_cicp(primaries, transfer)
 
 
@@ -193,7 +200,7 @@ def _calibrated(header: bytes) -> ColorSpace:
 
 
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return read(file) of the file of a Pillow image, or None if it is no longer there."""
+    """Return read(file) for a Pillow image's file; None if it is gone or has no `signature`."""
     with suppress(OSError, ValueError), _opened(image) as file:
         if signature in file.read(8):
             file.seek(0)

@@ -1,4 +1,4 @@
-"""Kinds of files that carry their recipe: pictures, and the kinds that rooms offer (films)."""
+"""File types that can hold a recipe: pictures, and the types of other packages (films)."""
 
 import html
 import re
@@ -20,15 +20,15 @@ _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 @dataclass(frozen=True)
 class Carrier:
-    """A Carrier is a file type that holds a recipe; a package's `commands.py` defines it."""
+    """A Carrier is a file type that can hold a recipe; a package's `commands.py` may define one."""
 
-    holds: Callable[[Path], bool]  # whether a path has the extension of such a file
-    recipe: Callable[[Path], str]  # the text of the recipe in a file, "" if there is none
-    images: Callable[[Path], Iterator["Tensor"]]  # images (1, C, H, W) for `info`
+    holds: Callable[[Path], bool]  # whether a path has an extension of this file type
+    recipe: Callable[[Path], str]  # path of a file -> text of the recipe in it, or ""
+    images: Callable[[Path], Iterator["Tensor"]]  # path -> images (1, C, H, W) for `info`
 
 
 def picture_recipe(path: Path) -> str:
-    """Return the text of the recipe in a picture, or "" (UserError: it cannot be read)."""
+    """Return the recipe's text in a picture file, or "" (UserError if the file is unreadable)."""
     from styletransfer.pictures.decode import xmp_packet
 
     found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
@@ -47,5 +47,5 @@ PICTURE = Carrier(lambda path: True, picture_recipe, picture_layers)
 
 
 def carrier_of(path: Path) -> Carrier:
-    """Return the kind of a file: PICTURE, unless a room offers a kind with its extension."""
+    """Return the Carrier with the extension of `path`, or PICTURE if there is none."""
     return next((kind for kind in offered(Carrier) if kind.holds(path)), PICTURE)

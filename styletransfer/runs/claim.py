@@ -1,4 +1,4 @@
-"""Gives one command the folder of its result, before the command writes anything there."""
+"""Locks the folder of a command's result, and checks that it holds no other result."""
 
 import logging
 import os
@@ -13,15 +13,15 @@ from styletransfer.system.files import LOCK, atomic, locked, remove_stale
 
 logger = logging.getLogger(__name__)
 
-# Name -> text of Hydra's files for the current command line, see `made_by`.
+# File name -> text of the files in which Hydra records the current command line; see `made_by`.
 _FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES")
-# Endings of the names of files that a command without a result may leave in a folder.
+# Endings of file names. A command that fails before it writes a result may leave such files.
 LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
 
 
 @contextmanager
 def made_by(files: Mapping[str, str]) -> Iterator[None]:
-    """In the `with` block, `claimed` also writes `files`, which are Hydra's: name -> text."""
+    """Let `claimed` also write Hydra's `files` (file name -> text) during the `with` block."""
     token = _FILES.set(files)
     try:
         yield
@@ -33,9 +33,9 @@ def made_by(files: Mapping[str, str]) -> Iterator[None]:
 def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> Iterator[None]:
     """Lock the folder of a result while the body runs, and write the command line into `.hydra`.
 
-    `written` are the names of the files and folders that the command writes. With `goes_on`, the
-    folder holds the command's own result: it is not checked, and `.hydra` stays as it is.
-    (UserError: another command has the lock, or `check_free` refuses the folder.)
+    `written` are the names of the files and folders that the command writes. If `goes_on`, the
+    command continues its own result in the folder: the folder is not checked, and `.hydra` is not
+    written again. (UserError if another command has the lock, or `check_free` refuses the folder.)
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
@@ -47,10 +47,10 @@ def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> I
 
 
 def check_free(folder: Path, written: Iterable[str]) -> None:
-    """Raise UserError if a folder holds a name in `written`, or another command's result."""
+    """Raise UserError if a folder holds a file named in `written`, or another command's result."""
     held = [name for name in written if os.path.lexists(folder / name)]
     kept = Path(HYDRA).parts[0]
-    if not held and (folder / kept).exists():  # of another command, whose result is beside it
+    if not held and (folder / kept).exists():  # another command wrote it; its result is beside it
         names = {path.name for path in folder.iterdir()} - {kept}
         held = sorted(name for name in names if not name.endswith(LEFTOVERS))
     if held:

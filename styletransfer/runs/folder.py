@@ -38,12 +38,12 @@ class RunFolder:
 
     @property
     def content(self) -> Path:
-        """The path of the lossless content image, of the pastiche's size."""
+        """The path of the lossless content image, resized to the pastiche's size."""
         return self.folder / CONTENT
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """(key, path) of the run's pictures, and of all settings that may name a file."""
+        """(key, path) of the run's pictures and of every setting that is a str, a possible path."""
         named = [("content", self.content), ("pastiche", self.pastiche), ("output", self.output)]
         for key, value in self.settings.items():
             named += [(key, Path(name)) for name in each(value) if isinstance(name, str)]
@@ -51,13 +51,13 @@ class RunFolder:
 
     @property
     def typed(self) -> tuple[str, ...] | None:
-        """The KEY=VALUE words of the run's command line; None without Hydra's record."""
+        """The KEY=VALUE words of the run's command line, or None if they cannot be read."""
         overrides = recorded(self.folder, OVERRIDES)
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
 
 def read_run(folder: Path) -> RunFolder:
-    """Return the contents of run.json in `folder` (UserError: it is missing or damaged)."""
+    """Return the contents of run.json in `folder` (UserError if it is missing or damaged)."""
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
@@ -79,10 +79,10 @@ def read_run(folder: Path) -> RunFolder:
 
 
 def last_losses(folder: Path) -> dict[str, float]:
-    """Return name -> weighted loss, also "total", in the last line of a run's metrics.
+    """Return loss name -> weighted loss, with their sum "total", at the last step of a run.
 
-    Damaged lines, which a killed run leaves, and losses that are not finite are skipped. The result
-    is empty without metrics.
+    They are read from the last line of the run's metrics. Damaged lines, which a killed run leaves,
+    and losses that are not finite are skipped. If there are no metrics, the result is empty.
     """
     try:
         lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
@@ -98,7 +98,7 @@ def last_losses(folder: Path) -> dict[str, float]:
 
 
 def recorded(folder: Path, name: str, *keys: str) -> Any:
-    """Return the value under `keys` in one of Hydra's files, or None if that fails."""
+    """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
         value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
         for key in keys:

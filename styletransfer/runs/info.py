@@ -1,6 +1,7 @@
 """Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
 
-The recipe may come from a stranger, so only known settings and files with its hashes are used.
+The recipe may come from a stranger. So only known settings are used, and as inputs only files
+with the recipe's hashes.
 """
 
 import io
@@ -28,7 +29,10 @@ from styletransfer.system.files import sha256
 
 
 def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe in a picture or film, a line for each key (UserError: there is none)."""
+    """Print the recipe in a picture or film; if `config.verify`, paint it again and compare.
+
+    (UserError if there is no recipe, or if the file cannot be painted again.)
+    """
     path = Path(config.picture)
     recipe = carried(path)
     for key, text in recipe.items():
@@ -36,18 +40,18 @@ def main(config: InfoConfig, folder: Path) -> None:
     if config.verify:
         try:
             print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
-        except UserError as error:  # it may quote unprintable text of the recipe
+        except UserError as error:  # the message may quote unprintable text
             raise UserError("".join(filter(str.isprintable, str(error)))) from error
 
 
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
-    """Paint a picture again from its recipe, and return a few words about the difference.
+    """Paint a picture or film again from its recipe; return in a few words how the two differ.
 
-    `given` is the setting `inputs`. UserError: the recipe sets a key that cannot change
-    a picture, an input is missing, or the settings do not work.
+    `given` is the value of the setting `inputs`. (UserError if the recipe sets a key that cannot
+    change a picture, if an input is missing, or if the settings do not work.)
     """
     name, values = settings_in(recipe)
-    command, default = commands()[name], default_config(name)
+    command, default = commands()[name], default_config(name, is_pair="style_source" in values)
     for key in path_keys(command.schema):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
@@ -64,11 +68,12 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
 def _found(
     command: Command, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
-    """Return the files of `key` with the SHA-256 `hashes` (UserError: one is not found).
+    """Return the input files of the setting `key`, found by their SHA-256 `hashes`.
 
-    The files are searched in `given`, by name among the bundled files and, for pictures and runs,
-    by name beside `path` and in the current folder. A shape, such as 4:3, or the name of a
-    network's style has no hash and is returned unchanged; such a name must not be a path.
+    The files are searched in `given`, among the bundled files by name and, for pictures and runs,
+    by name in the folder of `path` and in the current folder. Two values have no hash and are
+    returned unchanged: an aspect ratio, such as 4:3, and the name of a network's style, if it is
+    no path. (UserError if a file is not found.)
     """
     is_name = key in keys_marked(command.schema, "named")
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])

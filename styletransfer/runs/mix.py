@@ -20,7 +20,7 @@ def main(config: MixConfig, folder: Path) -> None:
     """Write a mixture of a run's content image and pastiche, and print its path.
 
     The mixture has the pastiche's transparency. Mixed colours outside of sRGB become less
-    saturated, see `styletransfer.pictures.color`. (UserError: bad input.)
+    saturated, see `styletransfer.pictures.color`. (UserError if an input cannot be used.)
     """
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")

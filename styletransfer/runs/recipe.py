@@ -1,11 +1,13 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-These are the settings, the hashes of input files, and versions. `train` stores its recipe in
-`run.json` and in the checkpoint, `film` in `film.json`. Resuming compares that with the new one.
+A recipe consists of the settings, the hashes of the input files, and versions. `train` stores it in
+`run.json` and in the checkpoint, `film` in `film.json`. A run that is resumed compares the stored
+recipe with the recipe of the new command line.
 
-A picture or film carries its recipe as text: the command without folders, and hashes of the inputs.
-The text is JSON, in an XMP packet (metadata), which every picture format can hold, or in a film's
-comment. The text depends on nothing but the recipe; `carried` and `settings_in` read it.
+A picture or film file also holds its recipe, as a JSON text: the command line without folders, and
+the hashes of the inputs. In a picture, the text is in an XMP packet, metadata that every picture
+format can hold; in a film, it is the comment. It depends on nothing but the recipe. `carried` and
+`settings_in` read it.
 """
 
 import json
@@ -13,7 +15,7 @@ import logging
 import os
 import shlex
 from collections.abc import Collection, Mapping
-from dataclasses import is_dataclass
+from dataclasses import fields, is_dataclass, replace
 from functools import cache
 from operator import attrgetter
 from pathlib import Path
@@ -22,7 +24,7 @@ from typing import Any
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import OmegaConf
+from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -31,7 +33,7 @@ from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.compose import settings_of
+from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, path_keys
 from styletransfer.settings.values import command_line, override
@@ -43,7 +45,7 @@ Recipe = dict[str, Any]
 
 
 def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
-    """Return the recipe of a result as plain values (UserError: a file cannot be read).
+    """Return the recipe of a result as plain values (UserError if a file cannot be read).
 
     `config` holds the settings of any command. The files of the keys in `free` are not hashed.
     `facts` are further entries, such as device="cpu".
@@ -65,8 +67,8 @@ def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
 def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
     """Return key -> value for every key, such as "optimizer.name".
 
-    A path that exists becomes its full path, with links followed, except for keys in `free`;
-    `output` always becomes its full path.
+    A path that exists becomes absolute, with symbolic links resolved, unless its key is in `free`.
+    The path `output` always becomes absolute.
     """
     values: dict[str, Any] = {}
     for key, field in keys(type(config)):
@@ -88,19 +90,18 @@ def _full_path(name: str) -> str:
 
 
 def text_of(name: str, recipe: Recipe, *more: str) -> str:
-    """Return the recipe as the text that a picture or film of the command `name` carries.
+    """Return `recipe` as the JSON text that a picture or film made by the command `name` stores.
 
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths, default = path_keys(commands()[name].schema), command_defaults(name)
+    paths = path_keys(commands()[name].schema)
+    default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
         override(key, _without_folder(value) if key in paths else value)
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
-    if recipe["config"].get("style_source"):
-        words.insert(0, "experiment=null")  # the words have all that the preset set
     told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
     if "steered" in recipe:
@@ -114,27 +115,36 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
-    """Return the result of `text_of` for the same arguments as an XMP packet."""
+    """Return an XMP packet that holds the text of `text_of`, or b"" if the text is empty."""
     return xmp_of(text_of(name, recipe, *more))
 
 
-def default_config(name: str) -> Any:
-    """Return the settings of the command `name` without KEY=VALUE words."""
+def default_config(name: str, *, is_pair: bool = False) -> Any:
+    """Return the settings of the command `name` without KEY=VALUE words.
+
+    A preset that the command uses without being told belongs to these settings: the one in its
+    YAML file or, if `is_pair` (style_source is given), PAIRED.
+    """
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
+    groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
+    if is_pair or any(one.get("experiment") for one in groups):
+        missing = [one.name for one in fields(command.schema) if one.default == MISSING]
+        words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
+        return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
     merged: Any = OmegaConf.merge(command.schema, own)
     return settings_of(merged) if own else command.schema()
 
 
 @cache
-def command_defaults(name: str) -> dict[str, Any]:
-    """Return key -> default value of the command `name`."""
-    return settings(default_config(name))
+def command_defaults(name: str, *, is_pair: bool = False) -> dict[str, Any]:
+    """Return key -> value of `default_config`."""
+    return settings(default_config(name, is_pair=is_pair))
 
 
 def _without_folder(value: Any) -> Any:
-    """Return one or several paths without their folders; a bundled file as `content/NAME`."""
+    """Return the file names of one or several paths; for a bundled file, its path below assets/."""
     if isinstance(value, list):
         names = [_without_folder(path) for path in value]
         return names[0] if len(names) == 1 else names
@@ -143,9 +153,10 @@ def _without_folder(value: Any) -> Any:
 
 
 def carried(path: Path) -> dict[str, str]:
-    """Return the recipe in a picture file or in a film: key -> text.
+    """Return the recipe that a picture or film file holds, as a dict: key -> text.
 
-    The text of "command" is quoted for a shell. (UserError: there is no recipe, or a damaged one.)
+    The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
+    one.)
     """
     text = carrier_of(path).recipe(path)
     try:
@@ -158,11 +169,11 @@ def carried(path: Path) -> dict[str, str]:
 
 
 def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
-    """Return the name of a recipe's command, and key -> value of each of its words.
+    """Return the name of a recipe's command, and its KEY=VALUE words as a dict: key -> value.
 
     The recipe may come from anybody. So each word must be one that this module would write: a key
-    that can change the picture, and a value without functions or ${...}. (UserError: another word,
-    or the command cannot be repeated.)
+    that can change the picture, and a value without functions or ${...}. (UserError if a word is
+    another one, or if the command cannot be repeated.)
     """
     _, name, *words = shlex.split(recipe["command"])
     command = commands().get(name)

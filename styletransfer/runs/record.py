@@ -31,7 +31,7 @@ FREE_KEYS = (
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
 ) -> bool:
-    """Write `run.json`: status, absolute path of the picture, `known` and the recipe.
+    """Write `run.json`: status, absolute path of the picture, the numbers `known`, and the recipe.
 
     Return True on success. On failure, log a warning and return False.
     """

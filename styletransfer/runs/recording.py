@@ -39,12 +39,12 @@ logger = logging.getLogger(__name__)
 
 @contextmanager
 def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording"]:
-    """Keep a run in `folder` while the `with` block makes its steps; write its picture at the end.
+    """Record a run in `folder` while the `with` block makes its steps; then write the picture.
 
-    The block calls the `Recording` after each step. The folder is locked meanwhile. With
-    `config.resume` "auto", the run continues from a checkpoint in the folder. A signal, or the step
-    `config.stop_after`, ends the block only: the best picture so far is then written and, if
-    `config.checkpoint_every` is above 0, a checkpoint.
+    The block must call the yielded `Recording` after each step. The folder is locked until the
+    picture is written. If `config.resume` is "auto" and the folder holds a checkpoint, the run
+    continues from it. A signal, or the step `config.stop_after`, ends the block without an error:
+    the best picture so far is written and, if `config.checkpoint_every` is above 0, a checkpoint.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
     also gets the content image at the pastiche's size, for `mix`.
@@ -55,8 +55,8 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
-    # Signals wait, except while the objective is evaluated: no file is left half-written, and torch
-    # imports libraries at the first step that abort the process if a signal raises in them.
+    # Signals wait, except while the objective is evaluated. So no file is left half-written. Also,
+    # torch imports libraries at the first step, and an exception in them would abort the process.
     claim = claimed(folder, record.written, goes_on=record.goes_on)
     with stop_on_signals() as signals, signals_held(), claim:
         record.begin()
@@ -80,14 +80,14 @@ class Recording:
     Attributes:
         spare: path of the pastiche if `picture` cannot be written.
         written: names of the files that the run may write in `folder`.
-        goes_on: whether `folder` holds this run already, which is resumed.
-        picture: path of the pastiche; at the end it is in `folder` if the given path could not be
-            written, or if the run gave up and a file was already there.
-        outcome: result of the run, set at its end.
-        seconds: duration of the optimisation, without `clock_stopped` blocks, set at its end.
+        goes_on: whether `folder` already holds this run, which is then resumed.
+        picture: path of the pastiche. `end` sets it to `spare` if the given path cannot be written,
+            or if the run gave up and a file exists at the given path.
+        outcome: result of the run, set by `end`.
+        seconds: duration of the optimisation, without `clock_stopped` blocks, set by `end`.
         status: running, stopped (by a signal or by `stop_after`), gave up or finished.
         stopped: the signal that stopped the run, or None.
-        problem: one line that says why the run gave up or `picture` is another path, or None.
+        problem: one line: why the run gave up, or why `picture` is `spare`; None for neither.
     """
 
     outcome: Outcome
@@ -114,7 +114,7 @@ class Recording:
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
-        self._before = 0.0  # seconds in the loaded checkpoint, minus time in `clock_stopped` since
+        self._before = 0.0  # seconds up to the checkpoint, less those in `clock_stopped`
         if self.checkpoint.exists():
             self._load()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)
@@ -142,13 +142,14 @@ class Recording:
     def steer(self, config: TrainConfig) -> None:
         """Continue from the best picture so far with new settings, and record them.
 
-        (UserError: the settings cannot work; the run is unchanged.)
+        (UserError if the settings cannot work; the run is then unchanged.)
         """
         job = prepare(config, like=self.run.job)
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now
-        # First, so that a killed process leaves no old checkpoint beside run.json of new settings.
+        # The checkpoint goes first: a killed process must not leave a checkpoint with the old
+        # settings beside a run.json with the new ones.
         self.checkpoint.remove()
         write_record(self.folder, self.recipe, "running", self.picture)
         if self.checkpoint.every:
@@ -172,7 +173,8 @@ class Recording:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
         is_kept = write_record(self.folder, self.recipe, self.status, self.picture, **known)
-        # Last, so that nothing is lost by a kill before, or by a disk too full for run.json.
+        # The checkpoint goes last, so that nothing is lost if the process is killed before, or if
+        # the disk is too full for run.json.
         if is_kept and self.status == "finished":
             self.checkpoint.remove()
 
@@ -202,7 +204,7 @@ class Recording:
 
 
 def _describe(config: TrainConfig, job: Job) -> Recipe:
-    """Return the recipe of a job's pastiche (UserError: an input file cannot be read)."""
+    """Return the recipe of a job's pastiche (UserError if an input file cannot be read)."""
     return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
 
 
@@ -212,7 +214,7 @@ def _write_picture(
     """Write the pastiche to `path` or, if that fails, to `spare`.
 
     Return the path of the file, and one line that says why it is `spare`, or None for `path`.
-    (UserError: no file can be written.)
+    (UserError if neither can be written.)
     """
     try:
         images.write(path, image, alpha, xmp=xmp)
@@ -225,7 +227,7 @@ def _write_picture(
 
 
 def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: bytes) -> None:
-    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for the command mix.
+    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for `mix`.
 
     The file `picture`, which already holds the pastiche, is not overwritten.
     """

@@ -23,7 +23,10 @@ AFRESH = "start afresh in another folder: hydra.run.dir=FOLDER"
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Raise UserError if two results of `recipe.settings` differ in a key that is not in `free`."""
+    """Raise UserError if `then` and `now` differ in a key that is not in `free`.
+
+    Both are results of `recipe.settings`: of the recorded run, and of the new command line.
+    """
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
@@ -38,7 +41,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
     """Check that a result with the recipe `now` may continue one with the recipe `then`.
 
     Another device, precision, torch version or number of threads only causes a warning. Keys in
-    `free` may differ. (UserError: the version of styletransfer, a setting or a file differs, and
+    `free` may differ. (UserError if the version of styletransfer, a setting or a file differs, and
     the message says which one; or `then` is no recipe.)
     """
     try:
@@ -64,13 +67,13 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
 
 
 def typed_keys() -> list[str]:
-    """Return the keys typed on the command line, groups too; an empty list outside of Hydra."""
+    """Return the keys and preset groups typed on the command line; [] outside of Hydra."""
     words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
     return [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
 
 
 def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
-    """Return settings and folder of the run that `config.resume` names; else, both as given."""
+    """Return settings and folder of the run in `config.resume`; for None and "auto", as given."""
     if config.resume in (None, "auto"):
         return config, folder
     folder = Path(config.resume)
@@ -81,8 +84,8 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     """Return the settings of the run in `folder`, to resume it.
 
     `config` holds the settings of the command line, and `typed` the keys that were typed there;
-    typed keys in FREE_KEYS are copied from `config`. (UserError: `folder` holds no run, or another
-    key was typed.)
+    typed keys in FREE_KEYS are copied from `config`. (UserError if `folder` holds no run, or
+    another key was typed.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
@@ -105,7 +108,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     """Return the pastiche's path if `config.resume` is "auto" and `folder` holds a finished run.
 
-    The result is None otherwise. (UserError: the run in `folder` has other settings.)
+    The result is None otherwise. (UserError if the run in `folder` has other settings.)
     """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None

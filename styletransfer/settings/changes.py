@@ -33,7 +33,7 @@ Config = TypeVar("Config")
 
 
 def with_values(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return a copy of `config` with new values (UserError: an unknown key or a wrong value).
+    """Return a copy of `config` with new values (UserError if a key is unknown or a value wrong).
 
     `values` maps keys such as "objective.content_weight" to values of Python or NumPy, and may be
     nested. For "features", "loss_mode" and "optimizer", the value may be the name of a preset.
@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value of Python or NumPy in a form for OmegaConf (UserError: `key` needs a path)."""
+    """Return a Python or NumPy value as OmegaConf takes it (UserError if `key` needs a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):
@@ -80,7 +80,7 @@ def plain(key: str, value: Any) -> Any:
 
 
 def changed(config: Config, values: Mapping[str, Any]) -> Config:
-    """Return `config` with new values (UserError: a bad value, or a key that cannot change)."""
+    """Return `config` with new values (UserError if a value is wrong or a key cannot change)."""
     for key in values:
         if key in OF_A_RUN.union(FIXED):
             raise UserError(f"{key} cannot change during a run; start another one")

@@ -36,7 +36,7 @@ def compose(
 
     If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
     under the key `hydra`; `config_dir` is a folder of further presets, as in `--config-dir`.
-    (UserError: an unknown key, a value of the wrong type, or a file that cannot be read.)
+    (UserError if a key is unknown, a value has the wrong type, or a file cannot be read.)
     """
     with _own_hydra():
         try:
@@ -52,8 +52,8 @@ def compose(
 def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
     """Return the KEY=VALUE words with which Hydra composes a command's config.
 
-    They are `overrides`, the folders of presets, and experiment=PAIRED if style_source is given
-    and no experiment. (UserError: there is no folder `config_dir`.)
+    They are `overrides`, the folders of presets, and experiment=PAIRED if `overrides` set
+    style_source but no experiment. (UserError if there is no folder `config_dir`.)
     """
     return [*_search_path(command, config_dir), *_with_preset(overrides)]
 
@@ -68,7 +68,7 @@ def _with_preset(overrides: Sequence[str]) -> list[str]:
 def settings_of(config: DictConfig) -> Any:
     """Return a composed config as an instance of its schema, with `~` in paths expanded.
 
-    (UserError: a value is missing, is not allowed, or refers to a key that does not exist.)
+    (UserError if a value is missing, is not allowed, or refers to a key that does not exist.)
     """
     schema: Any = OmegaConf.get_type(config)
     try:
@@ -93,7 +93,7 @@ def initialized(command: Command) -> Iterator[Any]:
 
 
 def _search_path(command: Command, config_dir: str | None) -> list[str]:
-    """Return [hydra.searchpath=...] for folders of presets, or [] (UserError: no such folder)."""
+    """Return [hydra.searchpath=...] for folders of presets, or [] (UserError if one is missing)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
         config_dir = on_disk(config_dir)

@@ -38,7 +38,7 @@ def help_text(
 ) -> str:
     """Return the usage of a command, and its presets and keys with their values and meanings.
 
-    The KEY=VALUE words `overrides` change the values (UserError: a word is wrong).
+    The KEY=VALUE words `overrides` change the values (UserError if a word is wrong).
     """
     texts = meanings(command.schema)
     config = compose(command, overrides, config_dir=config_dir, with_hydra=True)
@@ -98,7 +98,7 @@ def _row(key: str, value: object, text: str) -> list[str]:
 
 
 def _written(value: object) -> str:
-    """Return a value as it is typed; a bundled picture, without the path of assets/."""
+    """Return a value as a user types it; the path of a bundled file starts below assets/."""
     if isinstance(value, str):
         return value.removeprefix(f"{ASSETS}{os.sep}")
     return f"[{','.join(map(_written, value))}]" if isinstance(value, list) else json.dumps(value)

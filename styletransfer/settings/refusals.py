@@ -61,7 +61,7 @@ def explain(error: Exception, schema: type[Any]) -> str:
 
 
 def _of_the_system(error: BaseException | None) -> OSError | None:
-    """Return the OSError that caused an error, if there is one."""
+    """Return the OSError that caused an error, or None."""
     while error is not None and not isinstance(error, OSError):
         error = error.__cause__ or error.__context__
     return error
@@ -69,7 +69,7 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
 
 def _of_a_key(error: Exception, schema: type[Any]) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has it only there
+    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError names its key only there
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(schema)))

@@ -1,8 +1,8 @@
-"""Commands: what is known of each before its code is imported, and a search for all of them.
+"""Commands: their names and settings, known before their code is imported, and a search for them.
 
-A room, a folder of the package, declares its commands in its `commands.py`, one function for each;
-the function's body imports the code. Nothing else names a command, so it disappears if its room is
-deleted.
+A package declares its commands in its `commands.py`, one function for each command. The body of the
+function imports the command's code. No other file lists the commands, so they disappear if their
+package is deleted.
 """
 
 import importlib
@@ -25,10 +25,10 @@ class Command:
     """A Command is a function with what Hydra and `--help` need to run it.
 
     Attributes:
-        name: name of the function, of the command, and of its file in `folder`, NAME.yaml.
+        name: name of the command, of its function, and of its config file NAME.yaml in `folder`.
         summary: first line of the function's docstring, for `--help`.
         schema: dataclass of the settings: the annotation of the function's first parameter.
-        folder: folder of the command's config.
+        folder: folder of the config file.
         shared: whether several processes of torchrun can share the command's work.
         torch: whether the code uses torch; torch is then imported, while signals wait.
         repeatable: whether `info` may call it with settings from a picture that a stranger made:
@@ -70,7 +70,7 @@ def command(code: Code | None = None, **options: Any) -> Command | Callable[[Cod
 
 @cache
 def offered(kind: type[T]) -> list[T]:
-    """Return the objects of the class `kind` in the files `commands.py` of the package.
+    """Return the objects of the class `kind` in all `commands.py` files of this package.
 
     Neither these files nor this function import torch.
     """

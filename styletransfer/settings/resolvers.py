@@ -31,7 +31,7 @@ def shown(path: str, instead: str = "") -> str:
 def register_resolvers(
     new_folder: Callable[..., str] = shown, kept_folder: Callable[[str], str] = shown
 ) -> None:
-    """Register all resolvers; both arguments may make the folder whose path they return."""
+    """Register all resolvers; each argument returns a folder's path, and may make the folder."""
     register = partial(OmegaConf.register_new_resolver, replace=True)
     register("either", lambda when, a, b: a if when else b)
     register("asset", lambda name: str(ASSETS / name))

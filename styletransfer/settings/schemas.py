@@ -83,7 +83,7 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
 
 
 def check(settings: Any, prefix: str = "") -> None:
-    """Expand file names in `settings`, and check all values (UserError: one is not allowed)."""
+    """Expand file names in `settings`, and check all values (UserError if one is not allowed)."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
         words, interval = field.metadata.get("choices"), field.metadata.get("interval", "")
@@ -112,7 +112,7 @@ def check(settings: Any, prefix: str = "") -> None:
 
 
 def _check_interval(key: str, number: float, interval: str) -> None:
-    """Check that a number lies in an interval such as "[0, 1)" (UserError: it does not)."""
+    """Check that a number lies in an interval such as "[0, 1)" (UserError if it does not)."""
     if isinstance(number, int) and number > LARGEST:
         raise UserError(f"{key}={number} is too large; it must be below 2^63", key)
     low, high = interval[1:-1].split(", ")
@@ -151,7 +151,7 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
 
     The names content/coffee.jpg and assets/content/coffee.jpg mean the bundled picture if no such
     file exists. A name without a folder, and an output (`written`), never mean a bundled picture.
-    (UserError: `path` is no text, empty or an address, or no file can have this name.)
+    (UserError if `path` is no text, empty or a URL, or if no file can have this name.)
     """
     name = os.fspath(path) if isinstance(path, str | os.PathLike) else path
     if not isinstance(name, str):

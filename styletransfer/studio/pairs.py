@@ -6,7 +6,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
-from styletransfer.objective.paired import FITS, agreement
+from styletransfer.objective.paired import fits
 from styletransfer.pictures.images import resize, size_of
 from styletransfer.pictures.masks import check_aspect
 from styletransfer.studio.controls import SOURCE
@@ -37,5 +37,5 @@ def check_pair(source: str, style: str, sizes: Any) -> None:
 
 def misfit(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> str | None:
     """Return a warning if a painting (1, 3, H, W) seems to show another thing, or None."""
-    fitted = resize(painting, size_of(photograph))
-    return UNLIKE if agreement(extractor, photograph, fitted) < FITS else None
+    is_alike = fits(extractor, photograph, resize(painting, size_of(photograph)))
+    return None if is_alike else UNLIKE

@@ -29,7 +29,7 @@ REST = 20
 
 @contextmanager
 def refused(problem: str) -> Iterator[None]:
-    """Turn the errors that a state of another form may cause into a UserError with `problem`."""
+    """Turn errors that a malformed state causes in the `with` block into a UserError `problem`."""
     try:
         yield
     except (LookupError, TypeError, AttributeError, ValueError, ArithmeticError) as error:
@@ -41,18 +41,18 @@ def refused(problem: str) -> Iterator[None]:
 
 
 def check_like(value: Any, *likes: Any) -> None:
-    """Check that a loaded value has the form of one of `likes` (ValueError: it has none of these).
+    """Raise ValueError unless a loaded value has the form of one of `likes`.
 
-    Tensors must have the same shape, dtype and layout, and need no gradient; mappings the same
-    keys, lists the same length. The values in mappings and lists are compared in the same way. An
-    int or float is like any finite int or float, and any number is like inf.
+    Tensors must have the same shape, dtype and layout, and need no gradient. Mappings must have the
+    same keys, and lists the same length; the values in them are compared in the same way. If the
+    entry in `likes` is a number, the value must be a finite number; if it is inf, any number.
     """
     if not any(_is_like(value, like) for like in likes):
         raise ValueError("a value of another form")
 
 
 def natural(value: Any, least: int = 0, most: float = math.inf) -> int:
-    """Return a loaded value (ValueError: it is no whole number from `least` to `most`)."""
+    """Return a loaded value; raise ValueError unless it is an int from `least` to `most`."""
     if not isinstance(value, int) or isinstance(value, bool) or not least <= value <= most:
         raise ValueError("not a whole number in its range")
     return value
@@ -77,7 +77,7 @@ def _is_like(value: Any, like: Any) -> bool:
 
 
 class Checkpoint:
-    """A checkpoint is a file with a run's state, due for a save every `every` seconds; 0: never."""
+    """A checkpoint is a file with a run's state, to be saved every `every` seconds; 0 for never."""
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every

@@ -22,8 +22,8 @@ def choose_device(name: str) -> torch.device:
     """Return the torch device for `name`: auto, cpu, cuda, cuda:N, mps or xpu.
 
     auto selects the accelerator that torch finds, else the CPU. If torchrun runs several processes
-    on this machine, each gets its own accelerator. (UserError: an unknown name, a missing device,
-    fewer devices than processes, or cuda:N, one device, for several processes.)
+    on this machine, each gets its own accelerator. (UserError if the name is unknown, the device is
+    missing, there are fewer devices than processes, or several processes are to share cuda:N.)
     """
     accelerator = torch.accelerator.current_accelerator(check_available=True)
     if name == "auto":
@@ -60,8 +60,8 @@ def choose_device(name: str) -> torch.device:
 def choose_precision(name: str, device: torch.device) -> torch.dtype:
     """Return the network's dtype for `name` (auto, bfloat16, float32, float64) on `device`.
 
-    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError:
-    float64 on mps, which has none.)
+    auto selects bfloat16 if the hardware multiplies it natively, else float32. (UserError for
+    float64 on mps, which does not have this dtype.)
     """
     if name == "auto":
         return torch.bfloat16 if has_native_bfloat16(device) else torch.float32
@@ -140,7 +140,7 @@ def is_out_of_memory(error: BaseException) -> bool:
     if isinstance(error, MemoryError | torch.OutOfMemoryError):
         return True
     text = str(error).lower()
-    if isinstance(error, SystemError):  # Python's regular expressions raise it without memory
+    if isinstance(error, SystemError):  # Python's regular expressions raise it if memory runs out
         return "without exception set" in text
     return isinstance(error, RuntimeError) and any(words in text for words in SHORTAGE)
 

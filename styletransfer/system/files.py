@@ -26,8 +26,8 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     """Yield a temporary name beside `path`; rename it to `path` once the body has succeeded.
 
     Missing parent folders are created. If the body fails, the temporary file is removed and an
-    existing file at `path` is unchanged. Signals wait until the end. (UserError: an OSError in the
-    body or in the rename, such as a full disk; `path` is a folder, a device or a pipe.)
+    existing file at `path` is unchanged. Signals wait until the end. (UserError if the body or the
+    rename raises OSError, as on a full disk, or if `path` is a folder, a device or a pipe.)
     """
     with signals_held(), _replaceable(path) as target:
         temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
@@ -52,7 +52,7 @@ def remove_stale(folder: Path) -> None:
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
-    """Return the SHA-256 of a file in hexadecimal (UserError: it cannot be read)."""
+    """Return the SHA-256 of a file in hexadecimal (UserError if it cannot be read)."""
     try:
         with open(path, "rb") as file:
             return hashlib.file_digest(file, "sha256").hexdigest()
@@ -61,7 +61,7 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted` (UserError: the file cannot be written).
+    """Keep the lines of a `.jsonl` file that are `wanted` (UserError if writing the file fails).
 
     `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped.
     """
@@ -91,7 +91,7 @@ def check_outputs(
     which they lead, links followed, not by their names.
 
     `inputs` are (key, path); an input may be missing. `filled` are folders whose files a command
-    writes or replaces, whatever their names. (UserError: an output equals an input or another
+    writes or replaces, whatever their names. (UserError if an output equals an input or another
     output, an input lies in a folder of `filled`, or `check_folder` refuses an output.)
     """
     read: dict[object, str] = {}
@@ -117,7 +117,7 @@ def check_outputs(
 
 
 def is_one_file(path: str, other: str) -> bool:
-    """Tell whether two paths would be one file, if they differ only in case or form of accents.
+    """Tell whether two paths, which differ only in case or form of accents, lead to one file.
 
     The file system decides: a file is made and looked up in a temporary folder near the paths.
     """
@@ -192,7 +192,7 @@ def locked(
 ) -> Iterator[None]:
     """Hold the lock of an existing folder while the body runs.
 
-    (UserError: another process has the lock; the message calls it a `holder`, and ends with
+    (UserError if another process has the lock; the message calls it a `holder`, and ends with
     `advice`.)
     """
     message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
@@ -202,7 +202,7 @@ def locked(
 
 @contextmanager
 def lock_held(path: Path, message: str) -> Iterator[None]:
-    """Lock the file `path` while the body runs (UserError with `message`: it is locked already).
+    """Lock the file `path` while the body runs (UserError `message` if it is locked already).
 
     The system frees the lock of a killed process. On a file system without such locks, as some
     network file systems are, the body runs without a lock.
@@ -224,7 +224,7 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
 
 
 def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
-    """Tell whether a command holds a lock file in `folder`, for `patience` seconds or longer."""
+    """Tell whether a command holds the lock file `folder/name` for `patience` seconds or longer."""
     if (folder / name).exists():  # a killed process leaves the file
         with suppress(OSError, NotImplementedError):
             try:
@@ -235,7 +235,7 @@ def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
 
 
 def new_folder(path: str) -> str:
-    """Make a new folder, `path` or else `path-2`, `path-3` ...; return its path (or OSError)."""
+    """Make the first of `path`, `path-2`, `path-3`, ... that does not exist; return its path."""
     claimed, number = path, 1
     while True:
         Path(path).parent.mkdir(parents=True, exist_ok=True)

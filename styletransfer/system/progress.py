@@ -14,8 +14,8 @@ from tqdm.std import tqdm as plain
 def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     """Return a tqdm bar; `items` and `look` are tqdm's arguments.
 
-    Nothing is shown if standard error is closed or TQDM_DISABLE is in the environment. If it is a
-    file or a pipe, each 10 % of `total` gives a line.
+    Nothing is shown if standard error is closed or TQDM_DISABLE is in the environment. If standard
+    error is a file or a pipe, each 10 % of `total` gives a line.
     """
     stream = sys.stderr
     off = disable or stream is None or "TQDM_DISABLE" in os.environ
@@ -26,12 +26,12 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
 
 
 class _Lines(plain):  # type: ignore[type-arg]
-    """_Lines is a bar that writes a line for each 10 %.
+    """_Lines is a bar that writes a line for each 10 % of its total.
 
-    The line waits until the loop has set what it shows, or until the next step.
+    The line is written when the loop sets the bar's text, or otherwise before the next step.
     """
 
-    told = 0  # tenths that have their line, or are due
+    told = 0  # tenths of the total for which a line was written or is due
     is_due = False
 
     def __iter__(self) -> Iterator[Any]:
@@ -59,7 +59,7 @@ class _Lines(plain):  # type: ignore[type-arg]
             self.fp.write(f"{plain.format_meter(**known).strip()}, {took}\n")
 
     def close(self) -> None:
-        """Write the last line."""
+        """Write the line that is due, and end the bar."""
         self.display()
         self.disable = True
         self._decr_instances(self)  # type: ignore[attr-defined]

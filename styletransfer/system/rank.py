@@ -25,7 +25,7 @@ class ProcessRank:
 
 
 def process_rank() -> ProcessRank:
-    """Return this process's rank; rank 0 of 1 without torchrun (UserError: bad variables)."""
+    """Return this process's rank; 0 of 1 without torchrun (UserError if VARIABLES are invalid)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return ProcessRank()
     with suppress(KeyError, ValueError):

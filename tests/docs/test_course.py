@@ -24,7 +24,7 @@ def test_the_chinese_page_has_the_code_of_the_english_one(page):
     assert chinese == english
 
 
-@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated:FutureWarning")  # torch's
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
 @pytest.mark.parametrize("chapter", FILLED)
 def test_a_page_shows_what_its_cells_print(chapter):
     """`python docs/download.py docs/course/CHAPTER.md` writes it there."""

@@ -1,6 +1,7 @@
 """The command `film` from command line to file: a film that resumes where it stopped."""
 
 import json
+import shlex
 import shutil
 from dataclasses import replace
 from pathlib import Path
@@ -14,7 +15,7 @@ from helpers import ROOT, check_error, check_kept, check_refused, composed, file
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
-from styletransfer.films.command import main
+from styletransfer.films.command import FREE_FILM_KEYS, main
 from styletransfer.films.commands import film
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.read import Film
@@ -24,6 +25,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.runs import info
 from styletransfer.runs.claim import made_by
+from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.compose import compose
 from styletransfer.settings.values import quote_names
@@ -89,6 +91,16 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
     painted = InfoConfig(str(tmp_path / "run" / "painted.mp4"), True, [str(source), "style.png"])
     info.main(painted, tmp_path)
     assert capsys.readouterr().out.splitlines()[-1].endswith("the same bytes")
+
+
+@pytest.mark.parametrize("preset", ["classic", "painted"])
+def test_the_command_of_a_recipe_has_all_settings(preset, source, photos, here):
+    words = [f"content={source}", f"style={photos[1]}"]
+    config = composed("film", *words, f"experiment={preset}", "size=64")
+    text = text_of("film", recipe(config, FREE_FILM_KEYS, device="cpu", precision="float32"))
+    _, name, *typed = shlex.split(json.loads(text)["command"])
+    given = {"content": config.content, "style": config.style}
+    assert replace(composed(name, *typed), **given) == config
 
 
 def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, painting, capsys):

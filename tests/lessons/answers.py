@@ -1,4 +1,4 @@
-"""Answers to the exercises: a right one for each, and two typical wrong ones with their hints.
+"""Answers to the exercises: a right one for each, and typical wrong ones with their hints.
 
 An answer is what stands in the exercise's file under the same name.
 """
@@ -47,6 +47,12 @@ def _(a, b, d):
     return c.grad
 
 
+@wrong("01_retain_grad", "gradient_of_c", "fills no .grad")
+def _(a, b, d):
+    c = a + b
+    return torch.autograd.grad(c * d, c)[0]
+
+
 @wrong("01_retain_grad", "gradient_of_c", "the path from c to a has been cut")
 def _(a, b, d):
     c = (a + b).detach().requires_grad_()
@@ -71,6 +77,20 @@ def _(weight):
     return [torch.autograd.grad(loss, weight)[0] for loss in losses(weight)]
 
 
+@wrong("02_two_losses", "gradients", "returns a tuple")
+def _(weight):
+    return [torch.autograd.grad(loss, weight, retain_graph=True) for loss in losses(weight)]
+
+
+@wrong("02_two_losses", "gradients", "16 is 4 + 12")
+def _(weight):
+    found = []
+    for loss in losses(weight):
+        loss.backward(retain_graph=True)
+        found.append(weight.grad.clone())
+    return found
+
+
 @wrong("02_two_losses", "gradients", "the second gradient, 12, was added to the first")
 def _(weight):
     found = []
@@ -93,6 +113,7 @@ class Through(Function):
 right("03_called", "rounded")(Through.apply)
 wrong("03_called", "rounded", "Autograd calls no method of a module")(torch.round)
 wrong("03_called", "rounded", "cut the path")(lambda x: x.detach().round())
+wrong("03_called", "rounded", "behind the cut")(lambda x: x.round().detach().requires_grad_())
 
 
 class Clamp(Function):
@@ -130,7 +151,7 @@ class Linear(Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
         ctx.save_for_backward(x, weight)
-        return x @ weight.T + bias
+        return x @ weight + bias
 
 
 @right("05_linear", "Linear")
@@ -138,15 +159,15 @@ class _(Linear):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        return grad_output @ weight, grad_output.T @ x, grad_output.sum(0)
+        return grad_output @ weight.T, x.T @ grad_output, grad_output.sum(0)
 
 
-@wrong("05_linear", "Linear", "which of the two factors has to be transposed")
-class _(Linear):
+@wrong("05_linear", "Linear", "Which factor has to be transposed")
+class _(Linear):  # that of the page
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        return grad_output @ weight, x.T @ grad_output, grad_output.sum(0)
+        return grad_output @ weight, grad_output.T @ x, grad_output.sum(0)
 
 
 @wrong("05_linear", "Linear", "shape (4, 2) for input 2 of (2,)")
@@ -154,7 +175,7 @@ class _(Linear):
     @staticmethod
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
-        return grad_output @ weight, grad_output.T @ x, grad_output
+        return grad_output @ weight.T, x.T @ grad_output, grad_output
 
 
 @right("06_gradcheck", "is_right")
@@ -165,6 +186,11 @@ def _(function, x):
 @wrong("06_gradcheck", "is_right", "There is a type with sixteen digits")
 def _(function, x):
     return gradcheck(function.apply, x, raise_exception=False)
+
+
+@wrong("06_gradcheck", "is_right", "raise_exception=False; return False")
+def _(function, x):
+    return gradcheck(function.apply, x.detach().double().requires_grad_())
 
 
 @wrong("06_gradcheck", "is_right", "the tolerance is so large that it passes")
@@ -209,12 +235,12 @@ class Tap(Function):
     @staticmethod
     def forward(ctx, features, target):
         ctx.save_for_backward(features, target)
-        return features.view_as(features), (features - target).square().mean()
+        return features.view_as(features), ((features - target) ** 4).mean()
 
     @staticmethod
     def of_loss(ctx):
         features, target = ctx.saved_tensors
-        return 2 * (features - target) / features.numel()
+        return 4 * (features - target) ** 3 / features.numel()
 
 
 @right("08_tap", "Tap")
@@ -229,6 +255,13 @@ class _(Tap):
     @staticmethod
     def backward(ctx, grad_features, grad_loss):
         return grad_loss * Tap.of_loss(ctx), None
+
+
+@wrong("08_tap", "Tap", "None for the target")
+class _(Tap):
+    @staticmethod
+    def backward(ctx, grad_features, grad_loss):
+        return grad_features + grad_loss * Tap.of_loss(ctx)
 
 
 @wrong("08_tap", "Tap", "grad_loss is missing")
@@ -260,6 +293,12 @@ class _(HookLoss):
 class _(HookLoss):
     def hook(self, features, grad_loss):
         features.register_hook(lambda grad_output: grad_loss)
+
+
+@wrong("09_hook", "HookLoss", "has changed its argument in place")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        features.register_hook(lambda grad_output: grad_output.add_(grad_loss))
 
 
 @wrong("09_hook", "HookLoss", "no hook has changed it")
@@ -297,7 +336,30 @@ class _(TimesExp):
         return (1 + x) * x.exp() * grad_output
 
 
-@wrong("10_second_derivative", "TimesExp", "once_differentiable does not always raise")
+@wrong("10_second_derivative", "TimesExp", "a quotient there is 0 / 0")
+class _(TimesExp):
+    @staticmethod
+    def forward(ctx, x):
+        y = x * x.exp()
+        ctx.save_for_backward(x, y)
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, y = ctx.saved_tensors
+        return (1 + x) * (y / x) * grad_output
+
+
+@wrong("10_second_derivative", "TimesExp", "RuntimeError: Refused")
+class _(TimesExp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        if torch.is_grad_enabled():
+            raise RuntimeError("Refused")
+        return TimesExp.backward(ctx, grad_output)
+
+
+@wrong("10_second_derivative", "TimesExp", "the second derivative is refused")
 class _(TimesExp):
     @staticmethod
     @once_differentiable
@@ -384,7 +446,7 @@ class _(GramLoss):
         return grad_output * 2 * grad_gram @ features, None
 
 
-@wrong("12_style_loss", "GramLoss", "grad_output is missing")
+@wrong("12_style_loss", "GramLoss", "no grad_output")
 class _(GramLoss):
     @staticmethod
     def backward(ctx, grad_output):

@@ -2,6 +2,7 @@
 
 import re
 import runpy
+from collections import Counter
 
 import pytest
 from helpers import ROOT
@@ -31,10 +32,12 @@ def said(capsys, path):
     return capsys.readouterr().out, status
 
 
-def test_each_exercise_has_a_right_answer_and_two_wrong_ones():
+def test_each_exercise_has_a_right_answer_and_wrong_ones():
     assert len(FILES) == 12
     assert list(RIGHT) == list(FILES)
-    assert [exercise for exercise, *_ in WRONG] == [each for each in FILES for _ in range(2)]
+    wrong = Counter(exercise for exercise, *_ in WRONG)
+    assert list(wrong) == list(FILES)
+    assert min(wrong.values()) >= 2
 
 
 @pytest.mark.parametrize("exercise", FILES)

@@ -1,6 +1,7 @@
 """docs/course/matrix.md: the table shows the behaviour of the installed torch."""
 
 import re
+import runpy
 import shutil
 
 import pytest
@@ -30,7 +31,7 @@ def test_the_matrix_is_what_torch_does(asked):
     version = torch.__version__[:4]
     assert [TABLE[0], len(TABLE)] == [["", *WAYS], len(ASKED) + 1]
     (row,) = (row[1:] for row in TABLE if row[0] == asked)
-    allowed = {way: [word] for way, word in zip(WAYS, row, strict=True)}
+    allowed = {way: [word.strip("*")] for way, word in zip(WAYS, row, strict=True)}
     for name, *words in others:
         call, _, way = name.partition(": ")
         if call == asked:
@@ -42,6 +43,29 @@ def test_the_matrix_is_what_torch_does(asked):
         elif "Error: " in found:
             found, words = "error", [word.split()[0] for word in words]
         assert found in words, (torch.__version__, way)
+
+
+def test_a_star_marks_the_cells_that_versions_differ_in():
+    starred = {
+        f"{asked}: {way}"
+        for asked, *words in TABLE[1:]
+        for way, word in zip(WAYS, words, strict=True)
+        if word.endswith("*")
+    }
+    assert starred == {name for name, *_ in OTHERS[1:]}
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
+@pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # 2.11's
+def test_a_compiled_jacfwd_calls_no_jvp(tmp_path, capsys):
+    """The program of the page prints what stands below it."""
+    ((program, printed),) = re.findall(
+        r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S
+    )
+    (tmp_path / "program.py").write_text(program, encoding="utf-8")
+    runpy.run_path(str(tmp_path / "program.py"), run_name="program")
+    assert capsys.readouterr().out == printed
 
 
 @pytest.mark.slow

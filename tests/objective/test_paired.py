@@ -1,5 +1,6 @@
 """Paired painting: a picture is painted as a photograph was."""
 
+import shlex
 from pathlib import Path
 
 import pytest
@@ -134,7 +135,16 @@ def test_the_recipe_names_the_photograph_and_all_settings(written):
     stylize("content.png", "style.png", style_source="photo.png", size=48).save("made.png")
     text = carried(Path("made.png"))
     assert "sha256 of style_source" in text
-    assert "experiment=null content=content.png" in text["command"]
+    _, name, *words = shlex.split(text["command"])
+    assert composed(name, *words) == composed("train", *PAIR, "style_source=photo.png")
+
+
+@pytest.mark.slow
+def test_a_pair_is_painted_again_from_its_recipe(written, capsys):
+    words = ["train", *PAIR, "style_source=photo.png", "steps=2", "output=made.png"]
+    assert status_of(*words) == 0
+    assert status_of("info", "made.png", "verify=true") == 0
+    assert "the same bytes" in capsys.readouterr().out
 
 
 @pytest.mark.parametrize(

@@ -120,7 +120,8 @@ def _second_cure(study: Study, seen: Seen) -> Verdict | None:
         return Verdict(
             "FAULT",
             "wrong, and once_differentiable does not always raise an error",
-            f"{study.place(seen=seen)}: begin with `if torch.is_grad_enabled(): raise ...`",
+            f"{study.place(seen=seen)}: begin with `if torch.is_grad_enabled(): raise ...` "
+            "(torch.compile drops it)",
         )
     if seen.intermediates:
         shapes = ", ".join(str(tuple(x.shape)) for x in seen.intermediates)
@@ -146,9 +147,11 @@ def mismatch(study: Study, calls: Sequence[Seen]) -> Verdict:
             for what in ("shape", "dtype", "device"):
                 if getattr(grad, what) != getattr(x, what):
                     have, want = (_word(getattr(each, what)) for each in (grad, x))
+                    is_error = what == "device" and grad.dim() > 0
+                    does = "raises an error" if is_error else "changes it silently"
                     return Verdict(
                         "FAULT",
-                        f"{what} {have} for input {index} of {want}: torch changes it silently",
+                        f"{what} {have} for input {index} of {want}: torch {does}",
                         f"{study.place(seen=seen)}: return {want}",
                     )
     return Verdict()

@@ -105,7 +105,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     with part_locked(config, target):
         draws = draw(config, source, target, files) if config.random else {}
         for folder in {path.parent for _, path in files} if config.parts == 1 else ():
-            remove_stale(folder)  # those of other parts may be in use
+            remove_stale(folder)  # but not of parts, which other jobs may be writing
         is_done = {pair: lexists(pair[1]) for pair in files}
         left, done = ([pair for pair in files if is_done[pair] is when] for when in (False, True))
         left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
@@ -133,7 +133,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
     """Check that the existing pastiches `done`, (file, pastiche), have the painter's settings.
 
-    A warning counts the pastiches without a recipe. (UserError: one has another recipe.)
+    A warning counts the pastiches without a recipe. (UserError if one has another recipe.)
     """
     unknown = 0
     for path, pastiche in done:
@@ -152,18 +152,16 @@ def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
 
 
 def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str, str]]]:
-    """Return the recipe that `pastiche` carries, and that with which `path` would be painted now.
+    """Return two results of `essence`: for the recipe in `pastiche`, and for a new one of `path`.
 
-    For a shard, they are those of the pictures that come first in both.
+    For a shard, both are the recipes of its first picture.
     """
-    with TemporaryDirectory() as folder:
-        if is_shard(pastiche):
-            path, pastiche = (
-                first_picture(shard, Path(folder, name))
-                for shard, name in ((path, "photo"), (pastiche, "pastiche"))
-            )
-        now = json.loads(text_of("apply", painter.recipe_of(path)))
-        return [essence(carried(pastiche)), essence(now)]
+    if is_shard(pastiche):
+        with TemporaryDirectory() as folder:
+            shards = ((path, "photo"), (pastiche, "pastiche"))
+            return recipes(painter, *(first_picture(one, Path(folder, n)) for one, n in shards))
+    now = json.loads(text_of("apply", painter.recipe_of(path)))
+    return [essence(carried(pastiche)), essence(now)]
 
 
 def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
@@ -178,7 +176,7 @@ def draw(
 ) -> dict[Path, tuple[str, float]]:
     """Return file -> a random style image and strength, the same in each call with equal settings.
 
-    Write them to manifest.csv; for a part, to a manifest with its number. (UserError: `target`
+    Write them to manifest.csv; for a part, to a manifest with its number. (UserError if `target`
     holds pastiches of other draws.)
     """
     styles, draws = files_of("style", config.style), {}
@@ -211,7 +209,7 @@ def read_rows(table: Path) -> list[list[str]]:
 
 
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
-    """Paint a picture, a film or a shard (UserError: it cannot be painted)."""
+    """Paint a picture, a film or a shard (UserError if it cannot be painted)."""
     (paint_shard if is_shard(target) else paint)(painter, source, target)
 
 
@@ -225,7 +223,7 @@ def check_folders(source: Path, target: Path) -> None:
 def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
     """Return (file, path of its pastiche) for all pictures, films and shards below `source`.
 
-    Hidden files are left out. A warning names the files that are none of these. (UserError: there
+    Hidden files are left out. A warning names the files that are none of these. (UserError if there
     is no file to paint.)
     """
     files, others = [], []

@@ -51,7 +51,7 @@ OWN_STYLE_SIDE = 512
 
 
 class Painter:
-    """A Painter paints pictures with a style network (UserError: a setting is wrong)."""
+    """A Painter paints pictures with a style network (UserError if a setting is wrong)."""
 
     def __init__(self, config: ApplyConfig) -> None:
         self.config, self.device = config, choose_device(config.device)
@@ -65,12 +65,15 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def take(self, style: str, strength: float) -> None:
-        """Paint in the style of the file `style` from now on (UserError: it is no picture)."""
+        """Paint in the style of the file `style`, with `strength` in [0, 1], from now on.
+
+        (UserError if the file is no picture.)
+        """
         assert self.paintings is not None, "a network with styles of its own"
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # the defaults
+        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # defaults
         self.config = replace(single, style=style, strength=strength)
         vars(self).pop("_shared_recipe", None)
 
@@ -91,7 +94,7 @@ class Painter:
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
         """Return the (height, width) of the pastiche for a picture of (height, width) `size`.
 
-        (UserError, which names the file `name`: the picture is too small, or too large for memory.)
+        (UserError about the file `name` if the picture is too small, or too large for memory.)
         """
         if self.config.size:
             size = images.scaled_size(size, self.config.size)
@@ -124,7 +127,7 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """A Painting holds what a network for any style needs of one style image."""
+    """A Painting holds the data of one style image that a network for any style needs."""
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
@@ -134,7 +137,7 @@ class Painting:
 class Paintings:
     """Paintings holds the style images, each encoded as a row: scales and shifts for the network.
 
-    (UserError: no style is given, or a file is no picture.)
+    (UserError if no style is given, or a file is no picture.)
     """
 
     def __init__(self, config: ApplyConfig, encoder: nn.Module, device: torch.device) -> None:
@@ -142,13 +145,13 @@ class Paintings:
             raise UserError("this network takes its style from a picture; give style=PICTURE")
         self.config, self.device, self.encoder = config, device, encoder.to(device)
         self.strength = config.strength
-        self._own: tuple[Tensor, Tensor] | None = None  # the last image, and its own row
+        self._own: tuple[Tensor, Tensor] | None = None  # (last content image, its row)
         self.features = style_features(device, torch.float32)
         self.files = files_of("style", config.style)
         self.choose([self.look_at(file) for file in self.files])
 
     def look_at(self, file: str) -> Painting:
-        """Return the data of the style image `file` (UserError: the file is no picture)."""
+        """Return the data of the style image `file` (UserError if the file is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
         return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)
@@ -193,8 +196,8 @@ def network_path(config: ApplyConfig) -> Path:
 def blend(config: ApplyConfig, styles: list[str], named: bool = True) -> Tensor:
     """Return the weight of each style in a pastiche, (1, S), with sum 1.
 
-    If `named`, `config.style` may be one of the names `styles`, whose weight is then 1. (UserError:
-    an unknown style, or wrong weights.)
+    If `named`, `config.style` may be one of the names `styles`, whose weight is then 1. (UserError
+    if a style is unknown, or if the weights are wrong.)
     """
     weights, names = config.style_weights or [1.0] * len(styles), ", ".join(styles)
     if config.style is not None and named:
@@ -247,7 +250,7 @@ def paint_film(
     """Paint the film `source` frame by frame; write `target` with the same times and sound.
 
     To reduce flicker, each frame is mixed with the previous result, whose share is `config.steady`.
-    `callback` is called after each frame.
+    `callback` is called after each frame; if it returns False, the film ends there.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
     with Film(source) as film, FilmWriter(target, film, text) as writer:

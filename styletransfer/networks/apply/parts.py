@@ -10,20 +10,20 @@ from styletransfer.errors import UserError
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.system.files import LOCK, is_locked, lock_held
 
-# Seconds for which a lock must be held to be that of a run: another job that looks whether a lock
-# is held has it for less than a millisecond.
+# A lock that is held for PATIENCE seconds is the lock of a run. A job that only checks whether a
+# lock is held takes it, too, but for less than a millisecond.
 PATIENCE = 0.5
 
 Pair = tuple[Path, Path]  # a file and its pastiche
 
 
 def of_part(config: ApplyConfig, files: list[Pair], target: Path) -> list[Pair]:
-    """Return those of `files` that are in the part `config.part` of `config.parts`.
+    """Return the pairs in `files` that belong to part `config.part` of `config.parts` parts.
 
     The hash of a pastiche's path below `target` says in which part it is. A file is thus in the
     same part whatever other files there are. Names that one file system may take for equal (in
-    other case, or with accents in another form) are in one part, where `check_outputs` sees them.
-    (UserError: there is no such part.)
+    another case, or with accents in another form) are in one part, where `check_outputs` sees them.
+    (UserError if there is no such part.)
     """
     if config.part >= config.parts:
         raise UserError(f"part={config.part} must be below parts={config.parts}; the first is 0")
@@ -38,9 +38,10 @@ def of_part(config: ApplyConfig, files: list[Pair], target: Path) -> list[Pair]:
 
 @contextmanager
 def part_locked(config: ApplyConfig, target: Path) -> Iterator[None]:
-    """Hold the lock of a part in the folder `target`, or of all of it, while the body runs.
+    """Lock a part of the folder `target`, or the whole folder without parts, while the body runs.
 
-    (UserError: this part, the whole, or a part of another division is at work there.)
+    (UserError if another run paints the same part, all of the folder, or a part of a division into
+    another number of parts. All of the folder is locked only if no other run paints there.)
     """
     division = f"-of-{config.parts}.lock"
     is_part = config.parts > 1

@@ -30,8 +30,8 @@ def is_shard(path: Path) -> bool:
 def paint_shard(painter: Painter, source: Path, target: Path) -> None:
     """Paint the pictures of the shard `source`; write the shard `target`, once it is complete.
 
-    A picture that cannot be painted is left out. (UserError, after the shard is written: there was
-    such a picture; or, before: `source` is no tar archive, or is damaged.)
+    A picture that cannot be painted is left out; UserError is raised after the shard is written.
+    (UserError, and no shard, if `source` is no tar archive or is damaged.)
     """
     failed = count = 0
     with (
@@ -62,7 +62,7 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
 
 
 def first_picture(shard: Path, folder: Path) -> Path:
-    """Write the first picture of a shard into a new folder; return its path (UserError: none)."""
+    """Write a shard's first picture into a new folder; return its path (UserError if none)."""
     with _opened(shard) as given:
         for member in filter(tarfile.TarInfo.isfile, given):
             path, data = PurePosixPath(member.name), given.extractfile(member)
@@ -78,10 +78,10 @@ def _is_picture(path: PurePosixPath) -> bool:
 
 
 def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> None:
-    """Paint the picture whose file has the bytes `data`; `path` is its name meanwhile."""
+    """Paint the picture with the file contents `data`, by way of the temporary file `path`."""
     path.write_bytes(data)
     try:
-        with interruptible():  # no signal waits for the whole shard
+        with interruptible():  # a signal need not wait for the whole shard
             paint_picture(painter, path, pastiche)
     finally:
         path.unlink()

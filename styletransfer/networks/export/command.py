@@ -16,14 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.features import build_features
-from styletransfer.networks.encoder import SEEN, moments_of, paint_rows
+from styletransfer.networks.encoder import SEEN, paint_rows
 from styletransfer.networks.export import web
-from styletransfer.networks.export.whole import Whole
+from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
 from styletransfer.networks.settings import ExportConfig
-from styletransfer.settings import FeaturesConfig
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -86,12 +84,12 @@ def check(config: ExportConfig) -> None:
 
 
 def has_whole(config: ExportConfig, saved: NetworkFile) -> bool:
-    """Return whether one graph with the style encoder in it is asked for."""
+    """Return whether the export is one graph that includes the style encoder."""
     return config.target == "onnx" and saved.network.encoder is not None
 
 
 def files(config: ExportConfig, saved: NetworkFile) -> list[Path]:
-    """Return the paths of the files to be written (UserError: a network without parts)."""
+    """Return the paths of the files to write (UserError if target=parts without an encoder)."""
     target = Path(config.output)
     if config.target == "parts":
         if saved.network.encoder is None:
@@ -118,7 +116,7 @@ def sidecar(target: Path, saved: NetworkFile) -> bytes:
         "Description": "Paints the front in the style of the back, or in its own style",
         "SupportsSceneLinear": False,
         "KeepAspectRatio": False,
-        "Padding": 1,  # in pixels of which the sides are multiples; the graph pads by itself
+        "Padding": 1,  # sides must be multiples of this; the graph pads by itself
         "Inputs": inputs,
         "Outputs": [result | {"InverseGain": 1.0, "ScalingFactor": 1.0}],
     }
@@ -135,19 +133,6 @@ class ByRow(nn.Module):
     def forward(self, image: Tensor, style: Tensor) -> Tensor:
         """Return the pastiches of images, both (N, 3, H, W), in the styles of the rows (N, R)."""
         return paint_rows(self.network, image, style)
-
-
-class PaintingToRow(nn.Module):
-    """PaintingToRow computes the row of R numbers for the style of a painting."""
-
-    def __init__(self, encoder: nn.Module) -> None:
-        super().__init__()
-        self.features, self.encoder = build_features(FeaturesConfig()).ended_at(SEEN), encoder
-
-    def forward(self, painting: Tensor) -> Tensor:
-        """Return the row (1, R) of a painting (1, 3, h, w)."""
-        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
-        return row
 
 
 def as_onnx(saved: NetworkFile) -> list[bytes]:

@@ -44,7 +44,7 @@ STYLE_SIDE, SHOWN = 512, 160
 def check(config: ExportConfig) -> dict[str, bytes]:
     """Return the files of onnxruntime-web: name on the page -> contents.
 
-    (UserError: the output exists or cannot be written, or PACKAGE is not found in this VERSION.)
+    (UserError if the output exists or cannot be written, or PACKAGE is not found in this VERSION.)
     """
     if os.path.lexists(config.output):
         raise UserError(f"output={config.output} is there already; remove it, or name another one")
@@ -114,7 +114,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
 
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
-    """Write `files` (name -> contents) as a new folder, all or none (UserError: it failed)."""
+    """Write `files` (name -> contents) as a new folder, all or none (UserError if it failed)."""
     temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
     try:
         temporary.mkdir(parents=True)

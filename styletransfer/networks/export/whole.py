@@ -10,6 +10,7 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.features import build_features
+from styletransfer.features.extractor import MaxPool
 from styletransfer.networks.encoder import PALETTE, SEEN, moments_of, paint_rows
 from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.pictures.color import LEAST_VARIANCE
@@ -17,18 +18,35 @@ from styletransfer.settings import FeaturesConfig
 
 # Longer side in pixels of the copies of painting and photograph whose styles are encoded.
 SIDE = 512
-# Repetitions of an iteration that divides its error by 9 or more each time.
+# Number of iterations in `geometric_mean`; each divides the error by 9 or more.
 REPETITIONS = 9
 
 
+class PaintingToRow(nn.Module):
+    """PaintingToRow computes the row of R numbers for the style of a painting."""
+
+    def __init__(self, encoder: nn.Module) -> None:
+        super().__init__()
+        features = build_features(FeaturesConfig()).ended_at(SEEN)
+        # torch's own pool has the same values. It is one node, and its output's size is a shorter
+        # formula, which the exporter handles in a third of the time.
+        pool = nn.MaxPool2d(2)
+        self.features = features.changed(lambda x: pool if isinstance(x, MaxPool) else x)
+        self.encoder = encoder
+
+    def forward(self, painting: Tensor) -> Tensor:
+        """Return the row (1, R) of a painting (1, 3, h, w)."""
+        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
+        return row
+
+
 class Whole(nn.Module):
-    """Whole is the network, its style encoder, and the step that moves colours."""
+    """Whole is the network, its style encoder, and the recolouring of the pastiche."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         assert network.encoder is not None, "a network for any style"
-        self.network, self.encoder = network, network.encoder
-        self.features = build_features(FeaturesConfig()).ended_at(SEEN)
+        self.network, self.row = network, PaintingToRow(network.encoder)
 
     def forward(self, image: Tensor, painting: Tensor, strength: Tensor) -> Tensor:
         """Return the pastiche of `image` (1, 3, H, W) in the style of `painting` (1, 3, h, w).
@@ -45,11 +63,6 @@ class Whole(nn.Module):
         moved = change.float() @ (pastiche.flatten(2)[0] - mean)
         end = mean + share.float() * (goal_mean - mean)
         return (moved + end).clamp(0.0, 1.0).reshape(pastiche.shape)
-
-    def row(self, painting: Tensor) -> Tensor:
-        """Return scales and shifts (1, R) for the style of a painting (1, 3, h, w)."""
-        row: Tensor = self.encoder(moments_of(self.features(painting, SEEN)))
-        return row
 
 
 def resized(image: Tensor) -> Tensor:
@@ -94,7 +107,7 @@ def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, as `color.monge`, without a decomposition.
+    """Return symmetric A with A start A = end, as `color.monge`, without eigenvectors.
 
     A is the inverse of start times the root U of start @ end. By Cayley and Hamilton, U is a
     polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of the

@@ -25,7 +25,7 @@ class Photos:
 
     Each picture is read when it is indexed, and the last KEPT stay in memory, so the pictures need
     not fit in memory. If a file cannot be read, a warning says so, and the next readable file
-    replaces it. (UserError: `folder` does not exist, or holds no readable picture.)
+    replaces it. (UserError if `folder` does not exist, or holds no readable picture.)
     """
 
     def __init__(self, folder: Path) -> None:

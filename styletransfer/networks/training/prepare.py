@@ -42,7 +42,7 @@ class NetworkTask:
 
 
 def prepare(config: TrainNetworkConfig) -> NetworkTask:
-    """Load and check all that `config` names, cheap checks first (UserError: a check failed)."""
+    """Load and check all that `config` names, cheap checks first (UserError if a check failed)."""
     if config.crop % STRIDE or config.crop < SMALLEST_SIDE:
         allowed = f"a multiple of {STRIDE} from {SMALLEST_SIDE} up"
         raise UserError(f"crop={config.crop} must be {allowed}")
@@ -91,7 +91,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of style images and crops (UserError: crop is below)."""
+    """Return the smallest side in pixels of styles and crops (UserError if `crop` is smaller)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

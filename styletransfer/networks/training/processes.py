@@ -52,7 +52,7 @@ class Processes:
     def broadcast(self, make: Callable[[], T]) -> T:
         """Return in all processes the result of `make`, which only the first process calls.
 
-        The result holds plain values and CPU tensors. All processes raise a UserError of `make`.
+        The result holds plain values and CPU tensors. If `make` raises UserError, all processes do.
         """
         if self.count == 1:
             return make()
@@ -78,7 +78,7 @@ class Processes:
 
 @contextmanager
 def joined(device: torch.device) -> Iterator[Processes]:
-    """Connect the processes of this job; yield them (UserError: the others cannot be reached)."""
+    """Connect the processes of this job; yield `Processes` (UserError if one is unreachable)."""
     here = process_rank()
     if here.world_size == 1:
         yield Processes()
@@ -121,5 +121,5 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first sentence of torch's message, without the source line."""
+    """Return the first sentence of torch's message, without the source file and line before it."""
     return re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition("\n")[0].partition(". ")[0]

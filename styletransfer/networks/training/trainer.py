@@ -1,9 +1,9 @@
 """Trains a style network step by step (Johnson et al. 2016, section 3).
 
-Each step paints a batch of training pictures. `Objective` computes the losses and the gradient of
-each pastiche, in any loss mode, as for a picture that is optimised itself; autograd carries these
-gradients back to the network's weights. All random numbers of step k depend only on (seed, k), so
-a resumed training continues with the same bits.
+Each step paints a batch of training pictures. `Objective` computes the losses, and their gradient
+with respect to each pastiche, in any loss mode, as if the pastiche itself were optimised. Autograd
+propagates these gradients to the network's weights. All random numbers of step k depend only on
+(seed, k), so a resumed training continues with the same bits.
 
 Several processes share the batch: each process makes all pictures and evaluates a part of them.
 The sums of gradients and losses equal those of a single process, except for rounding.
@@ -62,8 +62,8 @@ class Style(NamedTuple):
 class NetworkTraining:
     """A NetworkTraining trains a network step by step, with a running mean of its weights.
 
-    With `state`, a result of `state_dict`, the training continues (UserError: the settings differ,
-    or `state` is of another form). Each of several `processes` has its own NetworkTraining.
+    With `state`, a result of `state_dict`, the training continues (UserError if the settings
+    differ, or `state` is of another form). Each of several `processes` has its own NetworkTraining.
     """
 
     def __init__(
@@ -92,7 +92,7 @@ class NetworkTraining:
             self._load(state)
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict` of equal settings (UserError: it is of another form)."""
+        """Continue from a `state_dict` of equal settings (UserError if it is of another form)."""
         zero = torch.zeros(())
         moments = [{"step": zero, "exp_avg": w, "exp_avg_sq": w} for w in self.network.parameters()]
         own = {name: getattr(self, name).state_dict() for name in PARTS}
@@ -107,7 +107,7 @@ class NetworkTraining:
     def advance(self) -> dict[str, Tensor]:
         """Make one training step; return name of a loss -> its mean over the batch, a scalar.
 
-        (UserError: a loss or a gradient is not finite; the weights are unchanged.)
+        (UserError if a loss or a gradient is not finite; the weights are then unchanged.)
         """
         generator = generator_at(self.config.seed, self.step)
         images = self.make(self.config.batch, generator)

@@ -67,7 +67,7 @@ class FoundRun:
 def main(config: GalleryConfig, folder: Path) -> None:
     """Write a page of the runs in and below folders; print a summary and the page's path.
 
-    `folder` is not used. (UserError: bad input.)
+    `folder` is not used. (UserError if an input cannot be used.)
     """
     folders = [Path(name) for name in each(config.folders)]
     if not folders:
@@ -92,9 +92,10 @@ def main(config: GalleryConfig, folder: Path) -> None:
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
-    """Return the runs in and below folders, "9" before "10" (UserError: no folder, or no run).
+    """Return the runs in and below `folders`, for each folder sorted by name, "9" before "10".
 
-    The second list holds (name, reason) of each run that cannot be read.
+    The second list holds (name, reason) of each run that cannot be read. (UserError if a path is no
+    folder, or if there is no run.)
     """
     runs: dict[str, FoundRun] = {}
     unreadable: list[tuple[str, str]] = []
@@ -117,7 +118,7 @@ def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, 
 
 
 def _run_folders(folder: Path) -> Iterator[Path]:
-    """Yield the folders with run.json; skip hidden ones, and %j, a job scheduler's folder."""
+    """Yield the folders with run.json; skip names that begin with "." or "%", such as %j."""
     for name, inner, files in os.walk(folder):
         if RECORD in files:
             yield Path(name)
