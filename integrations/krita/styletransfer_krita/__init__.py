@@ -70,6 +70,7 @@ class Painting(QThread):
     def end(self):
         """Put the pastiche on a new layer, or say why there is none."""
         self.bar.close()
+        self.bar.deleteLater()  # so that `told` has one bar if this is sent again
         if isinstance(self.error, AddressError):
             self.send(str(self.error))
         elif self.error or not self.layer.parentNode():
@@ -118,10 +119,11 @@ class Menu(Extension):
     def createActions(self, window):
         """Add the entry to a window's menu."""
         action = window.createAction("paint_by_styletransfer", TITLE, "tools/scripts")
-        action.triggered.connect(lambda: self.paint(window.qwindow(), KRITA.activeDocument()))
+        action.triggered.connect(self.paint)
 
-    def paint(self, window, document):
-        """Paint the active layer of a document, if it has one that can be sent."""
+    def paint(self):
+        """Paint the active layer, if it can be sent."""
+        window, document = KRITA.activeWindow().qwindow(), KRITA.activeDocument()
         layer = document and document.activeNode()
         colors = {one.colorModel() + one.colorDepth() for one in (document, layer) if layer}
         if colors != {"RGBAU8"} or layer.type() != "paintlayer":
