@@ -1,5 +1,6 @@
 """The doctor: `styletransfer gradcheck target=FILE.py:NAME`."""
 
+import inspect
 import re
 import runpy
 import shutil
@@ -84,6 +85,18 @@ def test_a_modules_method_is_not_called():
 def test_a_refused_second_derivative_is_no_fault():
     found = verdicts(planted.Guarded)["second derivative"]
     assert (found.word, found.text) == ("note", "refused: Guarded has no second derivative")
+
+
+def test_the_advice_on_once_differentiable_helps():
+    advice = verdicts(planted.Marked)["second derivative"].change
+    source = inspect.getsource(planted.Marked)
+    if "take @once_differentiable away" in advice:
+        source = source.replace("    @once_differentiable\n", "")
+    line = re.search("begin with `(.+)`", advice)[1].replace("...", "RuntimeError('refused')")
+    advised = dict(vars(planted))
+    exec(source.replace("grad_output):\n", f"grad_output):\n        {line}\n"), advised)
+    found = verdicts(advised["Marked"])["second derivative"]
+    assert (found.word, found.text) == ("note", "refused: refused")
 
 
 @pytest.mark.parametrize("name", ["Square", "MarkedDirty", "Bias"])

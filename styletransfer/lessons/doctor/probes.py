@@ -120,8 +120,8 @@ def _second_cure(study: Study, seen: Seen) -> Verdict | None:
         return Verdict(
             "FAULT",
             "wrong, and once_differentiable does not always raise an error",
-            f"{study.place(seen=seen)}: begin with `if torch.is_grad_enabled(): raise ...` "
-            "(torch.compile drops it)",
+            f"{study.place(seen=seen)}: take @once_differentiable away, and begin with "
+            "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
     if seen.intermediates:
         shapes = ", ".join(str(tuple(x.shape)) for x in seen.intermediates)
