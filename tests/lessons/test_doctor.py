@@ -13,10 +13,14 @@ from lessons.right import RIGHT, sinh
 from torch import nn
 
 from styletransfer.lessons import checks
+from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.study import Study, weights_like
 from styletransfer.lessons.doctor.subject import is_function, subject
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
+# What a Function whose forward takes ctx cannot do.
+REFUSED = ("func.jvp", "func.grad", "vmap of func.grad")
 FILE = ROOT / "tests" / "lessons" / "planted.py"
 
 
@@ -37,6 +41,7 @@ def faults(*arguments, **options):
     ("target", "name", "words"),
     [
         ("WrongFactor", "first derivative", "not the derivative of forward"),
+        ("WrongHalves", "first derivative", "not the derivative of forward"),
         ("SavedIntermediate", "second derivative", "what forward saves is a constant"),
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
@@ -50,6 +55,8 @@ def faults(*arguments, **options):
         ("NotForEmpty", "empty inputs", "only backward refuses them"),
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
+        ("WithoutTangent", "func.jvp", "not the derivative of forward"),
+        ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
 def test_a_planted_fault_is_named(target, name, words):
@@ -71,11 +78,25 @@ def test_a_fault_of_one_of_two_inputs_is_named(target, name, words):
     assert words in found[name]
 
 
+def test_a_jvp_is_not_compared_with_a_wrong_backward():
+    assert list(faults(planted.BothWrong)) == ["first derivative", "func.jvp"]
+
+
+def test_forwards_derivative_is_known_beside_a_wrong_backward():
+    study = Study(subject(planted.WrongBackward, (torch.randn(4, 3),)))
+    found = whose(lambda study: [2 * x * weights_like(x) for x in study.leaves], study)
+    assert (found.word, found.text) == ("note", "forward's: your backward is not called")
+
+
 def test_a_slope_at_a_corner_is_told():
     found = verdicts(planted.Corner)["kinks"]
     assert found.text == "at 0 the slope is 1, that of torch's relu is 0"
     assert re.match(r"planted.py:\d+, Corner.backward: ", found.change)
     assert faults(planted.Corner) == {}
+
+
+def test_a_wrong_slope_beside_a_corner_is_no_matter_of_the_corner():
+    assert list(verdicts(planted.WrongReLU)) == ["first derivative", *REFUSED]
 
 
 def test_a_modules_method_is_not_called():

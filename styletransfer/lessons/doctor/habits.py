@@ -169,11 +169,19 @@ def _leaves(inputs: tuple[object, ...]) -> list[Tensor]:
     return [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
 
 
-NEIGHBOURS: tuple[Callable[[Tensor], Tensor], ...] = (
-    *(functional.relu, functional.relu6, functional.leaky_relu, functional.hardtanh),
-    *(functional.hardswish, functional.hardsigmoid, functional.softshrink, functional.hardshrink),
-    *(torch.abs, functional.elu, functional.celu, functional.selu, functional.softsign),
-)
+# Functions of torch, and where each has a kink.
+KINKS: dict[Callable[[Tensor], Tensor], tuple[float, ...]] = {
+    functional.relu: (0,),
+    functional.relu6: (0, 6),
+    functional.leaky_relu: (0,),
+    functional.selu: (0,),
+    torch.abs: (0,),
+    functional.hardtanh: (-1, 1),
+    functional.hardswish: (-3, 3),
+    functional.hardsigmoid: (-3, 3),
+    functional.softshrink: (-0.5, 0.5),
+    functional.hardshrink: (-0.5, 0.5),
+}
 
 
 def kinks(study: Study) -> Verdict:
@@ -181,14 +189,14 @@ def kinks(study: Study) -> Verdict:
     if len(study.subject.inputs) != 1 or study.subject.inputs[0].numel() == 0:
         return Verdict()
     x = study.subject.inputs[0]
-    for torchs in NEIGHBOURS:
-        wide = [4 * x.detach(), *(torch.full_like(x, value) for value in (-3, -1, 0, 1, 3, 6))]
+    wide = [4 * x.detach(), *(torch.full_like(x, value) for value in (-3, -1, 0, 1, 3, 6))]
+    for torchs, places in KINKS.items():
         try:
             alike = all(torch.equal(study.subject.call(at), torchs(at)) for at in wide)
         except Exception:
             return Verdict()
-        for at in wide[1:] if alike else ():
-            at = at.requires_grad_()
+        for place in places if alike else ():
+            at = torch.full_like(x, place).requires_grad_()
             (ours,) = torch.autograd.grad(study.subject.call(at).sum(), at)
             (theirs,) = torch.autograd.grad(torchs(at).sum(), at)
             if not torch.equal(ours, theirs):

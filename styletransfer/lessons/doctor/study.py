@@ -1,7 +1,7 @@
 """What every probe of the doctor works on: a subject, its gradient, and what was seen of it."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from styletransfer.lessons.doctor.subject import Subject, requires_grad, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
+
+# Step of the difference quotients in float64; their rounding error is about 1e-10.
+STEP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -45,12 +48,31 @@ class Study:
 
     def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        outputs = [x for x in tensors_in(self.subject.call(*inputs)) if x.is_floating_point()]
-        total = torch.zeros((), dtype=torch.float64)
-        for output in outputs:
-            weights = torch.linspace(0.5, 1.5, max(1, output.numel())).to(output)
-            total = total + (output.flatten() * weights[: output.numel()]).sum()
-        return total
+        outputs = tensors_in(self.subject.call(*inputs))
+        return _weighted_sum(x for x in outputs if x.is_floating_point())
+
+    @cached_property
+    def slopes(self) -> list[Tensor]:
+        """The gradient of `total` for each of `leaves`, by difference quotients of forward alone.
+
+        An output that has no derivative, since forward says so, is left out.
+        """
+        return [
+            leaf.new_tensor([self._slope(leaf, i) for i in range(leaf.numel())]).view_as(leaf)
+            for leaf in self.leaves
+        ]
+
+    def _slope(self, leaf: Tensor, index: int) -> float:
+        """Return the derivative of `total` with respect to one number of a leaf."""
+
+        def at(step: float) -> float:
+            moved = leaf.detach().flatten().clone()
+            moved[index] += step
+            made = moved.view(leaf.shape).requires_grad_()
+            inputs = [made if x is leaf else x for x in self.subject.inputs]
+            return _weighted_sum(self.subject.differentiable(*inputs)).item()
+
+        return (at(STEP) - at(-STEP)) / (2 * STEP)
 
     def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each input that requires grad."""
@@ -78,6 +100,18 @@ class Study:
             return f"{Path(str(file)).name}:{line}, {of.__name__}.{name}"
         except (OSError, TypeError):
             return f"{of.__name__}.{name}"
+
+
+def weights_like(x: Tensor) -> Tensor:
+    """Return weights from 0.5 to 1.5 that differ from number to number, in the shape of x."""
+    return torch.linspace(0.5, 1.5, x.numel()).to(x).view(x.shape)
+
+
+def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
+    total = torch.zeros((), dtype=torch.float64)
+    for output in outputs:
+        total = total + (output * weights_like(output)).sum()
+    return total
 
 
 def is_module(study: Study) -> bool:
