@@ -45,10 +45,11 @@ class Case:
 
 def check(case: Case) -> str:
     """Check first and second derivatives of one case; return the error in one line, "" if none."""
-    # torch before 2.14 cannot ask inside vmap whether a tensor is channels_last.
-    can_batch = torch.__version__ >= "2.14" or "channels_last" not in case.shapes
+    # Before torch 2.14, vmap refuses the second derivative of torch's max pool if the map is
+    # channels_last.
+    is_refused = (case.name, case.note) == ("max_pool", "channels_last")
     settings: dict[str, Any] = {"eps": STEP, "atol": TOLERANCE, "rtol": TOLERANCE}
-    settings["check_batched_grad"] = can_batch
+    settings["check_batched_grad"] = torch.__version__ >= "2.14" or not is_refused
     try:
         gradcheck(case.function, case.inputs, **settings)
         with torch.random.fork_rng(devices=[]):  # gradgradcheck draws output gradients

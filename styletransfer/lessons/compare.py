@@ -37,8 +37,8 @@ def main(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input).
 
     Each mode's pastiche is written to `folder` as MODE.png when it is finished. At the end all of
-    them are written side by side as comparison.png, and to `config.output` if it is set; a table
-    and the path of the overview are printed.
+    them are written side by side as comparison.png, and to `config.output` if it is set. A table
+    and the path of comparison.png are printed; with format=json, one line of JSON instead.
     """
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]

@@ -55,8 +55,8 @@ def moments(features: Tensor, with_mean: bool = True, weights: Tensor | None = N
 
     Args:
         features: (1, C, H, W), floating point, any memory format.
-        with_mean: if False, the mean is empty, (0,), and low-precision features are multiplied in
-            their dtype, which is faster; the error is about 5e-4. If True, they are multiplied in
+        with_mean: if False, the mean is empty, (0,), and bfloat16 features are multiplied in
+            bfloat16, which is faster; the error is about 5e-4. If True, they are multiplied in
             float32, because a covariance is a small difference of second moments.
         weights: m, (H, W), at least 0, and above 0 somewhere; None weighs all positions alike.
             Weights get no gradient. Many small regions cost about as much as one large region,

@@ -141,7 +141,7 @@ def empty(study: Study) -> Verdict:
 
 
 def precision(study: Study) -> Verdict:
-    """Does backward work in lower precision, with gradients that are finite?"""
+    """Does backward work in float32, bfloat16 and float16, with gradients that are finite?"""
     if len(study.subject.inputs) > study.subject.taken:
         return Verdict("note", "left out for a module with parameters")
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
