@@ -16,7 +16,7 @@ from styletransfer.lessons import checks
 from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
 from styletransfer.lessons.doctor.study import Study, weights_like
-from styletransfer.lessons.doctor.subject import is_function, subject
+from styletransfer.lessons.doctor.subject import is_function, load, subject
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # What a Function whose forward takes ctx cannot do.
@@ -178,6 +178,34 @@ def test_a_modules_parameters_are_checked():
             return planted.MissingGradient.apply(x, self.bias)
 
     assert "None for input 1" in faults(Scaled())["first derivative"]
+
+
+def test_a_right_module_with_a_parameter_and_a_buffer_passes():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 3))
+            self.register_buffer("shift", torch.randn(4, 3))
+
+        def forward(self, x):
+            return planted.RightJvp.apply(x * self.weight + self.shift)
+
+    found = verdicts(Layer())
+    assert {name: each.text for name, each in found.items() if name != "empty inputs"} == {
+        "vmap of func.grad": "refused: it needs a vmap, or generate_vmap_rule = True"
+    }
+
+
+def test_a_file_may_have_a_dataclass(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass\nclass Settings:\n    weight: float = 2\n"
+        "def double(x):\n    return Settings().weight * x\n",
+        encoding="utf-8",
+    )
+    assert load(f"{path}:double", ["3"]).call(1) == 2
 
 
 def test_the_table_names_the_line_and_the_exit_status_tells(capsys, monkeypatch):

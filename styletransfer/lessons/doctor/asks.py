@@ -3,7 +3,6 @@
 import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
-from typing import Any
 
 import torch
 from torch import Tensor
@@ -33,22 +32,19 @@ def refused(error: Exception) -> Verdict:
     return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
 
 
-def _positions(study: Study) -> tuple[int, ...]:
-    return tuple(i for i, x in enumerate(study.subject.inputs) if any(x is y for y in study.leaves))
-
-
 def func_grad(study: Study) -> Sequence[Tensor | None]:
     """Return the gradients by `torch.func.grad`."""
-    return list(torch.func.grad(study.total, argnums=_positions(study))(*study.subject.inputs))
+    return list(_func_grad(study)(*study.leaves))
+
+
+def _func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
+    return torch.func.grad(study.total_at, argnums=tuple(range(len(study.leaves))))
 
 
 def func_vmap(study: Study) -> Sequence[Tensor | None]:
     """Return the gradients by `torch.func.vmap` of `torch.func.grad`, for a batch of one."""
-    positions = _positions(study)
-    batched = [x[None] if i in positions else x for i, x in enumerate(study.subject.inputs)]
-    of_one = torch.func.grad(study.total, argnums=positions)
-    dims = tuple(0 if i in positions else None for i in range(len(batched)))
-    return [x[0] for x in torch.func.vmap(of_one, in_dims=dims)(*batched)]
+    batches = [x[None] for x in study.leaves]
+    return [x[0] for x in torch.func.vmap(_func_grad(study))(*batches)]
 
 
 def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
@@ -90,18 +86,9 @@ def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verd
 
 def jvp(study: Study) -> Verdict:
     """Is there a derivative in forward mode, and is it that of forward?"""
-    leaves = study.leaves
-    directions = tuple(weights_like(x) for x in leaves)
-    positions = _positions(study)
-
-    def along(*given: Tensor) -> Any:
-        inputs = list(study.subject.inputs)
-        for position, x in zip(positions, given, strict=True):
-            inputs[position] = x
-        return study.total(*inputs)
-
+    directions = tuple(map(weights_like, study.leaves))
     try:
-        found: Tensor = torch.func.jvp(along, leaves, directions)[1]
+        found: Tensor = torch.func.jvp(study.total_at, study.leaves, directions)[1]
     except Exception as error:
         return refused(error)
     wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))

@@ -128,7 +128,9 @@ def _gradients(study: Study, grad_output: Callable[[Tensor], Tensor]) -> list[Te
 
 def empty(study: Study) -> Verdict:
     """Does backward take what forward takes, if the first sides are 0?"""
-    inputs = study.with_inputs(lambda x: x[:0].clone() if x.dim() else x.clone())
+    every = study.with_inputs(lambda x: x[:0].clone() if x.dim() else x.clone())
+    given = study.subject.given
+    inputs = (*every[:given], *study.subject.inputs[given:])
     try:
         total = study.total(*inputs)
     except Exception as error:
@@ -142,8 +144,6 @@ def empty(study: Study) -> Verdict:
 
 def precision(study: Study) -> Verdict:
     """Does backward work in float32, bfloat16 and float16, with gradients that are finite?"""
-    if len(study.subject.inputs) > study.subject.taken:
-        return Verdict("note", "left out for a module with parameters")
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         name = str(dtype).removeprefix("torch.")
         inputs = study.with_inputs(lambda x, to=dtype: x.to(to))  # type: ignore[misc]

@@ -51,6 +51,15 @@ class Study:
         outputs = tensors_in(self.subject.call(*inputs))
         return _weighted_sum(x for x in outputs if x.is_floating_point())
 
+    def with_leaves(self, *leaves: Tensor) -> list[Any]:
+        """Return the inputs with other tensors in the place of the leaves."""
+        others = iter(leaves)
+        return [next(others) if requires_grad(x) else x for x in self.subject.inputs]
+
+    def total_at(self, *leaves: Tensor) -> Tensor:
+        """Return `total` with other tensors in the place of the leaves."""
+        return self.total(*self.with_leaves(*leaves))
+
     @cached_property
     def slopes(self) -> list[Tensor]:
         """The gradient of `total` for each of `leaves`, by difference quotients of forward alone.
@@ -69,7 +78,7 @@ class Study:
             moved = leaf.detach().flatten().clone()
             moved[index] += step
             made = moved.view(leaf.shape).requires_grad_()
-            inputs = [made if x is leaf else x for x in self.subject.inputs]
+            inputs = self.with_leaves(*(made if x is leaf else x for x in self.leaves))
             return _weighted_sum(self.subject.differentiable(*inputs)).item()
 
         return (at(STEP) - at(-STEP)) / (2 * STEP)
