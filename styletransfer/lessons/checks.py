@@ -16,6 +16,7 @@ from styletransfer.features.extractor import max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import ContentDistance, MatchDistance
+from styletransfer.losses.distance import PositionalDistance
 from styletransfer.losses.match import ProductsTap
 from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 
@@ -88,14 +89,9 @@ def tapped_moments(x: Tensor, weights: Tensor | None = None) -> tuple[Tensor, ..
     return tapped, *found
 
 
-def content_tap(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the content loss's tap."""
-    return ContentDistance(target).tap(x)
-
-
-def match_tap(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the outputs of the match loss's tap."""
-    return MatchDistance(target).tap(x)
+def tap(distance: type[PositionalDistance], x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Return the outputs of the tap of a distance to a target."""
+    return distance(target).tap(x)
 
 
 def cases() -> list[Case]:
@@ -117,6 +113,7 @@ def cases() -> list[Case]:
     ]
     image, target = channels_last(random(1, 3, 2, 4)), random(1, 3, 2, 4).detach()
     weights = torch.arange(8, dtype=torch.float64).view(2, 4) % 3  # three of the weights are 0
+    content, match = partial(tap, ContentDistance), partial(tap, MatchDistance)
     losses = [
         Case("gram_matrix", gram_matrix, (random(1, 3, 2, 4),)),
         Case("moments", moments, (random(1, 3, 2, 4),)),
@@ -125,10 +122,10 @@ def cases() -> list[Case]:
         Case("moments_tap", tapped_moments, (random(1, 3, 1, 1),), "one pixel"),
         Case("moments_tap", tapped_moments, (image,), "channels_last"),
         Case("moments_tap", tapped_moments, (random(1, 3, 2, 4), weights), "weights"),
-        Case("ContentDistance", content_tap, (random(1, 3, 2, 4), target)),
-        Case("ContentDistance", content_tap, (image, target), "channels_last"),
+        Case("ContentDistance", content, (random(1, 3, 2, 4), target)),
+        Case("ContentDistance", content, (image, target), "channels_last"),
         Case("ProductsTap", ProductsTap.apply, (random(1, 3, 2, 4), target)),
-        Case("MatchDistance", match_tap, (image, target), "channels_last"),
+        Case("MatchDistance", match, (image, target), "channels_last"),
     ]
     return [*layers, *losses]
 

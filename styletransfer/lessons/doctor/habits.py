@@ -10,7 +10,7 @@ from torch.nn import functional
 
 from styletransfer.lessons.doctor.probes import first_line, mismatch
 from styletransfer.lessons.doctor.study import Study, Verdict, same
-from styletransfer.lessons.doctor.subject import tensors_in
+from styletransfer.lessons.doctor.subject import requires_grad, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, watched
 
 
@@ -136,7 +136,7 @@ def empty(study: Study) -> Verdict:
     except Exception as error:
         return Verdict("note", f"forward refuses them: {first_line(error)}")
     try:
-        torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+        torch.autograd.grad(total, [x for x in inputs if requires_grad(x)], allow_unused=True)
     except Exception as error:
         return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", study.place())
     return Verdict()
@@ -154,7 +154,8 @@ def precision(study: Study) -> Verdict:
                 return Verdict("note", f"forward refuses {name}: {first_line(error)}")
             try:
                 total = torch.stack([x.double().mean() for x in outputs]).sum()
-                found = torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+                leaves = [x for x in inputs if requires_grad(x)]
+                found = torch.autograd.grad(total, leaves, allow_unused=True)
             except Exception as error:
                 return Verdict("FAULT", f"only backward refuses {name}: {first_line(error)}")
         wrong = mismatch(study, calls)
@@ -163,10 +164,6 @@ def precision(study: Study) -> Verdict:
         if not all(x is None or bool(x.isfinite().all()) for x in found):
             return Verdict("FAULT", f"not finite in {name}", study.place())
     return Verdict()
-
-
-def _leaves(inputs: tuple[object, ...]) -> list[Tensor]:
-    return [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
 
 
 # Functions of torch, and where each has a kink.
