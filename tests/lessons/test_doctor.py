@@ -95,6 +95,11 @@ def test_a_slope_at_a_corner_is_told():
     assert faults(planted.Corner) == {}
 
 
+@pytest.mark.parametrize("inplace", [False, True])
+def test_relu_at_small_values_is_not_taken_for_relu6(inplace):
+    assert "kinks" not in verdicts(nn.ReLU(inplace), torch.linspace(-1, 1, 12))
+
+
 def test_a_wrong_slope_beside_a_corner_is_no_matter_of_the_corner():
     assert list(verdicts(planted.WrongReLU)) == ["first derivative", *REFUSED]
 
@@ -133,6 +138,11 @@ def test_the_kinds_of_torchs_documentation_pass(name):
 
 def test_a_function_that_uses_one_output_alone_passes():
     assert faults(sinh, *RIGHT["Sinh"].inputs) == {}
+
+
+@pytest.mark.parametrize("module", [nn.Linear(3, 2), nn.BatchNorm1d(3).eval()])
+def test_modules_of_torch_pass(module):
+    assert verdicts(module) == {}
 
 
 @pytest.mark.slow

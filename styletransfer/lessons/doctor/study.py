@@ -88,13 +88,17 @@ class Study:
         leaves = [x for x in inputs if requires_grad(x)]
         return list(torch.autograd.grad(self.total(*inputs), leaves, allow_unused=True))
 
-    def with_inputs(self, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
+    def with_inputs(self, change: Callable[[Tensor], Tensor], own: bool = True) -> tuple[Any, ...]:
+        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew.
+
+        If not `own`, a module's parameters and buffers stay as they are.
+        """
+        end = len(self.subject.inputs) if own else self.subject.given
         return tuple(
             change(x.detach()).requires_grad_(x.requires_grad)
-            if isinstance(x, Tensor) and x.is_floating_point()
+            if isinstance(x, Tensor) and x.is_floating_point() and number < end
             else x
-            for x in self.subject.inputs
+            for number, x in enumerate(self.subject.inputs)
         )
 
     def place(self, method: str = "backward", seen: Seen | None = None) -> str:
