@@ -95,9 +95,9 @@ def test_a_slope_at_a_corner_is_told():
     assert faults(planted.Corner) == {}
 
 
-@pytest.mark.parametrize("inplace", [False, True])
-def test_relu_at_small_values_is_not_taken_for_relu6(inplace):
-    assert "kinks" not in verdicts(nn.ReLU(inplace), torch.linspace(-1, 1, 12))
+@pytest.mark.parametrize("module", [nn.ReLU(), nn.ReLU(inplace=True), nn.Identity()])
+def test_a_function_is_not_taken_for_another_one(module):
+    assert "kinks" not in verdicts(module, torch.tensor([-1.0, 1.0]))
 
 
 def test_a_wrong_slope_beside_a_corner_is_no_matter_of_the_corner():

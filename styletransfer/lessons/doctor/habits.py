@@ -184,7 +184,9 @@ def kinks(study: Study) -> Verdict:
     if len(study.subject.inputs) != 1 or study.subject.inputs[0].numel() == 0:
         return Verdict()
     x = study.subject.inputs[0]
-    wide = [x.detach(), *(torch.full_like(x, value) for value in (-9, -3, -1, 0, 1, 3, 6, 9))]
+    # These values tell the functions apart.
+    values = (-9, -3, -1, -0.25, 0, 0.25, 1, 3, 6, 9)
+    wide = [x.detach(), *(torch.full_like(x, value) for value in values)]
     for torchs, places in KINKS.items():
         try:
             alike = all(torch.equal(study.subject.call(at.clone()), torchs(at)) for at in wide)
