@@ -13,7 +13,7 @@ from torch import Tensor, nn
 from styletransfer.lessons.doctor.subject import Subject, requires_grad, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
 
-# Step of the difference quotients in float64. Their rounding error is about 1e-10 times the total.
+# Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
 STEP = 1e-6
 
 
