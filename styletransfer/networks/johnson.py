@@ -184,9 +184,9 @@ class StyleNetwork(nn.Module):
 
 def padded(image: Tensor) -> Tensor:
     """Return (N, 3, H, W) with the last row and column repeated, up to multiples of STRIDE."""
+    height, width = ((side + STRIDE - 1) // STRIDE * STRIDE for side in image.shape[2:])
     # Pad even if both paddings are 0: an ONNX graph has no branch for that case.
-    right, below = -image.shape[3] % STRIDE, -image.shape[2] % STRIDE
-    return pad(image, (0, right, 0, below), mode="replicate")
+    return pad(image, (0, width - image.shape[3], 0, height - image.shape[2]), mode="replicate")
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:

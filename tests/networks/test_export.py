@@ -32,25 +32,18 @@ SIZES = [(8, 64), (33, 200), (64, 48), (100, 133), (131, 77), (200, 150), (256, 
 SIZES += [(512, 341), (1030, 300)]
 
 
-@pytest.fixture(scope="module")
-def desk(tmp_path_factory):
-    """Return a folder with networks of one and of two styles, and both as ONNX."""
-    for name in ("onnx", "onnxscript", "onnxruntime"):
+def exported(styles, names):
+    """Export a slim network as net.onnx, check that it paints as in torch, and return the network.
+
+    Pictures of any size and batches of any length are checked, and what the file tells.
+    """
+    for name in ("onnx", "onnxscript"):
         pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
-    folder = tmp_path_factory.mktemp("desk")
-    for styles, names in ((1, ["oil"]), (2, ["oil", "été"])):
-        path = folder / f"{styles}.safetensors"
-        file.write(path, style_network(SLIM, styles), names)
-        main(ExportConfig(str(path), str(folder / f"{styles}.onnx")), folder)
-    return folder
-
-
-@pytest.mark.slow  # the exporter is slow
-@pytest.mark.parametrize(("styles", "names"), [(1, ["oil"]), (2, ["oil", "été"])])
-def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
-    import onnxruntime
-
-    session = onnxruntime.InferenceSession(str(desk / f"{styles}.onnx"))
+    onnxruntime = pytest.importorskip("onnxruntime")
+    network = style_network(SLIM, styles)
+    file.write(Path("net.safetensors"), network, names)
+    main(ExportConfig("net.safetensors", "net.onnx"), Path.cwd())
+    session = onnxruntime.InferenceSession("net.onnx")
     generator = torch.Generator().manual_seed(3)
     for batch, height, width in ((1, 8, 8), (3, 50, 70), (1, 33, 47), (3, 9, 64)):
         image = torch.rand(batch, 3, height, width, generator=generator)
@@ -59,7 +52,7 @@ def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
         fed = {"image": image.numpy(), "blend": blend.numpy()}
         fed = {wanted.name: fed[wanted.name] for wanted in session.get_inputs()}
         painted = torch.from_numpy(session.run(["pastiche"], fed)[0])
-        assert (painted - style_network(SLIM, styles)(image, blend)).abs().max() < 1e-4
+        assert (painted - network(image, blend)).abs().max() < 1e-4
     shape = ["batch", 3, "height", "width"]
     inputs = {wanted.name: wanted.shape for wanted in session.get_inputs()}
     assert inputs == {"image": shape} | ({"blend": ["batch", 2]} if styles == 2 else {})
@@ -67,6 +60,27 @@ def test_onnx_paints_any_size_as_torch_does(desk, styles, names):
     told = session.get_modelmeta().custom_metadata_map
     assert (json.loads(told["styles"]), told["smallest_side"]) == (names, "8")
     assert {*inputs, "pastiche", "normalization"} <= told.keys()
+    return network
+
+
+@pytest.mark.slow  # the exporter is slow
+@pytest.mark.usefixtures("here")
+def test_a_network_of_two_styles_paints_any_size_as_torch_does():
+    exported(2, ["oil", "été"])
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("here")
+def test_the_consumer_in_the_docs_paints_without_our_code():
+    network = exported(1, ["oil"])
+    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
+    (snippet,) = re.findall(r"```python\n(import numpy.*?)```", text, re.S)
+    assert "styletransfer" not in snippet
+    images.write(Path("photo.jpg"), picture(0, 33, 47))
+    subprocess.run([sys.executable, "-W", "error", "-c", snippet], check=True)
+    painted = images.read(Path("pastiche.png")).rgb
+    wanted = network(images.read(Path("photo.jpg")).rgb, torch.ones(1, 1))
+    assert (painted - wanted).abs().max() < 0.6 / 255
 
 
 @pytest.mark.parametrize(("height", "width"), [(30, 50), (700, 900), (64, 512), (9, 40)])
@@ -139,19 +153,6 @@ def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
     assert (torch.from_numpy(painted) - paint_rows(network, shown, rows)).abs().max() < 1e-4
     told = look.get_modelmeta().custom_metadata_map
     assert {"painting", "style", "smallest_side"} <= told.keys()
-
-
-@pytest.mark.slow
-def test_the_consumer_in_the_docs_paints_without_our_code(desk, tmp_path):
-    text = (ROOT / "docs" / "networks.md").read_text(encoding="utf-8")
-    (snippet,) = re.findall(r"```python\n(import numpy.*?)```", text, re.S)
-    assert "styletransfer" not in snippet
-    (tmp_path / "net.onnx").write_bytes((desk / "1.onnx").read_bytes())
-    images.write(tmp_path / "photo.jpg", picture(0, 33, 47))
-    subprocess.run([sys.executable, "-W", "error", "-c", snippet], cwd=tmp_path, check=True)
-    painted = images.read(tmp_path / "pastiche.png").rgb
-    wanted = style_network(SLIM, 1)(images.read(tmp_path / "photo.jpg").rgb, torch.ones(1, 1))
-    assert (painted - wanted).abs().max() < 0.6 / 255
 
 
 def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):

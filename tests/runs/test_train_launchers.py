@@ -16,6 +16,8 @@ WORDS = ["experiment=tiny", "content=content.png", "scales=1", "steps=2", "--mul
 def test_a_failed_job_is_named_and_the_others_are_done(launcher):
     pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     words = [*WORDS, "style=style.png,missing.png", f"hydra/launcher={launcher}"]
+    if launcher == "submitit_local":
+        words.append("hydra.launcher.submitit_folder=sweep/.submitit")  # see docs/scale.md
     script = str(ROOT / "scripts" / "train.py")
     done = process(sys.executable, script, *words, "hydra.sweep.dir=sweep")
     assert done.returncode == 1, done.stdout
