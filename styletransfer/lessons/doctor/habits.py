@@ -185,8 +185,8 @@ def kinks(study: Study) -> Verdict:
         return Verdict()
     x = study.subject.inputs[0]
     # These values tell the functions apart.
-    values = (-9, -3, -1, -0.25, 0, 0.25, 1, 3, 6, 9)
-    wide = [x.detach(), *(torch.full_like(x, value) for value in values)]
+    points = (-9, -3, -1, -0.25, 0, 0.25, 1, 3, 6, 9)
+    wide = [x.detach(), *(torch.full_like(x, point) for point in points)]
     for torchs, places in KINKS.items():
         try:
             alike = all(torch.equal(study.subject.call(at.clone()), torchs(at)) for at in wide)
