@@ -34,7 +34,7 @@ class PatchSearch:
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
-    index: Tensor  # (h * w,), number of the matched source pixel; in any shape before `begin`
+    index: Tensor  # (h * w,), index of the matched source pixel; `over` and `of` flatten it
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
@@ -64,7 +64,7 @@ class PatchSearch:
 
     @classmethod
     def of(cls, found: Correspondence) -> Self:
-        """Return a search whose matches are `found`."""
+        """Return a search that holds the matches `found`; they can be read, but not improved."""
         size = (found.rows.shape[0], found.rows.shape[1])
         search = cls(size, found.cells, found.rows, torch.ones(1, 1), found.rows)
         search.index = search.indices(found.styles, found.rows, found.columns).flatten()
@@ -166,7 +166,7 @@ class PatchSearch:
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
-        """Take the pixels `down` rows below and `right` columns right of `index`, if nearer."""
+        """Try the pixels `down` rows and `right` columns from `index`; take those of lower cost."""
         styles, rows, columns = self._places(index)
         index = self.indices(styles, rows + down, columns + right)
         cost = self._cost(index)
@@ -197,7 +197,7 @@ class PatchSearch:
         return total[None] / PATCH**2
 
     def result(self) -> Correspondence:
-        """Return the matches."""
+        """Return the matches, on the CPU."""
         styles, rows, columns = (one.cpu() for one in self.places())
         return Correspondence(styles, rows, columns, self.cells)
 
