@@ -238,7 +238,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
+        """Continue from the `state` of an equal job; reuse its tensors, which are on the device.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
