@@ -129,7 +129,8 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     step = 1
     for layer in reversed(list(layers.values())):
         if is_pool(layer):
-            # Start at an even position, so that the next pool's windows do not shift.
+            # The kept part of this pool's output begins at an even position if a deeper pool reads
+            # it (`step` is then 2). An odd position would shift that pool's 2 x 2 windows by one.
             low -= low % step
             step = 2
             spans.append((low, high))
