@@ -16,7 +16,7 @@ from styletransfer.settings.registry import CONFIGS
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
 LARGEST = 2**63 - 1  # largest integer that a tensor holds
-# Type of a key that holds a list -> how error messages call it.
+# Type of a key that holds a list -> its name in error messages.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
