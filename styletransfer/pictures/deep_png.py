@@ -1,4 +1,4 @@
-"""PNG with 16 bits per sample, of which Pillow reads only the upper byte and writes only grey."""
+"""16-bit PNG files, of which Pillow reads and writes all 16 bits only for grey pictures."""
 
 import io
 import struct

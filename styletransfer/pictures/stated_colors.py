@@ -42,10 +42,11 @@ _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 
 
 def stated_colors(image: Image.Image, name: str) -> Stated:
-    """Return what a Pillow image's file states; must be called before the samples are read.
+    """Return what a Pillow image's file states about its colours.
 
-    If a statement cannot be converted, a warning says so and calls the picture `name`. A copy
-    of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
+    Call it before the samples are read, because Pillow may close the file when it reads them. If a
+    statement cannot be converted, a warning says so and calls the picture `name`. A copy of a
+    Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
     the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
     """
     profile = image.info.get("icc_profile")
