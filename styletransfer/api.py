@@ -126,7 +126,7 @@ def _next(steps: Iterator[Iterate]) -> Iterate | None:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; leaving the loop pauses it, another resumes it."""
+    """A stylization is a run to iterate over; a loop that ends early is continued by the next."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given

@@ -35,7 +35,7 @@ class LogFile(logging.FileHandler):
     """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record as one line; the first record opens the file."""
+        """Write a record; with `delay=True`, the first record opens the file."""
         with suppress(OSError):
             super().emit(record)
 

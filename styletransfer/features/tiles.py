@@ -156,7 +156,7 @@ class Stage:
     entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation
     stride: int  # pixels of the picture, along each axis, that one position of the input stands for
-    is_last: bool  # no stage follows
+    is_last: bool  # whether no stage follows
 
     def size(self, picture: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width of the input for a picture of (height, width) pixels."""

@@ -32,7 +32,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, negative only by a rounding error, in float32 for bfloat16 features."""
+        """Return L, a 0-d tensor, float32 for bfloat16 features; only rounding makes it negative."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:

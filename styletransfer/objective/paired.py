@@ -79,7 +79,7 @@ class Axes:
         return cls(mean, kept * (weight / scale))
 
     def along(self, maps: Tensor, size: Size) -> Tensor:
-        """Return the values (pixels, D) along the axes of maps (1, C, h, w), resized to `size`."""
+        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
         values = (maps[0].flatten(1).mT - self.mean) @ self.directions
         values = values.mT.reshape(1, -1, *size_of(maps))
         if size_of(maps) != size:

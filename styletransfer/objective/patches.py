@@ -38,7 +38,7 @@ class PatchSearch:
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
-    cost: Tensor = field(init=False)  # (n,), squared distance of `wanted` and the matched `keys`
+    cost: Tensor = field(init=False)  # (n,), squared distance from `wanted` to the matched `keys`
     keys: Tensor = field(init=False)  # (pixels of all sources, D), values that are compared
     wanted: Tensor = field(init=False)  # (n, D), the same values of the active pixels
 
@@ -161,7 +161,7 @@ class PatchSearch:
         return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
-        """Return the squared distances of `wanted` and `keys[index]`; infinity if not allowed."""
+        """Return the squared distances from `wanted` to `keys[index]`; infinity if not allowed."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 

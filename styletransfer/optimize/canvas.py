@@ -1,4 +1,4 @@
-"""The canvas turns the optimiser's parameter into a picture, and the picture's gradient back."""
+"""Turns the optimiser's parameter into a picture, and the picture's gradient into its gradient."""
 
 import torch
 from torch import Tensor

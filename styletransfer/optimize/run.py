@@ -135,7 +135,7 @@ class Run:
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
-        """Keep the result of a scale and go to the next scale, or set `problem` if it gave up."""
+        """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
             return
@@ -186,7 +186,7 @@ class Run:
         see `Objective`, the next step raises UserError.
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # no rounding error
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:

@@ -156,7 +156,10 @@ class Recording:
             self._save()
 
     def end(self) -> None:
-        """Write the pictures, `run.json` and, if the run was stopped, a checkpoint if wanted."""
+        """Write the pictures and `run.json`.
+
+        If the run was stopped and `config.checkpoint_every` is above 0, save a checkpoint, too.
+        """
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result, job = self.outcome, self.run.job
         pastiche, alpha = result.picture, job.pictures.alpha
