@@ -32,7 +32,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, a 0-d tensor, float32 for bfloat16 features; only rounding makes it negative."""
+        """Return L, a 0-d tensor, float32 for bfloat16 features; below 0 only by rounding."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:

@@ -160,8 +160,8 @@ class Run:
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses belong to the optimised picture, before `colored` changes its colours. There are
-        none before the run's end.
+        The losses belong to the optimised picture, before `colored` changes its colours. Before the
+        run's end, the result has no losses.
         """
         image, losses = self.image, self._losses or {}
         if not losses:
