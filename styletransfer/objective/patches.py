@@ -1,7 +1,7 @@
 """A search for the most similar pixels of several pictures: PatchMatch (Barnes et al. 2009).
 
-For each pixel, the search tries the matches of its neighbours, moved by the same rows and columns as
-from the neighbour to the pixel. So a good match spreads over a whole surface, and patches stay whole.
+For each pixel, the search tries the matches of its neighbours, moved by the offset from the
+neighbour to the pixel. So a good match spreads over a whole surface, and patches stay whole.
 """
 
 from collections.abc import Sequence
