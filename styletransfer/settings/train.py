@@ -74,8 +74,8 @@ class ObjectiveConfig:
     calm_freedom: float | None = number(None, "[0, 1]")
     """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
     only match losses act there, and faces, walls and paper stay clean. 1: match losses weigh a
-    quarter as much there, and additional style losses make stars and waves. Default: a number from 0 to 1
-    that is larger for a busier style."""
+    quarter as much there, and additional style losses make stars and waves. Default: a number from
+    0 to 1 that is larger for a busier style."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")
