@@ -1,4 +1,4 @@
-"""Which losses act at which layers, and checks of the sizes of pictures and tiles."""
+"""Says which losses act at which layers, and checks the sizes of pictures and tiles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass

@@ -216,7 +216,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
 
 def is_searched(pictures: Inputs, image: Tensor) -> bool:
-    """Tell whether there is a search, and it reads `image` itself instead of a reduced copy."""
+    """Tell whether there is a search that reads `image` itself instead of a reduced copy."""
     return pictures.correspondence is None and reference_size(image) == size_of(image)
 
 

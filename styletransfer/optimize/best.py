@@ -1,4 +1,4 @@
-"""The best picture so far at one scale, and the running mean of its pictures."""
+"""The best picture so far at one scale, and the running mean of the scale's pictures."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""New values of settings, given in Python: in a resumed or steered run, or by the API."""
+"""Gives settings new values from Python: for a resumed or steered run, or for the API."""
 
 import os
 from collections.abc import Mapping

@@ -1,4 +1,4 @@
-"""Functions that declare a key of the settings in a dataclass, and the values that it accepts."""
+"""Functions that declare, in a dataclass, a key of the settings and the values of the key."""
 
 from dataclasses import field
 from typing import Any, TypeVar

@@ -1,4 +1,4 @@
-"""Choice of the device and of the precision, free memory, and out-of-memory errors."""
+"""Chooses device and precision, measures free memory, and recognises out-of-memory errors."""
 
 import math
 import os
