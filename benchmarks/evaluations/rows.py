@@ -1,4 +1,4 @@
-"""Chooses the rows of the benchmark at a size, each a way to evaluate the losses; builds each."""
+"""Chooses and builds the rows of the benchmark: each row is one way to evaluate the losses."""
 
 import copy
 import functools
@@ -51,7 +51,8 @@ def candidates(
 
     Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only the
     mode CLOSED_FORM, in precision `auto` (what precision=auto means) if config.precisions has it,
-    else in all of these; the whole picture at once only if it should fit into `free` bytes.
+    else in all of config.precisions; and the whole picture at once only if it should fit into
+    `free` bytes.
     """
     chosen: list[Candidate] = []
     skipped: list[str] = []
@@ -140,7 +141,7 @@ def evaluation(
 
 
 def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
-    """Return inputs with `count` upright stripes as regions, painted in two styles in turn."""
+    """Return inputs with `count` vertical stripes as regions, painted in two styles in turn."""
     width = content.shape[3]
     regions = []
     for number in range(count):
