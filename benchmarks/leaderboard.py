@@ -61,7 +61,7 @@ def judged(judge: PlainLoop, path: Path) -> float:
 
 
 def paint(command: str, places: Mapping[str, object], output: Path) -> float:
-    """Run an entry's command in the folder of `output`; return processor seconds, inf if it failed."""
+    """Run an entry's command in the folder of `output`; return processor seconds, or infinity."""
     words = [os.path.expandvars(word) for word in shlex.split(command)]
     for name, value in places.items():
         words = [word.replace(f"{{{name}}}", str(value)) for word in words]
