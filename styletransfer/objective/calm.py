@@ -31,7 +31,7 @@ BUSY, PLAIN = 0.10, 0.16
 # Let f be a style's freedom, from 0 to 1: `objective.calm_freedom` or, without it, `busyness`. In
 # calm places, match losses have 1 - FREE f times their weight. The extra style losses of calm
 # places have CALM_SHARE f times the weight of the style losses of the whole region.
-FREE, CALM_SHARE = 0.5, 0.25
+FREE, CALM_SHARE = 0.75, 0.25
 # Number of times that the mask of calm places is averaged over NEIGHBOURS x NEIGHBOURS positions,
 # to soften its edges.
 SOFTENED = 3
