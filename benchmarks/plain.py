@@ -20,8 +20,8 @@ from torch.nn import functional
 # Mean and standard deviation of ImageNet's RGB values, which torchvision's weights expect.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
-# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. They suit the first
-# published VGG-19; the features of torchvision's are about a fiftieth as large.
+# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. The factors suit the
+# first published VGG-19; the features of torchvision's VGG-19 are about a fiftieth as large.
 CONTENT_WEIGHTS = {"relu4_2": 5.0}
 STYLE_WEIGHTS = {f"relu{block}_1": 100.0 for block in range(1, 6)}
 

@@ -81,7 +81,10 @@ def candidates(
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
-    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE."""
+    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE.
+
+    The latter is rounded down to a multiple of the smallest possible tile.
+    """
     if config.tile:
         return config.tile
     stride = smallest_tile(network, Criterion.of(config.objective))

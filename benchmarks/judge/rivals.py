@@ -48,7 +48,8 @@ class KnownStyle:
 
     network: StyleNetwork  # on the device
     blend: Tensor  # one-hot (1, S): the network's input for this style
-    palette: Tensor | None = None  # colours of the style image, if the network takes any style
+    # `color_moments` of the style image, if the network takes any style; otherwise None.
+    palette: Tensor | None = None
 
 
 Rival = Callable[[Pair], Pastiche]

@@ -149,7 +149,7 @@ class RunRequest:
     settings: dict[str, Any]  # key -> value, as the page sent them
     overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # name -> text of the files of a run's .hydra, as Hydra writes them
+    record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
     kind: str = "picture"  # picture, sketch or film
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.

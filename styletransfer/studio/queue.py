@@ -88,10 +88,10 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
-        """Return the seconds per pixel of the last run of this `_kind`, or an estimate before it.
+        """Return the expected seconds per pixel (of `guide.work`) for a run with these settings.
 
-        The estimate comes from the runner's warm-up. The result is None before the warm-up, and for
-        the first film or sketch by the network. A pixel is one of `guide.work`.
+        They are those of the last run of its `_kind`, or else an estimate from the runner's
+        warm-up. None before the warm-up, and for the first film or sketch by the network.
         """
         steps, warm = STEPS.get(command_name(kind, settings)), self._paces.get(_kind("picture", {}))
         usual = steps * warm if steps and warm else None
