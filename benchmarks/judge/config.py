@@ -25,7 +25,7 @@ class JudgeConfig:
     pairs: list[PairConfig] = field(default_factory=list)
     """Pairs of pictures, preferably none that the network under test was trained on."""
     networks: Any = field(default=None, metadata=PATHS)
-    """Style networks to judge instead, with judged=networks: files, or names of shipped networks."""
+    """Style networks to judge instead, with judged=networks: files, or shipped networks' names."""
     contents: Any = field(default=None, metadata=PATHS)
     """Content images for style networks: a picture, several, or a folder; preferably none that
     they were trained on."""
