@@ -190,9 +190,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy kernels from `trained` to `network`; each style starts from mean scales and shifts.
-
-    The means are over the styles of `trained`.
+    """Copy kernels from `trained` to `network`; each style starts from the mean scales and shifts.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, train only new scales and shifts to add a style to a trained network.

@@ -140,7 +140,7 @@ def _end_with_the_server() -> None:
 
 
 def copy_of(path: Path, side: int) -> Path:
-    """Return the path of a picture's smaller JPEG if `side` is at most SIDES[0], else the larger."""
+    """Return the path of a picture's small JPEG if `side` is at most SIDES[0], else the large."""
     size = next((size for size in SIDES if size >= side), SIDES[-1])
     return path.with_name(f".{path.name}.{size}.jpg")
 
