@@ -22,7 +22,7 @@ class RunFolders:
 
     def __init__(self) -> None:
         self.made: list[Path] = []  # folders of runs and sweeps
-        self.parents: list[Path] = []  # parent folders made for those in `made`, innermost first
+        self.parents: list[Path] = []  # new parents of the folders in `made`, innermost first
 
     def look_at(self, config: DictConfig, words: list[str], is_sweep: bool) -> None:
         """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.

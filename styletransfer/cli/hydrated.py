@@ -141,7 +141,8 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
 
     `sweep` says whether the job is one of several, which may run in other processes. A failed job
     of a sweep returns the last line of the reason, and writes the reason to error.txt in its folder
-    unless that holds a run. A failed single job raises SystemExit, after a traceback for a bug.
+    unless that folder holds a run. A failed single job raises SystemExit; if the failure is a bug,
+    its traceback is printed before.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
     is_used = (folder / RECORD).exists()  # a failed job leaves such a folder unchanged

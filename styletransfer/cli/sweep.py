@@ -18,8 +18,9 @@ def check_sweep(
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. `dividing` are keys whose values name parts of one output. UserError is also raised for a
-    function such as range(0,4) in a list of several values, because Hydra cannot read it there.
+    Hydra. `dividing` are the keys, such as `part` of `apply`, whose values name parts of an output.
+    UserError is also raised for a function such as range(0,4) in a list of several values, because
+    Hydra cannot read it there.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}

@@ -24,7 +24,7 @@ PADDING, DILATION, CEIL = [0, 0], [1, 1], False
 
 
 class Normalize(nn.Module):
-    """This layer maps sRGB in [0, 1], (N, 3, H, W), to the zero-mean input of a trained network."""
+    """This layer computes (image - mean) / std per channel, for sRGB (N, 3, H, W) in [0, 1]."""
 
     mean: Tensor
     std: Tensor

@@ -129,7 +129,8 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
     step = 1
     for layer in reversed(list(layers.values())):
         if is_pool(layer):
-            # Start at an even position, so that the next pool's windows do not shift.
+            # The kept part of this pool's output begins at an even position if a deeper pool reads
+            # it (`step` is then 2). An odd position would shift that pool's 2 x 2 windows by one.
             low -= low % step
             step = 2
             spans.append((low, high))
@@ -155,7 +156,7 @@ class Stage:
     entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation
     stride: int  # pixels of the picture, along each axis, that one position of the input stands for
-    is_last: bool  # no stage follows
+    is_last: bool  # whether no stage follows
 
     def size(self, picture: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width of the input for a picture of (height, width) pixels."""

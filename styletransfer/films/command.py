@@ -123,7 +123,7 @@ class FilmRun:
                 if callback and not callback(self.film.count, content, painted):
                     break
         except KeyboardInterrupt:
-            pass  # the frames so far are a film, too
+            pass  # the frames painted so far become a film
         except UserError as error:
             if count == 0:
                 raise

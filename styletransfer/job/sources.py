@@ -57,12 +57,14 @@ class Sources:
     ) -> Self:
         """Read every picture that `config` names.
 
-        `given` maps settings to pictures in memory, which replace their files: a Picture, for style
-        a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
-        `pyramid` gives the size of the grey content image that a shape such as 4:3 asks for.
+        `given` maps settings to pictures in memory, which replace their files: a Picture; a list of
+        Pictures for `style` and `style_source`; for regions and masks, what `read_regions` and
+        `read_mask` take. `pyramid` gives the size of the grey content image that a shape such as
+        4:3 asks for.
 
-        Raises UserError if a picture cannot be read, or if a photograph, mask or label picture does
-        not fit its picture.
+        Raises UserError if a picture cannot be read, if a photograph, mask or label picture does
+        not fit its picture, or if there are more or fewer photographs or label pictures of styles
+        than styles.
         """
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)

@@ -46,7 +46,7 @@ BLOCK = 256
 # If a region has several styles, BIAS * log(share of a style) is added to the cosines of this
 # style's positions. 0.1 is about the difference between the largest cosines found in two styles.
 BIAS = 0.1
-# Hypercolumns with more channels than AXES are compared along as many principal axes of the styles'
+# Hypercolumns with more than AXES channels are compared along AXES principal axes of the styles'
 # hypercolumns. At 512 pixels, 3 of 4 content positions then get the same style position as with all
 # axes. The mean cosine is 0.995 times as large, and the search takes a fifth of the time.
 AXES = 128
@@ -109,7 +109,7 @@ class Matching:
         return self.weights[y.long()[:, None], x.long()[None]][None, None]
 
     def _centres(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """Return a layer's row and column centres, measured in rows and columns of `styles`."""
+        """Return the centres of a layer's rows and columns, in rows and columns of `styles`."""
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
@@ -216,7 +216,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
 
 def is_searched(pictures: Inputs, image: Tensor) -> bool:
-    """Tell whether there is a search, and it reads `image` itself instead of a reduced copy."""
+    """Tell whether there is a search that reads `image` itself instead of a reduced copy."""
     return pictures.correspondence is None and reference_size(image) == size_of(image)
 
 

@@ -4,8 +4,8 @@ For each pixel of the content image, a search finds the most similar pixel of th
 were painted. The painting's pixel at the same row and column is copied. This method is image
 analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al. 2009). Strokes stay
 whole for two reasons: neighbouring pixels propose their matches to each other, and the search is
-repeated with a comparison of painted patches, as in StyLit (Fiser et al. 2016). It compares patches
-of the picture copied so far with patches of the paintings.
+repeated with a comparison of painted patches, as in StyLit (Fiser et al. 2016). The repeated search
+also compares patches of the picture copied so far with patches of the paintings.
 """
 
 from collections.abc import Sequence
@@ -79,7 +79,7 @@ class Axes:
         return cls(mean, kept * (weight / scale))
 
     def along(self, maps: Tensor, size: Size) -> Tensor:
-        """Return the values (pixels, D) along the axes of maps (1, C, h, w), resized to `size`."""
+        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
         values = (maps[0].flatten(1).mT - self.mean) @ self.directions
         values = values.mT.reshape(1, -1, *size_of(maps))
         if size_of(maps) != size:
@@ -88,7 +88,7 @@ class Axes:
 
 
 class Photographs:
-    """`Photographs` holds the photographs of `pictures`, and the values to compare their pixels.
+    """`Photographs` holds the photographs of `pictures`, and values that describe their pixels.
 
     If the content is larger than CONTENT_SIDE, or a painting is larger than STYLE_SIDE, all
     pictures are reduced by the same factor.
@@ -184,7 +184,7 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     """Return the fraction of a painting's colour variance that its photograph predicts, at most 1.
 
     Ridge regression predicts the mean colours of the painting's cells from the photograph's colours
-    and features in these cells. The picture is divided into 4 x 4 parts, and each part is predicted
+    and features in these cells. The cells are divided into 4 x 4 parts, and each part is predicted
     by a regression on the other parts, in closed form. Both pictures are (1, 3, H, W) of one size.
     """
     seen = resize(photograph.float(), scaled_size(size_of(photograph), FIT_SIDE))

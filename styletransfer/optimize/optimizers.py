@@ -35,7 +35,7 @@ BETAS = (0.9, 0.99)
 
 @dataclass(frozen=True)
 class Pair:
-    """A pair is one step of L-BFGS (n,), the gradient's change (n,), and their inner product."""
+    """A pair is a step (n,), the gradient's change (n,) in this step, and their inner product."""
 
     move: Tensor
     change: Tensor

@@ -135,7 +135,7 @@ class Run:
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
-        """Keep the result of a scale and go to the next scale, or set `problem` if it gave up."""
+        """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
             return
@@ -160,8 +160,8 @@ class Run:
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses belong to the optimised picture, before `colored` changes its colours. There are
-        none before the run's end.
+        The losses belong to the optimised picture, before `colored` changes its colours. Before the
+        run's end, the result has no losses.
         """
         image, losses = self.image, self._losses or {}
         if not losses:
@@ -186,7 +186,7 @@ class Run:
         see `Objective`, the next step raises UserError.
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # no rounding error
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:
@@ -238,7 +238,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
+        """Continue from the `state` of an equal job; reuse its tensors, which are on the device.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

@@ -149,7 +149,7 @@ def _load(path: Path) -> Stored:
 
 
 def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
-    """Return samples of more than 8 bits as uint16, or None if Pillow reads all bits."""
+    """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
     if image.format == "PNG" and head[24] == 16:  # the bit depth
         return deep_png.read(path)
     return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None

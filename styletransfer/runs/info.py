@@ -91,7 +91,7 @@ def _found(
         what = "with the recipe's hash" if hashes else "because the recipe has no hash of it"
         raise UserError(f"cannot find {key}={names[0][:80]!r} {what}; name it with inputs=")
     found = [known[digest] for digest in hashes]
-    if found[1:] and key in ("content", "run"):  # the folder of frames, or of a run
+    if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
     return found if found[1:] else found[0]
 

@@ -82,7 +82,7 @@ class Metrics(AbstractContextManager["Metrics"]):
                         file.write(to_json({**line, **losses.as_floats()}) + "\n")
             except OSError:
                 with suppress(OSError):
-                    os.truncate(self.path, whole)  # no partial line
+                    os.truncate(self.path, whole)  # leave no partial line
                 raise
 
     @contextmanager

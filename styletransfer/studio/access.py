@@ -118,7 +118,7 @@ class Access:
 
 
 def _in_time(receive: Receive) -> Receive:
-    """Return a `receive` that raises RefusedError if a body's next part takes over PATIENCE."""
+    """Return a `receive` that waits at most PATIENCE seconds for a body's part (RefusedError)."""
     limit: float | None = PATIENCE
 
     async def wrapped() -> Message:

@@ -10,7 +10,7 @@ from styletransfer.settings.schemas import keys
 FIELDS = dict(keys(TrainConfig))
 # Key -> kind of control, for a label picture and a mask, which the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
-# Key of the photograph of which the style is a painting; on the page one style has one.
+# Key of a photograph whose painting is the style; on the page, there is one such photograph.
 SOURCE = "style_source"
 
 

@@ -73,7 +73,8 @@ class Painter:
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        single = replace(self.config, random=False, seed=0, least_strength=0.5)  # defaults
+        # A recipe leaves out settings that have their default values, as these have.
+        single = replace(self.config, random=False, seed=0, least_strength=0.5)
         self.config = replace(single, style=style, strength=strength)
         vars(self).pop("_shared_recipe", None)
 
@@ -249,7 +250,8 @@ def paint_film(
 ) -> None:
     """Paint the film `source` frame by frame; write `target` with the same times and sound.
 
-    To reduce flicker, each frame is mixed with the previous result, whose share is `config.steady`.
+    To reduce flicker, the previous painted frame is mixed into each painted frame, with the weight
+    `config.steady` (see `Steady`).
     `callback` is called after each frame; if it returns False, the film ends there.
     """
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""

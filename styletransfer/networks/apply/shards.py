@@ -78,10 +78,10 @@ def _is_picture(path: PurePosixPath) -> bool:
 
 
 def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> None:
-    """Paint the picture with the file contents `data`, by way of the temporary file `path`."""
+    """Paint a picture with the file contents `data`; `path` is a temporary file for them."""
     path.write_bytes(data)
     try:
-        with interruptible():  # a signal need not wait for the whole shard
+        with interruptible():  # so that a signal need not wait for the whole shard
             paint_picture(painter, path, pastiche)
     finally:
         path.unlink()

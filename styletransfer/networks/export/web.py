@@ -34,8 +34,8 @@ BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Licence files of the Python package onnxruntime, which has the same sources: the npm package has
-# no licence files.
+# Licence files, read from the Python package onnxruntime. The npm package PACKAGE has no licence
+# files, and is made from the same sources.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
 STYLE_SIDE, SHOWN = 512, 160

@@ -91,7 +91,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of styles and crops (UserError if `crop` is smaller)."""
+    """Return the smallest allowed side of styles and crops (UserError if `crop` is smaller)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

@@ -69,7 +69,7 @@ class Processes:
         return made
 
     def stopped(self, stop: Stop) -> Stopped | None:
-        """Return, in all processes, a signal that any of them has received, or None."""
+        """Return in all processes, as an exception, a signal that one has received, or None."""
         status = torch.tensor(0 if stop.asked is None else stop.asked.status)
         if self.count > 1:
             _together(distributed.all_reduce, status, distributed.ReduceOp.MAX)

@@ -31,7 +31,7 @@ QUALITY = 85  # JPEG quality of a picture, from 1 to 95
 class FoundRun:
     """A FoundRun is one run of `train` that the page shows."""
 
-    name: str  # path of the run's folder, relative to the searched folder if there is only one
+    name: str  # path of the run's folder, relative to the searched folder if only one is searched
     record: RunFolder  # the contents of its run.json
     # Kind of loss, such as "style" or "total" -> sum of its weighted losses at the last step.
     losses: Mapping[str, float]
