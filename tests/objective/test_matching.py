@@ -206,7 +206,7 @@ def test_calm_places_are_matched_more_if_the_style_is_calm(style):
         weights = target.distance.weights[0, 0]
         left = weights[:, : weights.shape[1] // 2 - 4]
         assert (left == (1 if style is PLAIN else 0.25)).all()
-        assert weights.mean() > 0.7
+        assert weights.mean() > 0.6
 
 
 def test_a_style_counts_as_less_busy_the_more_of_it_is_calm():
