@@ -70,7 +70,7 @@ class Matching:
     columns: Tensor  #: (h, w), column of the most similar position
     cells: list[tuple[int, int]]  #: (height, width) of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
-    freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
+    freedom: list[float]  #: for each style image, f in [0, 1]; see FREE in `calm.py`
 
     @classmethod
     def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
@@ -123,10 +123,10 @@ def match_targets(
 ) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
 
-    Calm places, such as a clear sky, have extra style losses of their own if a style is busy.
-    The target of a match loss is the features (1, C, h, w) of the matched style positions. A match
-    loss is a mean of 1 - cosine, so its weight is not divided by the loss of zero features, as the
-    weights of content and style losses may be.
+    Calm places, such as a clear sky, have style losses of their own unless the freedom of all
+    styles is 0, see `Matching.freedom`. The target of a match loss is the features (1, C, h, w) of
+    the matched style positions. The weight of a content or style loss may be divided by the loss of
+    features that are all 0. A match loss needs no divisor, because it is a mean of 1 - cosine.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()

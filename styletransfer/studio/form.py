@@ -154,7 +154,8 @@ class RunRequest:
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.
     shown: TrainConfig | None = None
-    cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
+    # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
+    cost: dict[str, Any] = field(default_factory=dict)
 
     @property
     def typed(self) -> str:
