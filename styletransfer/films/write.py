@@ -220,7 +220,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Return whether a container format accepts sound stream `index`: try to write one packet."""
+    """Return whether a container format accepts sound stream `index`, by writing one packet."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

@@ -154,10 +154,11 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     """Return the most similar style position for every content position, in its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
-    each picture is subtracted. For a calm content position, row, column and lightness count as
-    well, see `placed_queries`. To limit time and memory, the search uses pictures that
-    `at_reference` has reduced. All pixels of one content position get the same match, so strokes
-    stay whole.
+    each picture is subtracted. If a region has several styles, their shares count as well, see
+    BIAS. For a calm content position, row, column and lightness count, see `placed_queries`. A
+    style's edges may be left out, see `_within`. To limit time and memory, the search uses pictures
+    that `at_reference` has reduced. A content position is one of the layer GRID, and stands for
+    several pixels. They all get the same match, so strokes stay whole.
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.

@@ -175,7 +175,7 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
 
 
 def held(picture: Tensor) -> Anchor:
-    """Return the anchor that keeps a pastiche near the copied picture (1, 3, H, W)."""
+    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
     return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
 
 

@@ -45,10 +45,11 @@ def main(config: InfoConfig, folder: Path) -> None:
 
 
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
-    """Paint a picture or film again from its recipe; return in a few words how the two differ.
+    """Paint a picture or film again from its recipe; return in a few words what differs.
 
-    `given` is the value of the setting `inputs`. (UserError if the recipe sets a key that cannot
-    change a picture, if an input is missing, or if the settings do not work.)
+    `given` is the value of the setting `inputs`. (UserError if the recipe's command cannot be
+    repeated, if the recipe sets a key that cannot change a picture, if an input is missing, or if
+    the settings do not work.)
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name, is_pair="style_source" in values)

@@ -164,7 +164,7 @@ class RunRequest:
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
-    """Return the run for settings of the page, key -> value, where a picture is its id.
+    """Return the run for the page's settings, key -> value; the value for a picture is its id.
 
     A photograph is painted by `train`; with `sketch`, it is painted by `apply` with the style
     network for any style. A film is painted by `film` if `style_source` is set, otherwise by

@@ -67,7 +67,7 @@ class _Lines(plain):  # type: ignore[type-arg]
 
 
 class _Forgiving:
-    """_Forgiving ignores errors of a text file; after such an error tqdm would keep its lock."""
+    """_Forgiving ignores errors in writing; after such an error, tqdm would never free its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file

@@ -1,4 +1,4 @@
-"""Probes of a user's Function, apart from the tests of its derivatives in probes.py.
+"""Probes of a user's autograd Function; the probes of its derivatives are in probes.py.
 
 They look at changes in place, kept memory, layouts, empty inputs, low precision and kinks.
 """

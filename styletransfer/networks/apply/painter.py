@@ -126,7 +126,7 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """A Painting holds the data of one style image that a network for any style needs."""
+    """A Painting holds what a network for any style needs to know about one style image."""
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
