@@ -161,7 +161,7 @@ class PatchSearch:
         return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
-        """Return the squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
+        """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
