@@ -1,4 +1,4 @@
-"""All that measures; the wheel leaves it out. docs/speed.md lists the commands.
+"""Benchmarks and other measurements, which are not in the wheel; docs/speed.md lists commands.
 
 `evaluations` compares time and memory with the plain loop, `judge` compares networks with VGG-19,
 `leaderboard` compares programs by VGG-19; other files are scripts, each with its command on top.
@@ -13,7 +13,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run a command of commands.py; an error or Ctrl-C prints one line, also in imports."""
+    """Run a command of commands.py; an error or Ctrl-C prints one line, also during imports."""
     with one_line_errors():
         from styletransfer.cli.hydrated import script
 

@@ -10,7 +10,7 @@ from styletransfer.settings.registry import command
 
 @command(folder=CONFIGS)
 def benchmark(config: BenchmarkConfig, folder: Path) -> None:
-    """Measure time and memory against the plain loop."""
+    """Compare time and memory with a plain loop."""
     from benchmarks.evaluations.command import main
 
     main(config, folder)

@@ -3,10 +3,10 @@
     python benchmarks/curvature.py features=vgg19 features.weights=FILE precision=float32
 
 The script takes the keys of scripts/train.py and paints the pastiche. It prints second differences
-of the objective at the pastiche along random shifts of one frequency band: in grey (lightness), of
-waves along the axes alone or the diagonals alone, and without grey (colour), in all directions. A
-shift has norm 1 over the whole picture. The objective is multiplied by the number of values in the
-picture, as in the optimiser.
+of the objective at the pastiche along random shifts of one frequency band. There are three kinds of
+shifts: grey waves along the axes, grey waves along the diagonals, and coloured waves without grey
+in all directions. A shift has norm 1 over the whole picture. The objective is multiplied by the
+number of values in the picture, as in the optimiser.
 """
 
 import sys

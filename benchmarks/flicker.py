@@ -32,9 +32,9 @@ def measure(
 ) -> dict[str, Flicker]:
     """Return name -> Flicker of films that have the same length and size.
 
-    A film is an iterable of frames (1, 3, H, W) in [0, 1]. The first film is the one of which the
-    others are painted: its motion is used for all, and it gets no style loss. At most six frames of
-    each film are in memory.
+    A film is an iterable of frames (1, 3, H, W) in [0, 1]. The first film is the input film of
+    the others: its motion is used for all, and its style loss is not measured. At most six frames
+    of each film are in memory.
     """
     names = list(films)
     # One list of values for each field of Flicker, in their order.

@@ -20,14 +20,14 @@ from benchmarks.paired import Array, as_image, blurred, moved
 from styletransfer.resources import resource
 
 SIZE, COUNT = (256, 192), 13  # (width, height) in pixels; frames
-SHOWN = (4, 8, 12)  # the frames of the row, beside the key
+SHOWN = (4, 8, 12)  # numbers of the frames that the row shows after the first frame
 # Strokes are drawn DRAWN times larger, then reduced. Radius of the brush in pixels -> smallest
 # mean colour difference from the photograph at which a stroke is laid.
 DRAWN, BRUSHES = 4, {9.0: 0.0, 4.5: 0.06, 2.2: 0.07, 1.1: 0.1}
 
 
 def filmed() -> list[Array]:
-    """Return the frames, (H, W, 3) each."""
+    """Return the frames of the film, (H, W, 3) each, in [0, 1]."""
     photo = Image.open(resource("assets") / "content" / "chelsea.jpg").convert("RGB")
     scene = np.asarray(photo.resize(SIZE, Image.Resampling.LANCZOS), float) / 255
     times = np.arange(COUNT) / (COUNT - 1)
@@ -83,7 +83,7 @@ def _stroke(
 
 
 def row(folder: Path) -> Image.Image:
-    """Return the key, the painted key and three painted frames, side by side."""
+    """Return the first frame, its painting, and the painted frames SHOWN, side by side."""
     frames = [folder / "run" / "frames" / f"{number:06d}.png" for number in SHOWN]
     pictures = [folder / "frames" / "00.png", folder / "painted.png", *frames]
     page = Image.new("RGB", (len(pictures) * (SIZE[0] + 4) - 4, SIZE[1]), "white")
@@ -93,7 +93,7 @@ def row(folder: Path) -> Image.Image:
 
 
 def main() -> None:
-    """Write the film's frames and the painted key, or the row."""
+    """Write the film's frames and the painting of the first frame; or, with --row, the row."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--row", type=Path)

@@ -1,11 +1,11 @@
 """Measure the lattice that style networks leave in calm places: `python benchmarks/lattice.py`.
 
 A network may paint a faint pattern that repeats every 4 pixels. The script paints seven pictures at
-512 pixels, the four bundled photographs and three made ones, by each network that ships or by those
-that are named: `python benchmarks/lattice.py oil FILE`. `any` and `painters` take the bundled
-styles in turn. Of each pastiche, squares of 64 x 64 pixels in which the picture varies least give a
-mean power spectrum. The script prints the largest peak at a multiple of 1/4 cycles per pixel,
-divided by the median around it, with the network's filter (`networks.lattice`) and without.
+512 pixels, the four bundled photographs and three synthetic ones, by each network that ships or by
+those that are named: `python benchmarks/lattice.py oil FILE`. A network with several styles takes
+them in turn. In each pastiche, the script averages the power spectra of the squares of 64 x 64
+pixels in which the picture varies least. It prints the largest peak at a multiple of 1/4 cycles per
+pixel, divided by the median around it, with the network's filter (`networks.lattice`) and without.
 """
 
 import sys
@@ -25,8 +25,9 @@ from styletransfer.settings import ASSETS
 
 SIZE, SIDE = 512, 64  # longer side of a picture, side of a square, in pixels
 FLAT = 0.2  # share of the squares that count as calm
-NOISE = 0.004  # standard deviation of the noise of the made pictures, one level of 255
-# Reaches, in bins of the spectrum, of a peak and of the surroundings of its median.
+NOISE = 0.004  # standard deviation of the noise of the synthetic pictures, one level of 255
+# In bins of the spectrum: a peak is searched up to PEAK bins from its place, and the median is over
+# the bins that are more than INNER and at most OUTER bins away, in rows or columns.
 PEAK, OUTER, INNER = 1, 6, 2
 
 

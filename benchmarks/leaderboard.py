@@ -1,8 +1,9 @@
 """Time to pastiche: `python -m benchmarks.leaderboard vgg19=FILE`; see docs/leaderboard.md.
 
-An entry of benchmarks/leaderboard.yaml is a command that writes a PNG. The judge is one forward
-pass of VGG-19 over it: the objective of benchmarks/plain.py, over that of the plain loop's PNG.
-Time is the processor's, of the command and its processes, over the plain loop's for that pair.
+An entry of benchmarks/leaderboard.yaml is a command that writes a PNG. VGG-19 judges this PNG in
+one forward pass, by the objective of benchmarks/plain.py. The table has this objective divided by
+that of the plain loop's PNG, and the processor time of the command and its child processes divided
+by the plain loop's.
 """
 
 import os
@@ -32,7 +33,7 @@ ROOT = Path(__file__).parents[1]
 
 @dataclass
 class Entry:
-    """An Entry is a program that paints: its command line, and its evaluations as it says."""
+    """An Entry is a program that paints: its command line, and its stated number of evaluations."""
 
     command: str = MISSING
     evaluations: str = "?"
@@ -46,12 +47,12 @@ class LeaderboardConfig:
     size: int = 256  # longer side of all pictures in pixels
     folder: str = "outputs/leaderboard"
     pairs: list[list[str]] = field(default_factory=list)  # names of bundled content and style
-    entries: dict[str, Entry] = field(default_factory=dict)  # "plain" is what all are divided by
+    entries: dict[str, Entry] = field(default_factory=dict)  # all are divided by "plain"
 
 
 @torch.no_grad()
 def judged(judge: PlainLoop, path: Path) -> float:
-    """Return the objective at a PNG by one forward pass; infinite if it is none of that size."""
+    """Return the objective at a PNG by one forward pass; infinite without a PNG of that size."""
     try:
         picture = read_picture(str(path))
     except OSError:
@@ -60,7 +61,7 @@ def judged(judge: PlainLoop, path: Path) -> float:
 
 
 def paint(command: str, places: Mapping[str, object], output: Path) -> float:
-    """Run an entry's command beside `output`; return processor seconds, infinite if it failed."""
+    """Run an entry's command in the folder of `output`; return processor seconds, or infinity."""
     words = [os.path.expandvars(word) for word in shlex.split(command)]
     for name, value in places.items():
         words = [word.replace(f"{{{name}}}", str(value)) for word in words]
@@ -72,7 +73,10 @@ def paint(command: str, places: Mapping[str, object], output: Path) -> float:
 
 
 def row(name: str, entry: Entry, results: list[dict[str, tuple[float, float]]]) -> list[str]:
-    """Return an entry's row from the results by name of each pair; failed pairs do not count."""
+    """Return the row of the entry `name`; pairs of pictures at which it failed do not count.
+
+    `results` has entry -> (objective, processor seconds) for each pair.
+    """
     done = [result for result in results if max(result[name]) < inf]
     gaps, times = ([each[name][i] / each["plain"][i] for each in done] or [inf] for i in (0, 1))
     texts = [f"{x:.2f}" for x in (geometric_mean(gaps), max(gaps), geometric_mean(times))]

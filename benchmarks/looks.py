@@ -41,7 +41,7 @@ def job_of(words: list[str], size: int) -> Job:
 
 
 def layers_of(job: Job) -> list[nn.Module]:
-    """Return the layers of a job's network up to its deepest loss, without ReLUs in place."""
+    """Return the layers of a job's network up to its deepest loss, with its preprocessing first."""
     ended = job.extractor.ended_at(job.criterion.layers)
     return [ended.preprocess, *ended.layers.values()]
 

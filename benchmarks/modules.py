@@ -1,4 +1,4 @@
-"""What does a Module cost over its function, and a hand-written Function over autograd's own?
+"""Compare the time of a Module with its function's, and of a hand-written Function with autograd's.
 
     python benchmarks/modules.py
 

@@ -78,7 +78,7 @@ def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
 
 
 class Convolutions(TorchFunctionMode):
-    """Within this context, each convolution that runs is also kept, as `works`, to be run again."""
+    """In this context, each call of conv2d is also stored in `works`, so that it can run again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -95,7 +95,7 @@ class Convolutions(TorchFunctionMode):
 
 
 def convolutions_of(work: Work) -> Work:
-    """Return a function that runs the convolutions of a pass `work`, without all else."""
+    """Return a function that runs the convolutions of a pass `work`, and nothing else."""
     with Convolutions() as kept:
         work()
     return lambda: [convolution() for convolution in kept.works]

@@ -1,17 +1,17 @@
-"""How near does a frame, painted after one painted photograph, come to what the artist would paint?
+"""How near does a frame, painted like one painted photograph, come to what the artist would paint?
 
     python benchmarks/paired.py [--ebsynth PROGRAM] [--artists ink,tint] [--pairs turned] \\
         [--pictures FOLDER]
 
 Six synthetic artists, functions that paint any picture by a fixed rule, paint a key photograph and
-a frame. `style_source` paints the frame after the key; the artist's own frame is the truth. The
-table has the root mean square error in grey levels of 255, both pictures blurred by 0, 2 and 4
-pixels, beside that of one colour, the mean of the painted key; and the power beyond CRISP cycles
-per pixel, relative to the painted key's.
+a frame. `style_source` paints the frame like the painted key; the artist's own frame is the truth.
+The table has the root mean square error in grey levels of 255, after both pictures are blurred by
+0, 2 and 4 pixels; for comparison, the errors of a picture of one colour, the mean of the painted
+key; and the power beyond CRISP cycles per pixel, divided by the painted key's.
 
 `--ebsynth` is the program of Jamriska et al. 2019 (https://github.com/jamriska/ebsynth, built from
 source), a rival with its default weights: the photographs are its guide, and in a second column
-also the position of each pixel, which says where to look if little has moved. `--pictures` writes
+also the position of each pixel, which helps if little has moved. `--pictures` writes
 a sheet for each artist: key, painted key, frame, truth, and each result.
 """
 
@@ -37,7 +37,7 @@ CRISP = 0.15  # cycles per pixel
 
 
 def blurred(picture: Array, deviation: float) -> Array:
-    """Return (H, W) or (H, W, C) blurred by a Gaussian, the border repeated."""
+    """Return a picture (H, W) or (H, W, C), blurred by a Gaussian; its border is repeated."""
     if not deviation:
         return picture
     reach = int(3 * deviation + 1)
@@ -68,7 +68,7 @@ def _grid(picture: Array) -> tuple[Array, Array]:
 
 
 def contours(picture: Array) -> Array:
-    """Ink lines where the picture is darker than around it; deep shadows are filled."""
+    """Draw ink lines where the picture is darker than around it; fill deep shadows."""
     fine, wide = _light(picture, 0.8), _light(picture, 2.4)
     ink = np.clip((wide - fine - 0.012) * 60, 0, 1)
     ink = np.maximum(ink, np.clip((0.14 - wide) * 30, 0, 1))[..., None]
@@ -76,7 +76,7 @@ def contours(picture: Array) -> Array:
 
 
 def hatching(picture: Array) -> Array:
-    """Pencil hatching in one to three directions, the darker the more."""
+    """Hatch with a pencil, in up to three directions, more where the picture is darker."""
     light, (x, y) = _light(picture, 1.2), _grid(picture)
     page = np.ones_like(picture) * [0.97, 0.95, 0.9]
     for below, phase in ((0.7, x + y), (0.45, x - y), (0.22, 2 * x)):
@@ -86,7 +86,7 @@ def hatching(picture: Array) -> Array:
 
 
 def flat(picture: Array) -> Array:
-    """Four flat colours by lightness, as a poster."""
+    """Paint with four flat colours by lightness, like a poster."""
     light = _light(picture, 1.5)
     palette = np.array([[0.12, 0.1, 0.3], [0.75, 0.2, 0.25], [0.95, 0.6, 0.25], [0.98, 0.93, 0.75]])
     page: Array = palette[np.digitize(light, [0.22, 0.45, 0.68])]
@@ -94,7 +94,7 @@ def flat(picture: Array) -> Array:
 
 
 def tints(picture: Array) -> Array:
-    """A tint for warm, one for cool and one for grey things, over the picture's own light."""
+    """Give warm, cool and grey things a tint each, and keep the picture's light and dark."""
     soft = blurred(picture, 2.0)
     warm = np.clip((soft[..., 0] - soft[..., 2] - 0.12) * 8, 0, 1)[..., None]
     cool = np.clip((soft[..., 2] - soft[..., 0] - 0.02) * 10, 0, 1)[..., None]
@@ -103,7 +103,7 @@ def tints(picture: Array) -> Array:
 
 
 def strokes(picture: Array) -> Array:
-    """Brush strokes along the contours, of the picture's colours, stronger and warmer."""
+    """Paint strokes along the contours, in colours stronger and warmer than the picture's."""
     x_slope, y_slope, _ = _slope(_light(picture, 3.0))
     noise = np.random.default_rng(5).random(picture.shape[:2])
     (x, y), total = _grid(picture), np.zeros(picture.shape[:2])
@@ -118,7 +118,7 @@ def strokes(picture: Array) -> Array:
 
 
 def paper(picture: Array) -> Array:
-    """Torn patches of coloured paper: each has one colour of nine, and a dark lower edge."""
+    """Glue torn patches of paper: each has one of nine colours, and a dark upper edge."""
     height, width = picture.shape[:2]
     jitter = np.random.default_rng(2).random((height // 6 + 3, width // 6 + 3, 2)) * 6
     x, y = _grid(picture)
@@ -151,7 +151,7 @@ ARTISTS = {one.__name__: one for one in (contours, hatching, flat, tints, stroke
 
 
 def photograph(name: str, box: tuple[float, float, float, float]) -> Array:
-    """Return a part of a bundled photograph, (H, W, 3) in [0, 1]; `box` is in shares of it."""
+    """Return a part of a bundled photograph, (H, W, 3) in [0, 1]; `box` is from 0 to 1."""
     picture = Image.open(resource("assets") / "content" / f"{name}.jpg").convert("RGB")
     (width, height), (left, top, right, bottom) = picture.size, box
     cut = picture.crop((left * width, top * height, right * width, bottom * height))
@@ -184,7 +184,7 @@ def moved(
 
 
 def _mirrored(places: Array, side: int) -> Array:
-    """Return places moved into a picture as its mirror images repeat, from 0 to side - 1."""
+    """Return the places, from 0 to side - 1, that mirror images of a picture show at `places`."""
     repeated: Array = np.mod(np.abs(places), 2 * side - 2)
     return side - 1 - np.abs(side - 1 - repeated)
 
@@ -227,7 +227,7 @@ def as_image(picture: Array) -> Image.Image:
 
 
 def painted_after(key: Array, painted: Array, frame: Array) -> Array:
-    """Return the frame, painted by `stylize` as the key was painted."""
+    """Return the frame, painted by `stylize` like the painted key."""
     images = [as_image(each) for each in (frame, painted, key)]
     result = stylize(*images[:2], style_source=images[2], size=max(SIZE), precision="float32")
     return np.asarray(result.numpy()[..., :3], float)

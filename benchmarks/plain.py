@@ -2,8 +2,8 @@
 
 The loop works in float32 and NCHW, at one scale, from the content image. Autograd differentiates
 all losses, torch's L-BFGS has its defaults, and pixels are clamped in place before each evaluation.
-`scripts/benchmark.py` divides by the loop's time and memory. The loop also checks the package's
-losses and gradients, because it uses no code of the package. On its own it paints one pair:
+`scripts/benchmark.py` divides by the loop's time and memory. The loop uses no code of the package,
+so that the reference is independent. As a program it paints one pair:
 `python -m benchmarks.plain CONTENT STYLE OUTPUT.png VGG19.safetensors [EVALUATIONS]`.
 """
 
@@ -20,8 +20,8 @@ from torch.nn import functional
 # Mean and standard deviation of ImageNet's RGB values, which torchvision's weights expect.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
-# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. They suit the first
-# published VGG-19; the features of torchvision's are about a fiftieth as large.
+# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. The factors suit the
+# first published VGG-19; the features of torchvision's VGG-19 are about a fiftieth as large.
 CONTENT_WEIGHTS = {"relu4_2": 5.0}
 STYLE_WEIGHTS = {f"relu{block}_1": 100.0 for block in range(1, 6)}
 
@@ -174,7 +174,7 @@ def read_state(path: str) -> dict[str, Tensor]:
 
 
 def main(words: Sequence[str]) -> None:
-    """Paint as the words CONTENT STYLE OUTPUT WEIGHTS [EVALUATIONS] say; 300 by default."""
+    """Paint as the words CONTENT STYLE OUTPUT WEIGHTS [EVALUATIONS, default 300] say."""
     content, style, output, weights, *evaluations = words
     loop = loop_on(read_state(weights), content, style)
     loop.run(int(evaluations[0]) if evaluations else 300)

@@ -1,4 +1,4 @@
-"""Measure time and memory against the plain loop: `python scripts/benchmark.py`."""
+"""Compare time and memory with a plain loop: `python scripts/benchmark.py`."""
 
 import sys
 from pathlib import Path

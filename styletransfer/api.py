@@ -109,7 +109,7 @@ class Result:
         images.write(expanded(path, written=True), self.image, self.alpha, xmp=xmp)
 
     def to_pil(self) -> Image.Image:
-        """Return a Pillow image, RGB, or RGBA where the content had transparency."""
+        """Return a Pillow image: RGBA if `alpha` is given, else RGB."""
         return to_image(self.image, self.alpha)
 
     def _repr_png_(self) -> bytes:
@@ -126,7 +126,7 @@ def _next(steps: Iterator[Iterate]) -> Iterate | None:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; leaving the loop pauses it, another resumes it."""
+    """A stylization is a run to iterate over; a loop that ends early is continued by the next."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given
@@ -198,16 +198,17 @@ def stylize(
             floating in [0, 1], or a floating tensor (3, H, W) or (1, 3, H, W) in [0, 1]; sRGB.
             A shape such as "4:3" (width:height) is a grey picture, for `experiment="texture"`.
         style: such a picture, a list of pictures, or the path of a folder of pictures. With
-            `style_source=PHOTO`, the picture of which it is a painting, the content is painted as
-            the photograph was.
+            `style_source=PHOTO`, `style` is a painting of PHOTO, and the content is painted as
+            PHOTO was.
         callback: called with an `Iterate` after each step.
         progress: show a bar; in a notebook also the picture, while it is painted.
         settings: any key of a style transfer, as on the command line: `size=768`,
             `optimizer="adam"`, `experiment="gatys_2016"`, `objective={"content_weight": 0.5}`, or
-            `**{"objective.content_weight": 0.5}`. `init` and `style_detail` may also be pictures
-            like `content`, and `protect` a mask: a grey picture, or an array (H, W) of bool or of
-            floats in [0, 1]. `content_regions` and `style_regions` may be label pictures, likewise
-            paths, images or arrays; `region_styles` is a dict.
+            `**{"objective.content_weight": 0.5}`. `init`, `style_detail` and
+            `style_source` may also be pictures like `content`, and `protect` a mask: a grey
+            picture, or an array (H, W) of bool or of floats in [0, 1]. `content_regions` and
+            `style_regions` may be paths, images or arrays of label pictures; `region_styles` is a
+            dict.
 
     Raises:
         UserError: the input is bad, or the run gave up; the message is one line.

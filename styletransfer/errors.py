@@ -1,4 +1,4 @@
-"""Exceptions whose messages are written for users, and the advice in these messages."""
+"""`UserError`, an exception whose message is written for users, and functions for its messages."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

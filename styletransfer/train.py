@@ -6,8 +6,8 @@ This file shows a run from start to end. Each name leads to the next file to rea
 2. `prepare` reads the pictures and builds the network. It returns a `Job`, which is ready to run.
 3. Each step of a `Run` evaluates the objective: the network, with loss layers in it, runs forward,
    and the loss mode differentiates the losses. Then the optimiser changes the picture.
-4. `recorded` watches the loop: it writes metrics and checkpoints after a step, and the pastiche at
-   the end.
+4. `recorded` watches the loop: after each step it writes metrics and, if it is time, a checkpoint;
+   at the end it writes the pastiche.
 
 The functions import what they need: torch takes two seconds to import, and `--help` needs no torch.
 """

@@ -1,4 +1,4 @@
-"""Measure time and memory against the plain loop: `python scripts/benchmark.py`.
+"""Compare time and memory with a plain loop: `python scripts/benchmark.py`.
 
 The rows are the plain loop (benchmarks/plain.py) and the loss modes in every precision that the
 device has units for, whole and tiled. The default takes at most ten minutes on a slow laptop. Keys:
@@ -6,12 +6,12 @@ device has units for, whole and tiled. The default takes at most ten minutes on 
     sizes=[128,256,512]      sides of the square pictures; above plain_up_to= only the fastest rows
     rounds=5                 timed evaluations of each row, taken in turn
     modes=[fake_backward]    fewer or other loss modes
-    precisions=[bfloat16]    fewer or other precisions; emulated=true for those without units, too
+    precisions=[bfloat16]    fewer or other precisions; emulated=true adds those without units
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
 
-The table is printed, and another one of looks beside the convolutions of their network (see
-benchmarks/looks.py); benchmark.json and benchmark.md are written to the run folder. Run the
+The table is printed, and another one that compares looks with the convolutions of their network
+(see benchmarks/looks.py); benchmark.json and benchmark.md are written to the run folder. Run the
 benchmark on an idle machine, and copy results worth keeping into benchmarks/results/.
 """
 
@@ -60,7 +60,7 @@ UNTIMED = 3
 
 
 def main(config: BenchmarkConfig, folder: Path) -> None:
-    """Measure time and memory against the plain loop."""
+    """Compare time and memory with the plain loop, and print the results."""
     results = benchmark(config, folder)
     print(rows_table(results))
     print("time and memory are ratios to plain's; times are medians (quartiles)")

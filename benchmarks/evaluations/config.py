@@ -31,7 +31,7 @@ class BenchmarkConfig:
     rounds: int = 3
     """Timed evaluations of each row, after one to warm up."""
     modes: list[str] = field(default_factory=lambda: ["loss_attribute", "autograd_function"])
-    """Loss modes; fake_backward is the slowest; tensor_hook is the fourth."""
+    """Loss modes: loss_attribute, autograd_function, tensor_hook, or fake_backward, the slowest."""
     precisions: list[str] = field(default_factory=lambda: ["float32", "bfloat16"])
     """Precisions of the network; the plain loop always works in float32."""
     emulated: bool = False
@@ -42,8 +42,8 @@ class BenchmarkConfig:
     tile: int = 0
     """Side of a tile in pixels; 0 for half the picture's side, at most 1024."""
     regions: list[int] = field(default_factory=list)
-    """Also measure autograd_function with the picture divided into so many regions, of two styles
-    in turn, such as [2,4]."""
+    """Also measure autograd_function with the picture divided into so many regions, painted in two
+    styles in turn, such as [2,4]."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     seed: int = 0
@@ -51,7 +51,7 @@ class BenchmarkConfig:
     features: FeaturesConfig = field(
         default_factory=lambda: FeaturesConfig(name="vgg19", weights="random", padding="zeros")
     )
-    """The network; pooling and preprocessing are fixed to what the plain loop has."""
+    """The network; pooling and preprocessing must be those of the plain loop."""
     objective: ObjectiveConfig = field(default_factory=ObjectiveConfig)
 
 

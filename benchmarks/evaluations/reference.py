@@ -25,8 +25,8 @@ def plain_loop(
 ) -> PlainLoop:
     """Return the plain loop that minimises `scale` times the objective that `config` describes.
 
-    The network is in its precision and on its device; content (1, 3, H, W) and style (1, 3, h, w)
-    are sRGB in [0, 1].
+    Content (1, 3, H, W) and style (1, 3, h, w) are sRGB in [0, 1], with the dtype and on the device
+    of `network`.
     """
     mode = LOSS_MODES["loss_attribute"]
     weights: dict[str, dict[str, float]] = {"content": {}, "style": {}}

@@ -52,7 +52,7 @@ def rows_table(benchmark: Benchmark) -> str:
 
 
 def sentences(benchmark: Benchmark) -> list[str]:
-    """Return a sentence for each result that the table does not show: regions, left out rows."""
+    """Return sentences on the cost of regions, on emulated rows, and on rows that are left out."""
     lines: list[str] = []
     for name, size, time, memory in cost_of_regions(benchmark.rows):
         lines.append(

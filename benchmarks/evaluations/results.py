@@ -29,7 +29,7 @@ class Benchmark:
 
     settings: dict[str, str | int | list[int]]  # key -> value, of the keys that matter
     machine: dict[str, str | int]  # processor, versions and so on -> their values
-    rows: list[Row]  # by picture size; at each size first the loop of benchmarks/plain.py
+    rows: list[Row]  # by picture size; at each size, the plain loop is first, if it was run
     skipped: list[str]  # descriptions of the rows left out, with the reason
 
 

@@ -1,4 +1,4 @@
-"""Chooses the rows of the benchmark at a size, each a way to evaluate the losses; builds each."""
+"""Chooses and builds the rows of the benchmark: each row is one way to evaluate the losses."""
 
 import copy
 import functools
@@ -51,7 +51,8 @@ def candidates(
 
     Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only the
     mode CLOSED_FORM, in precision `auto` (what precision=auto means) if config.precisions has it,
-    else in all of these; the whole picture at once only if it should fit into `free` bytes.
+    else in all of config.precisions; and the whole picture at once only if it should fit into
+    `free` bytes.
     """
     chosen: list[Candidate] = []
     skipped: list[str] = []
@@ -80,7 +81,10 @@ def candidates(
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
-    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE."""
+    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE.
+
+    The latter is rounded down to a multiple of the smallest possible tile.
+    """
     if config.tile:
         return config.tile
     stride = smallest_tile(network, Criterion.of(config.objective))
@@ -140,7 +144,7 @@ def evaluation(
 
 
 def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
-    """Return inputs with `count` upright stripes as regions, painted in two styles in turn."""
+    """Return inputs with `count` vertical stripes as regions, painted in two styles in turn."""
     width = content.shape[3]
     regions = []
     for number in range(count):

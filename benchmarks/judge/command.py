@@ -80,7 +80,7 @@ def judge_pair(
 ) -> dict[str, Verdict]:
     """Return rival -> the errors of its pastiche under VGG-19, for one pair of content and style.
 
-    (UserError: by these, VGG-19's own pastiche is no better than the content image.)
+    (UserError: by these errors, VGG-19's own pastiche is no better than the content image.)
     """
     device = next(vgg19.parameters()).device
     content, style = pair.content.to(device), pair.style.to(device)

@@ -23,12 +23,12 @@ class JudgeConfig:
     """These are the settings of the tool `judge`, which judges networks by VGG-19."""
 
     pairs: list[PairConfig] = field(default_factory=list)
-    """Pairs of pictures; best none that the network under test was trained on."""
+    """Pairs of pictures, preferably none that the network under test was trained on."""
     networks: Any = field(default=None, metadata=PATHS)
-    """Style networks to judge instead, with judged=networks: files, or names of those that ship."""
+    """Style networks to judge instead, with judged=networks: files, or shipped networks' names."""
     contents: Any = field(default=None, metadata=PATHS)
-    """Content images for style networks: a picture, several, or a folder; best none that they were
-    trained on."""
+    """Content images for style networks: a picture, several, or a folder; preferably none that
+    they were trained on."""
     styles: Any = field(default=None, metadata=PATHS)
     """The style images that style networks were trained on, found by their names: a picture,
     several, or a folder."""

@@ -48,7 +48,8 @@ class KnownStyle:
 
     network: StyleNetwork  # on the device
     blend: Tensor  # one-hot (1, S): the network's input for this style
-    palette: Tensor | None = None  # colours of the style image, if the network takes any style
+    # `color_moments` of the style image, if the network takes any style; otherwise None.
+    palette: Tensor | None = None
 
 
 Rival = Callable[[Pair], Pastiche]
@@ -97,7 +98,7 @@ def _add_styles(network: StyleNetwork, config: JudgeConfig) -> dict[str, Tensor]
 def pairs_of(config: JudgeConfig, known: dict[str, KnownStyle]) -> list[PairConfig]:
     """Return each content image paired with each style image that a network knows.
 
-    (UserError: there is no content image, or none of a style that a network knows.)
+    (UserError: there is no content image, or a style that a network knows has no style image.)
     """
     contents = files_of("contents", config.contents)
     styles = [file for file in files_of("styles", config.styles) if Path(file).stem in known]
@@ -115,7 +116,8 @@ def rivals(
 
     Without style networks, the rivals optimise with a random VGG-19 ("random"), with the bundled
     network under test ("bundled"), and with VGG-19 ("vgg19"). With style networks, the rivals are
-    these ("network"), "bundled" and "vgg19". (UserError: see `build_features`; an unknown layer.)
+    the style networks together ("network"), "bundled" and "vgg19". (UserError: see
+    `build_features`; an unknown layer.)
     """
     vgg19 = replace(config.vgg19, padding=config.bundled.padding)
     features = {"bundled": config.bundled, "vgg19": vgg19}

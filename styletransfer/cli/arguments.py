@@ -116,7 +116,8 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
     """Return the words, with KEY= before each word without a key; KEY is the positional key.
 
     A word with "=" that names an existing file or folder counts as a word without a key. Several
-    such words become one list in brackets. (UserError if a word without a key cannot be used.)
+    such words become one list in brackets. A command without a positional key gets the words
+    unchanged. (UserError if a word without a key cannot be used.)
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")

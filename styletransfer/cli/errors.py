@@ -35,7 +35,7 @@ class LogFile(logging.FileHandler):
     """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
 
     def emit(self, record: logging.LogRecord) -> None:
-        """Write a record as one line; the first record opens the file."""
+        """Write a record; with `delay=True`, the first record opens the file."""
         with suppress(OSError):
             super().emit(record)
 
@@ -45,10 +45,10 @@ def one_line_errors() -> Iterator[None]:
     """Turn errors of the `with` block into one line on standard error and an exit status.
 
     The status is 1 for bad input, an OSError or too little memory, 130 for Ctrl-C, 128 + N for
-    signal N, and BROKEN_PIPE if the program that reads the output has ended.
-    Signals wait, except in `interruptible` blocks. A warning also becomes one line. Any other
-    error is a bug and keeps its traceback. Each process of torchrun prints its own error, because
-    torchrun stops the other processes as soon as one has ended.
+    signal N, and BROKEN_PIPE if the program that reads the output has ended. Signals wait, except
+    in `interruptible` blocks. A warning also becomes one line. Any other error is a bug and keeps
+    its traceback. Each process of torchrun prints its own error, because torchrun stops the other
+    processes as soon as one has ended.
     """
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed before Python started

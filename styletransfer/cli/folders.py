@@ -22,7 +22,7 @@ class RunFolders:
 
     def __init__(self) -> None:
         self.made: list[Path] = []  # folders of runs and sweeps
-        self.parents: list[Path] = []  # parent folders made for those in `made`, innermost first
+        self.parents: list[Path] = []  # new parents of the folders in `made`, innermost first
 
     def look_at(self, config: DictConfig, words: list[str], is_sweep: bool) -> None:
         """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
@@ -73,7 +73,7 @@ class RunFolders:
 
 def absent(path: Path) -> list[Path]:
     """Return the absolute paths of `path` and its parents that do not exist, `path` first."""
-    full = path.absolute()  # a job may change the working directory
+    full = path.absolute()  # absolute, in case that the working directory changes
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 

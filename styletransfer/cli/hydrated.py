@@ -1,4 +1,7 @@
-"""Runs commands with Hydra, which composes settings from files and words, and runs sweeps."""
+"""Runs commands with Hydra.
+
+Hydra composes the settings from files and the command line, and repeats a command for a sweep.
+"""
 
 import logging
 import os
@@ -141,7 +144,8 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
 
     `sweep` says whether the job is one of several, which may run in other processes. A failed job
     of a sweep returns the last line of the reason, and writes the reason to error.txt in its folder
-    unless that holds a run. A failed single job raises SystemExit, after a traceback for a bug.
+    unless that folder holds a run. A failed single job raises SystemExit; if the failure is a bug,
+    its traceback is printed before.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
     is_used = (folder / RECORD).exists()  # a failed job leaves such a folder unchanged

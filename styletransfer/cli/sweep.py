@@ -18,8 +18,10 @@ def check_sweep(
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. `dividing` are keys whose values name parts of one output. UserError is also raised for a
-    function such as range(0,4) in a list of several values, because Hydra cannot read it there.
+    Hydra. Jobs that differ only in keys in `dividing` may share one output, because each job writes
+    its own part of it; such a key is `part` of `apply`.
+    UserError is also raised for a function such as range(0,4) in a list of several values, because
+    Hydra cannot read it there.
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
@@ -50,7 +52,11 @@ def _repeats(override: Override) -> bool:
 
 
 def report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; print a line for each failed one, then raise UserError."""
+    """Print how many jobs succeeded, if all did.
+
+    If some failed, print a line for each of them, and raise UserError with the numbers of both.
+    (UserError also if there is no job.)
+    """
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]

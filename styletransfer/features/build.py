@@ -1,4 +1,4 @@
-"""How a feature network is built from its settings."""
+"""Builds a feature network from its settings."""
 
 import logging
 from pathlib import Path

@@ -1,6 +1,6 @@
-"""The dtype of sums over features, and checks of shapes.
+"""Chooses the dtype of sums over features, and checks shapes.
 
-Each message of a check names the required and the given shape.
+The message of a check names the required shape and the given shape.
 """
 
 import torch

@@ -37,7 +37,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
         if path.suffix in (".pth", ".pt"):
             _check_unpacked(path)
             with warnings.catch_warnings():
-                warnings.simplefilter("ignore")  # remarks on the pickle protocol
+                warnings.simplefilter("ignore")  # hide remarks on the pickle protocol
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
     except UserError:
         raise

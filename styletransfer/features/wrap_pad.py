@@ -16,7 +16,7 @@ class WrapPad(Function):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Pad the rows, then the columns: the last one goes before the first, and vice versa."""
+        """Copy the last row before the first, and the first after the last; then the columns."""
         for dim in (2, 3):
             x = torch.cat([x.narrow(dim, -1, 1), x, x.narrow(dim, 0, 1)], dim)
         return x

@@ -1,4 +1,4 @@
-"""Paints films as photographs were painted: each pixel is copied from a painting."""
+"""Paints films like photographs whose paintings are given: pixels are copied from the paintings."""
 
 from dataclasses import replace
 from pathlib import Path
@@ -18,19 +18,20 @@ from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
 
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
-# value; otherwise a search finds its match. SAME: a frame counts as a photograph of `style_source`,
-# changed by compression only, if their mean absolute difference, in [0, 1], is below this value.
+# value; otherwise a search finds its match. SAME: a frame counts as one of the photographs in
+# `style_source`, changed by compression only, if the mean absolute difference of their reduced
+# copies, in [0, 1], is below this value.
 RELIED, SAME = 0.5, 0.012
 
 
 class FrameCopier:
-    """A FrameCopier paints frames in their order as photographs were painted (`style_source`).
+    """A FrameCopier paints frames in their order, like the photographs in `style_source`.
 
-    Each pixel of a frame is copied from a position in a painting. Where the motion is reliable, the
-    position is that of the same object in the frame before, moved by fractions of a pixel;
-    elsewhere, a search finds the position. Colours always come from a painting, never from a
-    painted frame, so the film stays crisp. The search alone paints the first frame, the first after
-    a cut, and each frame that is one of the photographs.
+    Each pixel of a frame is copied from a position in a painting of one of them. Where the motion
+    is reliable, the position is that of the same object in the frame before, moved by fractions of
+    a pixel; elsewhere, a search finds the position. Colours always come from a painting, never from
+    a painted frame, so the film stays crisp. The search alone paints the first frame, the first
+    after a cut, and each frame that is one of the photographs.
 
     The positions for the last frame are saved in `folder`, so that a film can be continued.
     """
@@ -63,14 +64,16 @@ class FrameCopier:
         return Outcome(image, image, {}, 0)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
-        """Store the frame `content`, which is painted, and its positions, for the next frame."""
+        """Store the input frame `content` and its matched positions, for the next frame."""
         try:
             places = load_file(self._places(self.number))
             cells = list(map(size_of, self.photographs.sources))
             found = Correspondence(places["styles"], places["rows"], places["columns"], cells)
             self.before = self.photographs.reduced(content.to(self.pictures.content)), found
         except (OSError, SafetensorError, KeyError):
-            self.before = None  # only the last frame's positions are on the disk
+            # Only the newest frame's positions are on the disk; a resumed film also passes older
+            # frames.
+            self.before = None
         self._places(self.number - 1).unlink(missing_ok=True)
         self.number += 1
 
@@ -80,7 +83,8 @@ class FrameCopier:
     def _carried(self, frame: Tensor) -> tuple[Correspondence, Tensor] | None:
         """Return the last frame's matches, moved to `frame`, and a mask (h, w) of reliable ones.
 
-        The result is None for the first frame, the first after a cut, and one of the photographs.
+        The result is None without stored matches, as for the first frame, for the first frame after
+        a cut, and for a frame that is one of the photographs.
         """
         keys = self.photographs.sources
         is_key = any(

@@ -58,7 +58,7 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 def display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
-    """Return a, b, c, d: (x, y) of the frame is shown at (ax+cy, bx+dy) (ISO 14496-12)."""
+    """Return a, b, c, d: position (x, y) is shown at (ax + cy, bx + dy), see ISO 14496-12."""
     try:
         kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
         if codec not in PNGS and (data := frame.side_data.get(kind)):
@@ -119,7 +119,7 @@ def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
 
 
 def _bwdif(frame: Any) -> Any:
-    """Return FFmpeg's graph that makes one deinterlaced frame of each frame as large as `frame`."""
+    """Return FFmpeg's graph that deinterlaces frames of the size and format of `frame`."""
     graph = pyav().filter.Graph()
     size = {"width": frame.width, "height": frame.height, "format": frame.format}
     source = graph.add_buffer(**size, time_base=frame.time_base)

@@ -100,7 +100,7 @@ def moved_by(image: Tensor, flow: Tensor) -> Tensor:
     """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, without loss of local contrast.
 
     Interpolation blurs. Each frame of a film starts from the one before, so the blur would add up.
-    Therefore the local variance is warped as well, and that of the warped image is raised to it.
+    Therefore the local variance is warped as well, and the warped image is given this variance.
     """
     return _raised(smoothly(image, flow), warp(local_contrast(image), flow))
 

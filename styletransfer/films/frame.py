@@ -17,7 +17,9 @@ class Frame(NamedTuple):
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
     time: Fraction  # from the film's start
-    duration: Fraction  # time until the next frame; for the last frame, what the file states
+    # Time until the next frame; in an animation, and for the last frame of a film, the duration
+    # that the file states, or else a usual one.
+    duration: Fraction
 
 
 def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:

@@ -55,10 +55,10 @@ class Film:
     Use it as a context manager, whose exit closes the file. A folder is a film of `fps` frames per
     second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
 
-    Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve, HDR
-    with the tone mapping of `pictures.color_spaces`. If a file states neither primaries nor curve,
-    or some that cannot be converted, frames are read as sRGB with 8 bits per sample. Transparent
-    frames are laid on white; interlaced ones are deinterlaced, see `deinterlaced`.
+    Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve. For
+    HDR, the tone mapping of `pictures.color_spaces` is used. If a file states neither primaries nor
+    curve, or states a space that cannot be converted, frames are read as sRGB with 8 bits per
+    sample. Transparent frames are laid on white; interlaced ones go through `deinterlaced`.
 
     Attributes:
         size: (height, width) of a frame in pixels, after its rotation upright.
@@ -140,7 +140,7 @@ class Film:
         return self._files.enter_context(container)
 
     def frames(self) -> Iterator[Frame]:
-        """Yield all frames; each call starts at the first (UserError if the film is damaged)."""
+        """Yield all frames; each call starts at the first (UserError if one cannot be read)."""
         if self._stills is not None:
             yield from self._stills.frames()
             return
@@ -206,11 +206,11 @@ class Film:
         return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the video stream with the most frames; of several such streams, the first.
+        """Return the video stream with the most frames; if several have as many, the first of them.
 
-        Streams that are marked as the cover of a song are left out. Streams with fewer frames may
-        be still pictures, such as the cover of an AVIF. (UserError if there is no stream, or if its
-        frames are too large.)
+        Streams that are marked as the cover of a song are left out. The number of frames decides,
+        because streams with few frames may be still pictures, such as the cover of an AVIF.
+        (UserError if there is no stream, or if its frames are too large.)
         """
         cover = pyav().stream.Disposition.attached_pic
         streams = [one for one in container.streams.video if not one.disposition & cover]
@@ -225,7 +225,7 @@ class Film:
         return stream
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first frame: the start may be missing."""
+        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there."""
         av = pyav()
         packets, count, decode = container.demux(), 0, decoder(stream)
         while True:
@@ -233,7 +233,7 @@ class Film:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                # An empty packet, which ends a stream, names the stream only here.
+                # The empty packet at the end of a stream tells its stream only by this attribute.
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
@@ -259,7 +259,7 @@ class Film:
         0, because its decoder needs some samples before the first audible one.
         """
         starts = [video.start_time * video.time_base] if video.start_time is not None else []
-        if not starts and first.pts is not None:  # some Matroska files
+        if not starts and first.pts is not None:  # as in some Matroska files
             starts = [first.pts * Fraction(first.time_base)]
         starts += self._sound_starts()
         begin = max(Fraction(0), min(starts, default=Fraction(0)))

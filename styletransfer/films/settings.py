@@ -21,7 +21,7 @@ class FilmConfig(StyleTransferConfig):
     frame_steps: int = number(30, "[1, inf)")
     """Optimiser steps of each frame; the first frame, and the first after a cut, take `steps`."""
     temporal_weight: float = number(10.0, "[0, 1e6]")
-    """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a frame near the
-    previous frame, warped by the motion; 0 for none."""
+    """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a painted frame near
+    the previous painted frame, warped by the motion; 0 for none."""
     independent: bool = False
     """Paint every frame as a separate picture, for comparison; the film then flickers."""

@@ -22,7 +22,7 @@ from styletransfer.pictures.formats import in_folder, picture_formats, warn_of_o
 
 # Pillow's names of the formats that may be animated.
 ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")
-# A frame that is shown for at most BRIEF milliseconds is shown for USUAL, as in all browsers.
+# In an animation, BRIEF milliseconds or less count as USUAL milliseconds, as in all browsers.
 BRIEF, USUAL = 10, 100
 # Unit of the times of an animated picture, in seconds. Milliseconds and the frame durations of
 # usual films are multiples of this unit.
@@ -104,8 +104,8 @@ class Animation:
                     if image.size != size:  # a frame of a GIF may be larger than its screen
                         raise ValueError(image.size)
                     rgb, alpha = decode_image(image, str(self._path))
-                    # The durations in an AVIF are rounded to milliseconds. In the sum of durations
-                    # these errors add up, in the time stamps they do not.
+                    # The durations in an AVIF are rounded to milliseconds. These errors add up in
+                    # the sum of durations, but not in the time stamps.
                     stated = Fraction(image.info.get("timestamp", 0), 1000)
                     time = max(end, stated) if image.format == "AVIF" else end
                     duration = _duration(image)
@@ -158,7 +158,7 @@ def _duration(image: Image.Image) -> Fraction:
 
 
 def _natural(path: Path) -> list[tuple[str, int, str]]:
-    """Return a key that sorts names by the numbers in them, then by their characters."""
+    """Return a key that sorts names part by part: texts without their case, digits as numbers."""
     parts = re.findall("([^0-9]*)([0-9]*)", path.name)
     return [(text.casefold(), int(number or 0), text + number) for text, number in parts]
 

@@ -41,7 +41,8 @@ class Blend:
     def parts(self, names: Sequence[str]) -> tuple[StylePart, ...]:
         """Return the styles of weight above 0, then the style of `style_detail` if there is one.
 
-        `names` are the names of all style images. Raises UserError if the weights do not fit.
+        `names` are the names of all style images. Raises UserError if there is not one weight for
+        each style image of `style`, or if all weights are 0.
         """
         if self.layers is None:
             return tuple(self._weighted(names, layers=None))
@@ -98,14 +99,14 @@ class Choices:
     network: FeatureNetwork  # the network, its device and its precision
     pyramid: Pyramid  # the sizes and the steps
     blend: Blend  # how the styles share the pastiche
-    start: Start  # the picture from which the run starts
-    colors: Colors  # the colours before and after the run
+    start: Start  # says from which picture the run starts
+    colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
-    tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
+    tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
-        """Return the choices of `config`; raise UserError if settings cannot work together."""
+        """Return the choices of `config`; UserError if a setting is wrong, or if two conflict."""
         tile = parse_tile(config.tile)
         criterion = Criterion.of(config.objective)
         device = choose_device(config.device)

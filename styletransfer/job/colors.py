@@ -1,4 +1,4 @@
-"""The colours of a job, as the settings `color` and `color_strength` ask."""
+"""Changes the colours of input pictures and of the pastiche, by `color` and `color_strength`."""
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -25,16 +25,17 @@ class Colors:
 
     source: str  # the setting `color`: style, style_palette, content_palette, content_luminance
     strength: float  # the setting `color_strength`, from 0 (no change) to 1
-    layer: str  # the first style layer; the styles used there give the palette; "" for no layer
+    # The first style layer, or "" if there is none. The style images used at it give the palette.
+    layer: str
 
     def of_style(self, style: Picture, content: Picture) -> Picture:
-        """Return a style image in the content's palette, for color=content_palette."""
+        """Return a style image, recoloured from the content if `color` is content_palette."""
         if self.source != "content_palette":
             return style
         return recolored(style, content, self.strength)
 
     def before(self, pictures: Inputs) -> Inputs:
-        """Return pictures with the content in the colours of its styles, for color=style_palette.
+        """Return pictures, with the content recoloured from its styles if `color` is style_palette.
 
         In each region the content's colours move towards the palette (mean and covariance) of the
         region's styles, and reach it at `strength` 1. Styles that are not used at the first style
@@ -56,8 +57,9 @@ class Colors:
         If content, styles and start are all grey, the pastiche becomes grey, whatever `color` is.
         color=content_luminance mixes in the content's chroma. color=style_palette moves each
         region's colours towards the palette of its styles once more, in proportion to `monochrome`
-        of this palette: a drawing or an old print gives no colours that it does not have. If the
-        styles are grey and the strength is 1, the pastiche becomes grey. Protected pixels stay.
+        of this palette, so that a drawing or an old print gives no colours that it does not have.
+        If the styles are grey and the strength is 1, the pastiche becomes grey. Protected pixels
+        keep their colours.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])

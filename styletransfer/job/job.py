@@ -106,10 +106,10 @@ class Job:
     # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
-    start: Start  # the picture from which the run starts
-    colors: Colors  # the colours before and after the run
+    start: Start  # says from which picture the run starts
+    colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
-    tile: int | None  # side of a tile in pixels; 0 to choose it; None for no tiles
+    tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
     # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 

@@ -1,4 +1,4 @@
-"""Estimates the memory that one scale of a run needs, and chooses the tile it begins with.
+"""Estimates the memory that one scale of a run needs, and chooses the scale's first tile.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
 match targets and the activations that autograd keeps. The estimate may be too low: `Run` halves
@@ -34,7 +34,7 @@ SMALL_TILE = 256
 PICTURES = 15
 # Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
-# Number of gradients of the size of the largest activation that a backward holds at a time.
+# Number of gradients, each as large as the largest activation, that a backward holds at a time.
 GRADIENTS = 3
 # Fraction of all activations that stay in memory with tiles: the inputs of all stages, and the
 # content's features.
@@ -61,9 +61,10 @@ def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
 
 
 def check_room(choices: Choices, shape: tuple[int, int], count: int) -> None:
-    """Raise UserError if the pictures, and on a CPU the optimiser's tensors, exceed free memory.
+    """Raise UserError if the pictures exceed the free main memory, also if a GPU paints.
 
-    `shape` is the content's (h, w); `count` is the number of styles, `style_detail` included.
+    On a CPU the optimiser's tensors count as well. `shape` is the content's (h, w); `count` is the
+    number of styles, `style_detail` included.
     """
     pyramid, network = choices.pyramid, choices.network
     height, width = pyramid.pastiche(shape)
@@ -101,7 +102,7 @@ def activation_bytes(extractor: FeatureExtractor) -> float:
 
 
 def match_bytes(job: Job) -> float:
-    """Return the bytes per pixel of the match targets and of the style features behind them."""
+    """Return the bytes per pixel of the match targets and of the style features that they copy."""
     sizes = {name: size for name, _, size in _sizes(job.extractor)}
     values = sum(sizes[layer] for layer in job.criterion.matches)
     return 2 * values * job.extractor.dtype.itemsize
@@ -111,7 +112,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     """Choose the tile with which a scale begins, if `free` bytes of memory are left.
 
     `tile=auto` takes the whole picture if it fits, else the largest tile that fits, but at least
-    SMALL_TILE. Raises UserError if the network or the loss mode does not allow the tile.
+    SMALL_TILE. Raises UserError if the tile is set in pixels and `check_tile` refuses it.
     """
     tile, pixels = job.tile, math.prod(scale.size)
     if tile:

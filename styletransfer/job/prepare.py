@@ -65,13 +65,13 @@ def prepare(
 def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
     """Return the pictures of a job, at the sizes of its finest scale.
 
-    A style's transparent and uniform margins are cut off, and its visible colours spread into the
-    remaining transparent pixels, so that no invisible colour enters a statistic.
+    A style's transparent and uniform margins are cut off. In each picture, visible colours spread
+    into the remaining transparent pixels, so that no invisible colour enters a statistic.
 
     Without `enlarge`, as for a dry run, pictures smaller than the pastiche keep their size.
 
-    Raises UserError if a picture is fully transparent or too small, or if weights, scales, regions
-    or masks do not fit.
+    Raises UserError if a picture is fully transparent or too small, if the pictures exceed the free
+    memory, or if style weights, scales or rotations, regions or masks do not fit.
     """
     photo, side = sources.content, choices.pyramid.side
     styles = _turned_styles(choices, sources)

@@ -28,7 +28,7 @@ def divided(
     The second result is a mask (1, 1, H, W) in [0, 1], or None if no pixel is protected.
 
     Args:
-        blend: how styles share the pastiche, with the settings of regions.
+        blend: how styles share the pastiche, and the setting `region_styles`.
         sources: the pictures as they were read.
         sizes: (height, width), in the job, of the content image and of each style image.
         parts: the styles that paint an undivided picture.
@@ -95,7 +95,7 @@ def _by_region(
         return [(own[number], *detail) for number in chosen]
     pairs, made = pair_regions(labels, of_styles), []
     for region in range(len(labels.names)):
-        holding = []  # the styles that have this region, with its weights
+        holding = []  # the style parts with this region, each with its pixels' weights
         for part in own:
             partner, size = pairs[part.style][region], sizes[part.style]
             if partner is not None:
@@ -127,22 +127,25 @@ def _unprotected(regions: Sequence[Region], protected: Tensor) -> tuple[Region, 
 
 
 def tell_vanished(job: Job) -> None:
-    """Log which regions are too small for which layers at the coarsest scale.
+    """Log which regions are too small for which style layers at the coarsest scale.
 
-    Raises UserError if all regions are too small for all style layers, and there is no other loss.
+    Raises UserError if there is neither a content loss nor a match loss, and if at every style
+    layer each region, or each of its style parts, is too small.
     """
     layers, scale = list(job.criterion.styles), job.scales[0]
     # The content's pixels are not needed. One pixel is kept, because the content may be large.
     pictures = replace(
         job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
     )
-    seen: set[str] = set()  # the layers at which any region is painted
+    seen: set[str] = set()  # layers at which a region and one of its style parts are large enough
     for region in pictures.resized(scale.size, scale.style_sizes).regions:
         own, *of_styles = (
             at_layers(job.extractor, weights, layers)
             for weights in (region.weights, *(part.weights for part in region.sources))
         )
-        seen |= own.keys()
+        for part, left in zip(region.sources, of_styles, strict=True):
+            acting = own if part.layers is None else part.layers
+            seen |= {layer for layer in own if layer in left and layer in acting}
         gone = [layer for layer in layers if not all(layer in left for left in (own, *of_styles))]
         if gone:
             logger.warning(
@@ -152,6 +155,6 @@ def tell_vanished(job: Job) -> None:
             )
     if layers and not (job.criterion.contents or job.criterion.matches or seen):
         raise UserError(
-            "what is left to paint is too small for every style layer at the coarsest scale; "
-            "raise size, lower scales, or protect less"
+            "what is left to paint is too small for every style layer at the coarsest scale, or "
+            "its region of the style is; raise size, lower scales, or protect less"
         )

@@ -45,7 +45,7 @@ class Pyramid:
 
     side: int  # longer side of the pastiche in pixels
     count: int  # number of scales, or 0 for all that are large enough
-    steps: int  # number of steps, over all scales
+    steps: int  # number of steps of all scales together
     # Ratio of a style image's longer side to the pastiche's: one number for all, or one for each.
     style_scale: tuple[float, ...]
     has_detail: bool  # whether the last style image is `style_detail`, whose ratio is 1
@@ -128,7 +128,10 @@ class Pyramid:
 
 
 def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
-    """Return one number for each of `styles` styles; raise UserError for too few or too many."""
+    """Return a number for each of `styles` styles; a single number is repeated for all of them.
+
+    Raises UserError if `numbers` holds neither one number nor `styles` numbers.
+    """
     if (count := len(numbers)) not in (1, styles):
         raise UserError(
             f"{key} holds {count} numbers but there are {styles} styles; give one number, or "

@@ -57,12 +57,14 @@ class Sources:
     ) -> Self:
         """Read every picture that `config` names.
 
-        `given` maps settings to pictures in memory, which replace their files: a Picture, for style
-        a list of Pictures, for regions and masks what `read_regions` and `read_mask` take.
-        `pyramid` gives the size of the grey content image that a shape such as 4:3 asks for.
+        `given` maps settings to pictures in memory, which replace their files: a Picture; a list of
+        Pictures for `style` and `style_source`; for regions and masks, what `read_regions` and
+        `read_mask` take. `pyramid` gives the size of the grey content image that a shape such as
+        4:3 asks for.
 
-        Raises UserError if a picture cannot be read, or if a photograph, mask or label picture does
-        not fit its picture.
+        Raises UserError if a picture cannot be read, if a photograph, mask or label picture does
+        not fit its picture, or if there are more or fewer photographs or label pictures of styles
+        than styles.
         """
         named = {key: getattr(config, key) for key in PICTURE_KEYS} | dict(given or {})
         content = _content(named["content"], pyramid)
@@ -110,7 +112,10 @@ def _styles(key: str, named: Any) -> tuple[Picture, ...]:
 
 
 def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Return the photograph of each style image, in this image's size; () if `named` is None."""
+    """Return, for each style image, the photograph that it paints, resized to its size.
+
+    The result is () if `named` is None.
+    """
     if named is None:
         return ()
     found = _styles("style_source", named)

@@ -2,7 +2,8 @@
 
 A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
 that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
-inputs, and each path ends at an `AccumulateGrad`, whose `.variable` is the leaf tensor itself.
+inputs, and are None for an input that needs no gradient. Each path ends there, or at an
+`AccumulateGrad`, whose `.variable` is the leaf tensor itself.
 `loss.backward()` visits these nodes and nothing else.
 """
 
@@ -29,7 +30,9 @@ def next_nodes(node: Node) -> list[Node]:
 
 
 def walk(*roots: Node) -> list[Node]:
-    """Return every node that a backward pass from `roots` reaches, in the order of backward.
+    """Return every node that a backward pass from `roots` reaches, each before those it leads to.
+
+    Backward may run independent branches in another order.
 
     Nodes are hashed by identity, because torch returns the same Python object for a node while such
     an object is alive. The list keeps the objects alive.
@@ -43,7 +46,7 @@ def walk(*roots: Node) -> list[Node]:
         elif node not in finished:
             stack.append((node, True))
             stack += [(following, False) for following in next_nodes(node)]
-    # A node is finished after all nodes that it leads to, so the reverse is the order of backward.
+    # A node is finished after all nodes that it leads to, so in the reverse it is before them.
     return list(finished)[::-1]
 
 

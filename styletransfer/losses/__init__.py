@@ -2,8 +2,9 @@
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
 Each of these files defines one loss mode: a layer, which can compute any loss of its input, and a
-function that differentiates the losses of all layers. The losses themselves are in `content.py`,
-`match.py` and `style.py`; every loss mode uses the same ones.
+function that differentiates the losses of all layers (`autograd_function.py` imports this function
+from `loss_attribute.py`). The losses themselves are in `content.py`, `match.py`, `style.py` and
+`pixels.py`; every loss mode uses the same ones.
 """
 
 from styletransfer.losses import autograd_function, fake_backward, loss_attribute, tensor_hook

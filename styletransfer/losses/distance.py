@@ -32,7 +32,7 @@ class Distance(nn.Module):
         self.register_buffer("target", target.detach())
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, at least 0 but for rounding, in float32 for bfloat16 features."""
+        """Return L, a 0-d tensor, float32 for bfloat16 features; below 0 only by rounding."""
         raise NotImplementedError
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:

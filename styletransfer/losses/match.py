@@ -41,7 +41,10 @@ class MatchDistance(PositionalDistance):
         self.register_buffer("weights", wanted if weights is None else wanted * weights.to(wanted))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Return L, 0-d, from 0 to 2, by torch's operations, which autograd differentiates."""
+        """Return L, 0-d, from 0 to 2 except for a rounding error.
+
+        It is computed by torch's operations, which autograd differentiates.
+        """
         return self._loss(*inner_products(features, self.target))
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -85,9 +88,9 @@ class ProductsTap(Function):
 
     @staticmethod
     def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the features (a view, no copy) and the products, (1, 1, H, W) each.
+        """Return the features F (a view, no copy), F . T and |F|^2, the last two (1, 1, H, W).
 
-        Low-precision values are multiplied in float32, a few rows of the map at a time.
+        A few rows of the map are multiplied at a time; bfloat16 values in float32.
         """
         dtype = accumulate_dtype(features.dtype)
         rows = max(1, BLOCK // (features.shape[1] * features.shape[3]))

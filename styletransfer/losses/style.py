@@ -37,7 +37,8 @@ class StyleMeasure:
     name: str  #: the value of the config key objective.style_loss
     #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal, but for rounding.
+    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal, except for a
+    #: rounding error.
     compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
     with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
 

@@ -46,8 +46,8 @@ class TensorHook(LossLayer):
         self.loss = loss.detach()
         output = features.view_as(features)  # a new node of the graph, which `explain` shows
         if output.requires_grad:
-            # If `features` were a leaf, such as the image, the hook would stay on it after this
-            # step. If the next layer changed the view `output` in place, its hook would be lost.
+            # A hook on a leaf, such as the image, would stay after this step. A hook on the view
+            # `output` would be lost if the next layer changed `output` in place.
             hooked = output if features.is_leaf else features
             hooked.register_hook(add_gradient)  # type: ignore[no-untyped-call]
         return output

@@ -16,7 +16,7 @@ def apply(config: ApplyConfig, folder: Path) -> None:
 
 @command
 def export(config: ExportConfig, folder: Path) -> None:
-    """Write a style network as ONNX, or as a page."""
+    """Write a style network as ONNX, or as a web page."""
     from styletransfer.networks.export.command import main
 
     main(config, folder)

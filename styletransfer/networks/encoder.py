@@ -20,16 +20,19 @@ from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
 from styletransfer.pictures.color import monge
 from styletransfer.settings import FeaturesConfig
 
-# Layer of the feature extractor whose moments describe a style -> number of its channels.
+# The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
+# Longer side in pixels of the copies of photographs and paintings whose styles are encoded, unless
+# `style_size` says otherwise.
+ENCODED_SIDE = 512
 # Smallest side of a painting in pixels, for which relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
-# Fraction, from 0 to 1, of the way from a pastiche's palette to the painting's by which `finished`
-# moves the colours. 0.5 corrects no more than the colour error that the network makes.
+# `finished` moves the colours of a pastiche by this fraction, from 0 to 1, of the way to the
+# painting's palette. At 0.5, the change is no larger than the network's own colour error.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.
@@ -44,10 +47,10 @@ def style_features(device: torch.device, dtype: torch.dtype) -> FeatureExtractor
 
 @torch.no_grad()
 def moments(extractor: FeatureExtractor, painting: Tensor) -> Tensor:
-    """Return the means and log deviations (1, M) of a painting's features, in float32.
+    """Return the moments (1, M) of a painting's features, in float32.
 
-    The painting is (1, 3, h, w), sRGB in [0, 1], on the device of `extractor`, which
-    `style_features` returns.
+    They are the mean and the logarithm of the standard deviation of each channel. The painting is
+    (1, 3, h, w), sRGB in [0, 1], on the device of `extractor`, which `style_features` returns.
     """
     return moments_of(extractor(painting, SEEN))
 
@@ -73,7 +76,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        self.register_buffer("mean", torch.zeros(seen))  # mean over many paintings
+        self.register_buffer("mean", torch.zeros(seen))  # of the moments of many paintings
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))
@@ -113,8 +116,8 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
 
     The largest error of a network that paints any style is in its colours. An affine map in closed
-    form moves them by the fraction PALETTE * `strength` towards `goal`, the painting's result of
-    `color_moments`.
+    form moves them by the fraction PALETTE * `strength` towards `goal`, which `color_moments`
+    returns for the painting.
     """
     own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)

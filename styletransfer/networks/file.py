@@ -27,7 +27,8 @@ FORMAT = "style network"
 # Version of the file format; raise it when the meaning of the stored data changes.
 VERSION = 2
 # Largest width in channels, number of residual blocks, and number of styles that a file may have.
-# All trained networks are smaller. The limits keep a file from requesting a huge network.
+# The architectures in `johnson.LAYOUTS` are smaller. The limits keep a file from requesting a huge
+# network.
 WIDEST, DEEPEST, MOST_STYLES = 1024, 64, 1000
 FOLDER = resource("assets") / "networks"
 # Name of the shipped network from which a training starts by default; it paints six styles.
@@ -48,7 +49,10 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the path of the shipped network `name`; `name` if it is a file or no such network."""
+    """Return the path of the shipped network `name`, or else the path `name`.
+
+    If there is also a file `name`, it comes first.
+    """
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 
@@ -68,7 +72,7 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         "sha256": digest(tensors),
     }
     with atomic(path) as temporary:
-        # save_file is not used, because only the owner could read its files.
+        # save_file is not used, because only the owner could read the file that it writes.
         temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(header)}))
 
 
@@ -114,7 +118,7 @@ def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _built(header: Mapping[str, Any]) -> StyleNetwork:
-    """Return the network that a file's header describes, on the device meta, without weights.
+    """Return the network that a file's header describes, on the meta device (without weights).
 
     (KeyError, TypeError, ValueError, OverflowError, RuntimeError if the header is damaged.)
     """

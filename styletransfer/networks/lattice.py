@@ -47,10 +47,10 @@ GAUSSIAN = torch.exp(-(torch.arange(-REACH, REACH + 1.0) ** 2) / (2 * DEVIATION*
 
 
 class WithoutLattice(nn.Module):
-    """This layer returns x (N, C, H, W) without its lattice. H and W are multiples of PERIOD."""
+    """This layer removes from x (N, C, H, W) the faint pattern that repeats every PERIOD pixels."""
 
     def forward(self, x: Tensor) -> Tensor:
-        """Return x minus the lattice of each of its C channels."""
+        """Return x minus the lattice of each of its C channels; H and W are multiples of PERIOD."""
         colors, blocks = x.shape[1], pixel_unshuffle(x, PERIOD)
         kernels = DETAIL.to(x).repeat(colors, 1, 1, 1)
         detail = conv2d(pad(blocks, (1, 1, 1, 1), mode="replicate"), kernels, groups=colors)

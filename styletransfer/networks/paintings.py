@@ -11,6 +11,7 @@ from styletransfer.pictures.margins import crop_margins
 def style_image(path: str, size: int, least: int) -> Tensor:
     """Return a file's picture (1, 3, h, w) without margins, its longer side `size`.
 
+    Fully transparent margins and margins of one colour are cut off.
     (UserError if the file cannot be read, or if the shorter side would be below `least` pixels.)
     """
     picture = crop_margins(images.crop_transparent(images.read(path)))

@@ -72,8 +72,8 @@ class ApplyConfig:
     six styles; or any, which takes its style from a picture. auto is any if style is a picture,
     else oil."""
     input: str = path(MISSING, piped=True)
-    """Path of a picture or a film, or of a folder of them, also in inner folders; - is a picture on
-    standard input."""
+    """Path of a picture, a film or a .tar archive of pictures; or of a folder of these, also in
+    inner folders; - is a picture on standard input."""
     output: str | None = path(None, written=True, piped=True)
     """Path of the pastiche; its extension chooses the format; - is a PNG on standard output. For a
     folder, a folder of pastiches. Default: in the current folder, named after the input and the
@@ -91,15 +91,15 @@ class ApplyConfig:
     strength: float = number(1.0, "[0, 1]")
     """Strength of a style image: from 0 (the picture does not change) to 1."""
     parts: int = number(1, "[1, inf)")
-    """For a folder: number of parts, of which several jobs paint one each, into one output. A
-    file's path says in which part it is."""
+    """For a folder: number of parts into which its files are divided. Several jobs can paint one
+    part each, into one output. The path of a file decides in which part it is."""
     part: int = field(default=0, metadata={"interval": "[0, inf)", "divides": True})
     """For a folder in parts: the number of the part that is painted, from 0. To paint all of them:
     -m parts=4 'part=range(0,4)' hydra/launcher=joblib."""
     random: bool = False
-    """For a folder: paint each file by a random style image, with a random strength between
-    least_strength and strength. Both depend on seed and the file's path; manifest.csv in the
-    output lists them, of a part manifest.PART-of-PARTS.csv."""
+    """For a folder: paint each file in the style of a random style image, with a random strength
+    between least_strength and strength. Both depend on seed and the file's path. In the output,
+    manifest.csv lists them; for a part, manifest.PART-of-PARTS.csv does."""
     least_strength: float = number(0.5, "[0, 1]")
     """For random, the smallest strength."""
     seed: int = number(0, "[0, inf)")
@@ -112,8 +112,8 @@ class ApplyConfig:
     color_strength: float = number(1.0, "[0, 1]")
     """Strength of color=content_luminance, from 0 (none) to 1."""
     steady: float = number(0.0, "[0, 1)")
-    """For films: share of the previous frame, warped by the motion, in each frame, against
-    flicker; from 0 (none) to below 1."""
+    """For films, against flicker: weight with which the previous painted frame, warped by the
+    motion, is mixed into each painted frame; from 0 (none) to below 1."""
     device: str = "auto"
     """auto, cpu, or an accelerator as torch calls it: cuda, cuda:1, mps, xpu."""
     precision: str = choice("auto", "bfloat16", "float32")

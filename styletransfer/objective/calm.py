@@ -23,14 +23,14 @@ from styletransfer.pictures.images import resize, scaled_size, size_of
 # positions. `matching.py` defines hypercolumns.
 CALM, NEIGHBOURS = 0.65, 5
 # When calm positions are matched, squared differences in row, in column and in rank of lightness
-# have these weights. All three are from 0 to 1: row and column are fractions of height and width.
+# have these weights. Row and column are fractions of height and width, and the rank is from 0 to 1.
 PLACE = (3.0, 1.5, 6.0)
 # A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
 # least the fraction PLAIN is calm.
 BUSY, PLAIN = 0.10, 0.16
 # Let f be a style's freedom, from 0 to 1: `objective.calm_freedom` or, without it, `busyness`. In
 # calm places, match losses have 1 - FREE f times their weight. The extra style losses of calm
-# places have CALM_SHARE f times the weight of the style losses of the whole region.
+# places have, for each pixel, CALM_SHARE f times the weight of the region's other style losses.
 FREE, CALM_SHARE = 0.75, 0.25
 # Number of times that the mask of calm places is averaged over NEIGHBOURS x NEIGHBOURS positions,
 # to soften its edges.

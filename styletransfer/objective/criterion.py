@@ -1,4 +1,4 @@
-"""Which losses act at which layers, and checks of the sizes of pictures and tiles."""
+"""Says which losses act at which layers, and checks the sizes of pictures and tiles."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -35,7 +35,7 @@ class Criterion:
 
     @classmethod
     def of(cls, config: ObjectiveConfig) -> Self:
-        """Return the criterion of `config`; UserError if settings conflict or all weights are 0."""
+        """Return the criterion of `config`; UserError if settings conflict or no loss is left."""
         measure = STYLE_LOSSES[config.style_loss]
         contents = _by_layer(
             "content", config.content_weight, config.content_layers, config.content_layer_weights

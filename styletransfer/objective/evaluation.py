@@ -15,7 +15,7 @@ from styletransfer.objective.inputs import Anchor
 class Losses:
     """`Losses` are the weighted losses of one evaluation: detached 0-d tensors on the device."""
 
-    #: Name -> weighted loss; "content/relu4_2", "style/relu1_1", "total_variation", "temporal".
+    #: Name -> weighted loss; names such as "content/relu4_2", "match/relu3_1", "total_variation".
     terms: dict[str, Tensor]
 
     @property
@@ -51,7 +51,7 @@ def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict
     """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
 
     They are the total variation, with the linear weight `tv_weight`, and the `temporal_loss` of the
-    anchor. A loss of weight 0 is left out.
+    anchor, if there is one. A loss of weight 0 is left out.
     """
     losses = {}
     if tv_weight > 0:

@@ -35,8 +35,9 @@ class StylePart:
     weights: Tensor | None = None
     #: Names of the layers at which this style image is used; None for all layers.
     layers: Collection[str] | None = None
-    #: Factor, 0 or larger, on the region's style losses. If the region has several parts, each
-    #: part's share is multiplied by the part's strength, and the losses by the mean strength.
+    #: Factor, 0 or larger, on the region's style losses. If several style parts paint the region,
+    #: each `share` is multiplied by the part's strength, and the losses by the mean strength,
+    #: weighted by the shares.
     strength: float = 1.0
 
 
@@ -104,10 +105,11 @@ class Correspondence:
     """A correspondence holds, for each pixel of the content, a pixel of one of the styles.
 
     A pixel here is a cell of a grid: the content is divided into (h, w) cells, and style image k
-    into `cells[k]`. So the correspondence applies to pictures of any size.
+    into `cells[k]`. So the correspondence applies to pictures of any size. The tensors are on the
+    CPU. In a film, a match may lie between cells: its row and column are then no whole numbers.
     """
 
-    styles: Tensor  #: (h, w), index of the matched style image, on the CPU
+    styles: Tensor  #: (h, w), index of the matched style image
     rows: Tensor  #: (h, w), row of the matched cell in the grid of its style image
     columns: Tensor  #: (h, w), column of the matched cell
     cells: list[tuple[int, int]]  #: (height, width) of each style image's grid, in cells

@@ -4,8 +4,8 @@ For each pixel of the content image, a search finds the most similar pixel of th
 were painted. The painting's pixel at the same row and column is copied. This method is image
 analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al. 2009). Strokes stay
 whole for two reasons: neighbouring pixels propose their matches to each other, and the search is
-repeated with a comparison of painted patches, as in StyLit (Fiser et al. 2016). It compares patches
-of the picture copied so far with patches of the paintings.
+repeated with a comparison of painted patches, as in StyLit (Fiser et al. 2016). The repeated search
+also compares patches of the picture copied so far with patches of the paintings.
 """
 
 from collections.abc import Sequence
@@ -36,16 +36,16 @@ WEIGHTS = (*(COLOR_WEIGHT for _ in COLORS), EDGES_WEIGHT, POSITION_WEIGHT, *LAYE
 # After the first search, ROUNDS searches also compare patches of the picture so far with patches of
 # the paintings, along PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
-# Limits in pixels of the longer side of the content, and of a painting, in a search. Larger ones
-# are reduced, but no side to less than LEAST.
+# Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
+# all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
 # Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes
 # from the mean of overlapping patches, which has the right tones. Finer detail comes from single
 # copied pixels, which are crisp.
 TONE = 2.0
-# Weight in the objective of the mean square difference from the copied picture. Without this loss,
-# the match loss would change the tones of the picture, because cosines of features hardly depend on
-# lightness.
+# Weight, in the objective, of a loss: the mean square difference from the copied picture. Without
+# it, the match loss would change the tones of the picture, because cosines of features hardly
+# depend on lightness.
 HELD = 100.0
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
@@ -79,7 +79,7 @@ class Axes:
         return cls(mean, kept * (weight / scale))
 
     def along(self, maps: Tensor, size: Size) -> Tensor:
-        """Return the values (pixels, D) along the axes of maps (1, C, h, w), resized to `size`."""
+        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
         values = (maps[0].flatten(1).mT - self.mean) @ self.directions
         values = values.mT.reshape(1, -1, *size_of(maps))
         if size_of(maps) != size:
@@ -88,7 +88,7 @@ class Axes:
 
 
 class Photographs:
-    """`Photographs` holds the photographs of `pictures`, and the values to compare their pixels.
+    """`Photographs` holds the photographs of `pictures`, and values that describe their pixels.
 
     If the content is larger than CONTENT_SIDE, or a painting is larger than STYLE_SIDE, all
     pictures are reduced by the same factor.
@@ -175,7 +175,7 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
 
 
 def held(picture: Tensor) -> Anchor:
-    """Return the anchor that keeps a pastiche near the copied picture (1, 3, H, W)."""
+    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
     return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
 
 
@@ -184,7 +184,7 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     """Return the fraction of a painting's colour variance that its photograph predicts, at most 1.
 
     Ridge regression predicts the mean colours of the painting's cells from the photograph's colours
-    and features in these cells. The picture is divided into 4 x 4 parts, and each part is predicted
+    and features in these cells. The cells are divided into 4 x 4 parts, and each part is predicted
     by a regression on the other parts, in closed form. Both pictures are (1, 3, H, W) of one size.
     """
     seen = resize(photograph.float(), scaled_size(size_of(photograph), FIT_SIDE))

@@ -118,7 +118,7 @@ class Passes:
 
 
 def passes(stages: Sequence[Stage], size: tuple[int, int], tile: int) -> Passes:
-    """Return the passes through pictures of (height, width) pixels; see `Stage.tiles`."""
+    """Return the passes for pictures of (height, width) pixels; see `Stage.tiles`."""
     parts = [TiledStage(stage, stage.tiles(size, tile)) for stage in stages]
     whole: list[TiledStage] = []
     while parts and len(parts[-1].tiles) == 1:

@@ -1,6 +1,6 @@
 """A search for the most similar pixels of several pictures: PatchMatch (Barnes et al. 2009).
 
-For each pixel, the search tries the matches of its neighbours, shifted by the distance from the
+For each pixel, the search tries the matches of its neighbours, moved by the offset from the
 neighbour to the pixel. So a good match spreads over a whole surface, and patches stay whole.
 """
 
@@ -34,11 +34,11 @@ class PatchSearch:
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
-    index: Tensor  # (h * w,), number of the matched source pixel; in any shape before `begin`
+    index: Tensor  # index of the matched source pixel; (h * w,) once `over` or `of` has returned
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
-    cost: Tensor = field(init=False)  # (n,), squared distance of `wanted` and the matched `keys`
+    cost: Tensor = field(init=False)  # (n,), squared distance from `wanted` to the matched `keys`
     keys: Tensor = field(init=False)  # (pixels of all sources, D), values that are compared
     wanted: Tensor = field(init=False)  # (n, D), the same values of the active pixels
 
@@ -64,7 +64,7 @@ class PatchSearch:
 
     @classmethod
     def of(cls, found: Correspondence) -> Self:
-        """Return a search whose matches are `found`."""
+        """Return a search that holds the matches `found`; they can be read, but not improved."""
         size = (found.rows.shape[0], found.rows.shape[1])
         search = cls(size, found.cells, found.rows, torch.ones(1, 1), found.rows)
         search.index = search.indices(found.styles, found.rows, found.columns).flatten()
@@ -161,12 +161,12 @@ class PatchSearch:
         return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
-        """Return the squared distances of `wanted` and `keys[index]`; infinity if not allowed."""
+        """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
-        """Take the pixels `down` rows below and `right` columns right of `index`, if nearer."""
+        """Try the pixels `down` rows and `right` columns from `index`; take those of lower cost."""
         styles, rows, columns = self._places(index)
         index = self.indices(styles, rows + down, columns + right)
         cost = self._cost(index)
@@ -197,7 +197,7 @@ class PatchSearch:
         return total[None] / PATCH**2
 
     def result(self) -> Correspondence:
-        """Return the matches."""
+        """Return the matches, on the CPU."""
         styles, rows, columns = (one.cpu() for one in self.places())
         return Correspondence(styles, rows, columns, self.cells)
 

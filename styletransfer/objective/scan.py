@@ -33,7 +33,7 @@ class Scan:
     with_mean: bool  # whether the moments include the mean
 
     def passes(self, image: Tensor, layers: Collection[str] = ()) -> Passes:
-        """Return the passes through `image`, up to the deepest of `layers` (default: all)."""
+        """Return the passes for `image`, up to the deepest of `layers` (default: all layers)."""
         extractor = self.extractor.ended_at(layers) if layers else self.extractor
         return passes(stages(extractor), size_of(image), self.tile)
 
@@ -89,8 +89,8 @@ class Scan:
         """
         owned = features[tile.own[weighted[0]]]
         weights, total = self.weights(weighted, tile, image)
-        if not owned.numel() or (weights is not None and not weights.any()):  # adds nothing
-            return sums
+        if not owned.numel() or (weights is not None and not weights.any()):
+            return sums  # the tile adds nothing
         part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
         seen = moments(owned, self.with_mean, weights)
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
@@ -130,7 +130,7 @@ class TileLosses:
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Return the features; their backward adds the gradients of the losses at `layer`."""
+        """Return the features; backward adds the gradients of the losses at `layer` to theirs."""
         if layer not in self.targets:
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))

@@ -50,7 +50,7 @@ class Objective:
         self.mode = mode
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         targets = all_targets(criterion, _reader(extractor, criterion, pictures), pictures, styles)
-        if criterion.seamless:  # after the targets, since style images are not seamless
+        if criterion.seamless:  # the targets are made before: style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)

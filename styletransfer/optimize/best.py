@@ -1,4 +1,4 @@
-"""The best picture so far at one scale, and the running mean of its pictures."""
+"""The best picture so far at one scale, and the running mean of the scale's pictures."""
 
 from typing import Any
 
@@ -26,7 +26,7 @@ class BestPicture:
         """Keep `picture` if its loss is the lowest; add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
-        if losses.terms.keys() != self.losses.terms.keys():  # only if `self.losses` was loaded
+        if losses.terms.keys() != self.losses.terms.keys():  # then `self.losses` was loaded
             raise UserError("the checkpoint holds other losses than the run's; start afresh")
         better = losses.total < self.losses.total
         self.image = torch.where(better, picture, self.image)

@@ -1,4 +1,4 @@
-"""The canvas turns the optimiser's parameter into a picture, and the picture's gradient back."""
+"""Turns a parameter into a picture, and the picture's gradient into the parameter's gradient."""
 
 import torch
 from torch import Tensor

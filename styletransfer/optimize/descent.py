@@ -49,7 +49,7 @@ class Descent:
         return self.canvas.picture()
 
     def step(self, picture: Tensor, losses: Losses) -> None:
-        """Make a step by the gradient of the last picture, `picture`; overwrite the gradient."""
+        """Make a step; `picture` is what `picture()` returned last; its `grad` is overwritten."""
         assert picture.grad is not None
         self.canvas.pull(picture.grad)
         self.optimizer.step()
@@ -70,7 +70,7 @@ class Descent:
         return self.picture() if mean is None else mean.clone().requires_grad_()
 
     def result(self, final: Tensor, losses: Losses) -> tuple[Tensor, Losses]:
-        """Return the mean, or else the best picture, and its losses; `final` has `losses`."""
+        """Return the mean, or else the best picture, and its losses; `losses` belong to `final`."""
         if self.best.mean is not None:
             return self.best.mean, losses
         self.best.remember(losses, final.detach(), step=0)

@@ -28,7 +28,7 @@ class Iterate:
 
     @property
     def picture(self) -> Tensor:
-        """`image` in the colours of `config.color`, (1, 3, H, W), computed when it is read."""
+        """`image` in the colours that `color` asks for, (1, 3, H, W), computed when it is read."""
         return self.finish(self.image)
 
     def _repr_png_(self) -> bytes:
@@ -40,7 +40,7 @@ class Outcome:
     """An outcome is the result of a run."""
 
     image: Tensor  #: the optimised picture (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
-    picture: Tensor  #: the pastiche: `image` in the colours of `config.color`
+    picture: Tensor  #: the pastiche: `image` in the colours that the setting `color` asks for
     #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made

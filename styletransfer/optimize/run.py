@@ -135,7 +135,7 @@ class Run:
         return self.job.objective(pictures, self._tile)
 
     def _end(self, descent: Descent, objective: Evaluates) -> None:
-        """Keep the result of a scale and go to the next scale, or set `problem` if it gave up."""
+        """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
             return
@@ -160,8 +160,8 @@ class Run:
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
 
-        The losses belong to the optimised picture, before `colored` changes its colours. There are
-        none before the run's end.
+        The losses belong to the optimised picture, before `colored` changes its colours. Before the
+        run's end, the result has no losses.
         """
         image, losses = self.image, self._losses or {}
         if not losses:
@@ -178,15 +178,16 @@ class Run:
         """Continue with another job of the same content image, from the best picture so far.
 
         The run goes on at the beginning of the new job's smallest scale that is at least as large
-        as the current scale, or else of its largest scale. In all it makes as many steps as the new
-        job has, but this scale makes at least FEW more steps, or all its steps if it has fewer.
+        as the current scale, or else of its largest scale. The steps made so far count as steps of
+        the new job: first as those of its smaller scales, which are skipped, then as those of this
+        scale. It makes the rest of its steps, but at least FEW, or all its steps if it has fewer.
         L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
 
-        Raises UserError if the content has another aspect ratio. If the new settings cannot work,
-        see `Objective`, the next step raises UserError.
+        Raises UserError if the content has another aspect ratio. Settings that cannot work raise
+        UserError at the next step (see `Objective`).
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # no rounding error
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:
@@ -218,9 +219,9 @@ class Run:
         self.start = job.on_device(job.start.picture(self._recolored))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the run's state; call it between two iterates, or after an interruption.
+        """Return the run's state. Call this between two iterates, or after an interruption.
 
-        The state holds plain values and tensors, which are not copied: later steps change them.
+        The state holds plain values and tensors. Tensors are not copied: later steps change them.
         """
         descent = self._descent
         return {
@@ -238,7 +239,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state` of an equal job; its tensors, on the job's device, are reused.
+        """Continue from the `state` of an equal job; reuse its tensors, which are on the device.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

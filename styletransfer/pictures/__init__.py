@@ -1,1 +1,1 @@
-"""Pictures: files and tensors, colours, regions."""
+"""Reads and writes pictures, and works on their colours, sizes and regions."""

@@ -109,10 +109,10 @@ def to_grey(image: Tensor) -> Tensor:
 def in_colors(
     pastiche: Tensor, content: Tensor, color: str, strength: float, *, grey: bool
 ) -> Tensor:
-    """Return the pastiche (1, 3, H, W) in the colours that the key `color` asks for.
+    """Return the pastiche (1, 3, H, W), recoloured for color=content_luminance, else unchanged.
 
     For color=content_luminance, the chroma of the content (1, 3, h, w) is mixed in by `strength`.
-    With `grey` (all pictures of the job are grey), the result is grey.
+    With `grey` (all pictures of the job are grey), the result is grey for every `color`.
     """
     if grey:
         return to_grey(pastiche)

@@ -22,7 +22,7 @@ _D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0
 SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
 ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
-# Chromaticities that differ from those of sRGB by at most _ROUNDING count as sRGB, rounded.
+# Chromaticities within _ROUNDING of sRGB's are taken for sRGB's, since files store rounded values.
 _ROUNDING = 0.002
 # Light of the reference white, as of white paper (ITU-R BT.2408, "HDR reference white"): for PQ in
 # cd/m2; for HLG, whose largest scene light is 1, the light of the signal 0.75.
@@ -189,7 +189,7 @@ def by_chromaticities(primaries: Primaries, curve: Curve) -> ColorSpace:
 
 
 def _white(x: float, y: float) -> Floats:
-    """Return XYZ of a white of luminance 1."""
+    """Return the XYZ of a white with the chromaticity (x, y) and the luminance 1."""
     return np.array([x / y, 1.0, (1.0 - x - y) / y])
 
 

@@ -50,7 +50,7 @@ _QUIET = threading.RLock()  # warning filters and loggers belong to the process,
 
 @dataclass(frozen=True)
 class Stored:
-    """`Stored` are the samples of a picture file or a Pillow image, before conversion to sRGB."""
+    """A Stored is what a picture file or a Pillow image stores, before conversion to sRGB."""
 
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
@@ -149,7 +149,7 @@ def _load(path: Path) -> Stored:
 
 
 def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
-    """Return samples of more than 8 bits as uint16, or None if Pillow reads all bits."""
+    """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
     if image.format == "PNG" and head[24] == 16:  # the bit depth
         return deep_png.read(path)
     return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None

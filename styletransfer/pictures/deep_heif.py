@@ -1,4 +1,4 @@
-"""AVIF and HEIF with 10 or 12 bits per sample, of which Pillow reads the upper 8."""
+"""AVIF and HEIF with 10 or 12 bits per sample, of which Pillow reads only the upper 8 bits."""
 
 from contextlib import suppress
 from importlib import import_module
@@ -25,9 +25,9 @@ def read(path: Path, kind: str) -> Samples | None:
         return None
     if kind == "HEIF":
         picture = import_module("pillow_heif").open_heif(path, convert_hdr_to_8bit=False)
-        # The samples are in the upper bits.
+        # pillow_heif returns each sample in the upper bits of 16.
         return _spread(np.atleast_3d(np.asarray(picture)) >> (16 - bits), bits)
-    with suppress(Exception):  # Pillow reads the file then
+    with suppress(Exception):  # if this fails, Pillow reads the file
         decoded = import_module("imagecodecs").avif_decode(path.read_bytes(), index=0)
         return _spread(np.atleast_3d(decoded), bits)
     return None

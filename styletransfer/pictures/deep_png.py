@@ -1,4 +1,4 @@
-"""PNG with 16 bits per sample, of which Pillow reads only the upper byte and writes only grey."""
+"""16-bit PNG files, of which Pillow reads and writes all 16 bits only for grey pictures."""
 
 import io
 import struct
@@ -15,7 +15,7 @@ Samples = NDArray[np.uint16]
 
 # Number of channels -> PNG's colour type.
 _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
-_SUB = 1  # PNG's filter that stores each sample's difference from the one on its left
+_SUB = 1  # PNG's filter that stores each sample's difference from the sample on its left
 
 
 def read(path: Path) -> Samples:

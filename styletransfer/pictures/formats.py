@@ -1,4 +1,4 @@
-"""Picture formats that can be read, and the pictures in a folder. It imports no torch."""
+"""Picture formats that can be read, and the pictures in a folder; this module imports no torch."""
 
 import logging
 import os

@@ -11,7 +11,7 @@ _MOST = 2**24  # largest number of bytes of metadata that are read
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
-    """Return (primaries, transfer) by their numbers in H.273, or None without the box nclx."""
+    """Return (primaries, transfer), numbers of ITU-T H.273, or None if there is no box nclx."""
     for kind, content in _properties(file):
         if kind == b"colr" and content[:4] == b"nclx":
             primaries, transfer = struct.unpack(">HH", content[4:8])

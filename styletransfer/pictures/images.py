@@ -64,8 +64,9 @@ def read(path: str | os.PathLike[str]) -> Picture:
     orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
     CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
     `pictures.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
-    states nothing, its colours are sRGB. HEIC needs pillow-heif. (UserError if the file cannot be
-    read, is no picture, is damaged, or has more than 134 million pixels.)
+    states nothing, its colours are sRGB. HEIC needs pillow-heif; without imagecodecs, AVIF keeps
+    only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
+    134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 
@@ -275,9 +276,10 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Return (1, 3, H, W) filled from coarser and coarser averages of the visible colours.
+    """Return colours (1, 3, H, W) whose transparent pixels are filled from the visible ones.
 
-    This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
+    The fill is an average of visible colours, coarser where they are farther away: the pull-push
+    algorithm (Gortler et al. 1996, "The Lumigraph").
     """
     size = alpha.shape[2:]
     if max(size) == 1:

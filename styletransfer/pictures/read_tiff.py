@@ -20,7 +20,7 @@ from styletransfer.pictures.stated_colors import by_exif, told
 
 logger = logging.getLogger(__name__)
 
-# TIFF colour model -> samples per pixel.
+# TIFF colour model -> samples per pixel, without alpha and other extra samples.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
     PHOTOMETRIC.MINISBLACK: 1,
@@ -32,7 +32,7 @@ _RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of sensors
 _RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Nikon and Pentax
 # TIFF compressions whose decoders return at most the number of bytes that the tags state.
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
-_MAX_SAMPLES = 8  # most samples per pixel of a TIFF file: four inks, alpha, and three ignored
+_MAX_SAMPLES = 8  # most samples per pixel that are read: four inks, alpha, and three ignored
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
@@ -53,7 +53,7 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
 
 
 def _versions(tiff: Any, first: Any) -> list[Any]:
-    """Return the first page, its SubIFDs, and if it is marked as a thumbnail, the other pages."""
+    """Return the first page and its SubIFDs; also the other pages if the first is a thumbnail."""
     found = [first]
     with suppress(Exception):  # damaged versions do not matter
         found += first.pages or []
@@ -71,7 +71,7 @@ def _check_raw(path: Path, file: BinaryIO, page: Any) -> None:
 
 
 def _space(file: BinaryIO, profile: Any, name: str) -> ColorSpace | None:
-    """Return the colour space that the tags of an open file state; None for sRGB."""
+    """Return the colour space that a file's tags state; None for sRGB, or if it has a profile."""
     exif = Image.Exif()
     with suppress(Exception):  # a picture with damaged metadata is still read
         file.seek(0)

@@ -13,8 +13,8 @@ from styletransfer.pictures.images import resize
 
 Color = tuple[int, int, int]  # sRGB, 0 to 255 each
 
-# Two colours count as the same if no channel differs by more than SAME levels of 255. So are
-# compared: two colours in a label picture, a region of the content and a region of a style, and a
+# Two colours count as the same if no channel differs by more than SAME levels of 255. This holds
+# for two colours in a label picture, for a region of the content and a region of a style, and for a
 # region and the colour that a setting names.
 SAME = 32
 

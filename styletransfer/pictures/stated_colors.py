@@ -36,16 +36,17 @@ Stated = tuple[Any, ColorSpace | None]
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
 _COLOR_SPACE, _GAMMA = 0xA001, 0xA500
 _IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
-# PNG's gAMA is the inverse of the exponent. Writers of sRGB state this number beside its primaries.
+# PNG's gAMA is the inverse of the exponent. Programs that write sRGB state this gAMA.
 _GAMMA_OF_SRGB = 0.45455
 _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 
 
 def stated_colors(image: Image.Image, name: str) -> Stated:
-    """Return what a Pillow image's file states; must be called before the samples are read.
+    """Return what a Pillow image's file states about its colours.
 
-    If a statement cannot be converted, a warning says so and calls the picture `name`. A copy
-    of a Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
+    Call it before the samples are read, because Pillow may close the file when it reads them. If a
+    statement cannot be converted, a warning says so and calls the picture `name`. A copy of a
+    Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
     the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
     """
     profile = image.info.get("icc_profile")
@@ -210,7 +211,10 @@ def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], 
 
 @contextmanager
 def _opened(image: Image.Image) -> Iterator[BinaryIO]:
-    """Yield the file that Pillow reads, and restore its position; if closed, open its path."""
+    """Yield the file that Pillow reads, at its beginning, and restore its position after the block.
+
+    If that file is closed, yield a new one, opened from its path.
+    """
     fp = cast("BinaryIO | None", getattr(image, "fp", None))
     if fp is None or fp.closed:
         with open(os.fsdecode(getattr(image, "filename", "")), "rb") as file:

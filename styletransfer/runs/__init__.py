@@ -1,1 +1,1 @@
-"""Recorded runs: a run of `train` with its folder, and the commands that read finished runs."""
+"""Recorded runs (a run of `train` with its folder), and the commands that read finished runs."""

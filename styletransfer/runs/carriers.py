@@ -24,7 +24,7 @@ class Carrier:
 
     holds: Callable[[Path], bool]  # whether a path has an extension of this file type
     recipe: Callable[[Path], str]  # path of a file -> text of the recipe in it, or ""
-    images: Callable[[Path], Iterator["Tensor"]]  # path -> images (1, C, H, W) for `info`
+    images: Callable[[Path], Iterator["Tensor"]]  # path -> images (1, C, H, W) that `info` compares
 
 
 def picture_recipe(path: Path) -> str:

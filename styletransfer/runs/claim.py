@@ -50,7 +50,7 @@ def check_free(folder: Path, written: Iterable[str]) -> None:
     """Raise UserError if a folder holds a file named in `written`, or another command's result."""
     held = [name for name in written if os.path.lexists(folder / name)]
     kept = Path(HYDRA).parts[0]
-    if not held and (folder / kept).exists():  # another command wrote it; its result is beside it
+    if not held and (folder / kept).exists():  # a command wrote `.hydra`: find its result
         names = {path.name for path in folder.iterdir()} - {kept}
         held = sorted(name for name in names if not name.endswith(LEFTOVERS))
     if held:

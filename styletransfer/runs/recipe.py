@@ -6,8 +6,8 @@ recipe with the recipe of the new command line.
 
 A picture or film file also holds its recipe, as a JSON text: the command line without folders, and
 the hashes of the inputs. In a picture, the text is in an XMP packet, metadata that every picture
-format can hold; in a film, it is the comment. It depends on nothing but the recipe. `carried` and
-`settings_in` read it.
+format can hold; in a film, it is the comment. The text depends on nothing but the recipe. `carried`
+and `settings_in` read it.
 """
 
 import json
@@ -122,8 +122,8 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 def default_config(name: str, *, is_pair: bool = False) -> Any:
     """Return the settings of the command `name` without KEY=VALUE words.
 
-    A preset that the command uses without being told belongs to these settings: the one in its
-    YAML file or, if `is_pair` (style_source is given), PAIRED.
+    They include the preset that the command uses if no word names one: the preset in its YAML file
+    or, if `is_pair` (style_source is given), PAIRED.
     """
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")

@@ -13,7 +13,8 @@ logger = logging.getLogger(__name__)
 
 RECORD = "run.json"
 PASTICHE = "pastiche.png"
-# The content image in the pastiche's size; a user's own photograph may be called content.png.
+# The content image in the pastiche's size. It is not called content.png, because a user's own
+# photograph may have that name.
 CONTENT = "content_resized.png"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"

@@ -56,7 +56,7 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
     """
     record = Recording(run, config, folder)
     # Signals wait, except while the objective is evaluated. So no file is left half-written. Also,
-    # torch imports libraries at the first step, and an exception in them would abort the process.
+    # torch imports libraries at the first step: an exception in such an import aborts the process.
     claim = claimed(folder, record.written, goes_on=record.goes_on)
     with stop_on_signals() as signals, signals_held(), claim:
         record.begin()
@@ -102,7 +102,8 @@ class Recording:
         self.written = list(dict.fromkeys(names))
         own = os.path.realpath(self.picture)
         kept = [folder / name for name in self.written]
-        pastiches = [path for path in kept if path.stem == "pastiche"]  # may be `picture` itself
+        # One of these paths may be `self.picture` itself.
+        pastiches = [path for path in kept if path.stem == "pastiche"]
         others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
         check_outputs([self.picture, *others], files_read(config))
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
@@ -114,7 +115,7 @@ class Recording:
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
-        self._before = 0.0  # seconds up to the checkpoint, less those in `clock_stopped`
+        self._before = 0.0  # seconds stored in the checkpoint, minus those in `clock_stopped`
         if self.checkpoint.exists():
             self._load()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)
@@ -148,15 +149,18 @@ class Recording:
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now
-        # The checkpoint goes first: a killed process must not leave a checkpoint with the old
-        # settings beside a run.json with the new ones.
+        # The checkpoint is removed first: a killed process must not leave a checkpoint with the
+        # old settings beside a run.json with the new ones.
         self.checkpoint.remove()
         write_record(self.folder, self.recipe, "running", self.picture)
         if self.checkpoint.every:
             self._save()
 
     def end(self) -> None:
-        """Write pictures, record and, if the run was stopped, a checkpoint."""
+        """Write the pictures and `run.json`.
+
+        If the run was stopped and `config.checkpoint_every` is above 0, save a checkpoint, too.
+        """
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result, job = self.outcome, self.run.job
         pastiche, alpha = result.picture, job.pictures.alpha
@@ -173,8 +177,8 @@ class Recording:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
         is_kept = write_record(self.folder, self.recipe, self.status, self.picture, **known)
-        # The checkpoint goes last, so that nothing is lost if the process is killed before, or if
-        # the disk is too full for run.json.
+        # The checkpoint is removed last, so that nothing is lost if the process is killed before,
+        # or if the disk is too full for run.json.
         if is_kept and self.status == "finished":
             self.checkpoint.remove()
 

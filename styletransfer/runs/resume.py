@@ -23,9 +23,9 @@ AFRESH = "start afresh in another folder: hydra.run.dir=FOLDER"
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Raise UserError if `then` and `now` differ in a key that is not in `free`.
+    """Raise UserError if `then` and `now` have other keys, or differ in a key not in `free`.
 
-    Both are results of `recipe.settings`: of the recorded run, and of the new command line.
+    `then` are the settings of the recorded run, and `now` those with which it would continue.
     """
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
@@ -73,7 +73,10 @@ def typed_keys() -> list[str]:
 
 
 def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
-    """Return settings and folder of the run in `config.resume`; for None and "auto", as given."""
+    """Return settings and folder of the run in the folder `config.resume`.
+
+    If `config.resume` is None or "auto", return the arguments.
+    """
     if config.resume in (None, "auto"):
         return config, folder
     folder = Path(config.resume)
@@ -108,7 +111,8 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:
     """Return the pastiche's path if `config.resume` is "auto" and `folder` holds a finished run.
 
-    The result is None otherwise. (UserError if the run in `folder` has other settings.)
+    The result is None otherwise, or if that pastiche does not exist any more. (UserError if the run
+    in `folder` has other settings.)
     """
     if config.resume != "auto" or not (folder / RECORD).exists():
         return None

@@ -1,4 +1,4 @@
-"""New values of settings, given in Python: in a resumed or steered run, or by the API."""
+"""Gives settings new values from Python: for a resumed or steered run, or for the API."""
 
 import os
 from collections.abc import Mapping
@@ -25,7 +25,7 @@ from styletransfer.settings.schemas import (
 )
 from styletransfer.settings.values import literal
 
-# Keys of `train` alone: they say what is stored of a run, and not what it paints.
+# Keys that `train` alone has: they say what a run stores and prints, not what it paints.
 OF_A_RUN = {key for key, _ in keys(TrainConfig)} - {key for key, _ in keys(StyleTransferConfig)}
 # Keys that cannot change during a run, in addition to those of OF_A_RUN.
 FIXED = ("content", "init", "seed", "device", "precision", "output")
@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a Python or NumPy value as OmegaConf takes it (UserError if `key` needs a path)."""
+    """Return a Python or NumPy value as OmegaConf takes it (UserError if it must be a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

@@ -45,7 +45,7 @@ def compose(
                 return hydra.compose(command.name, words, return_hydra_config=with_hydra)
         except UserError:
             raise
-        except Exception as error:  # Broken files under config_dir raise nearly anything.
+        except Exception as error:  # broken files under config_dir raise nearly any error
             raise refusal(error, command.schema) from error
 
 

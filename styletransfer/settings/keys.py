@@ -1,4 +1,4 @@
-"""Functions that declare a key of the settings in a dataclass, and the values that it accepts."""
+"""Functions that declare, in a dataclass, a key of the settings and the values of the key."""
 
 from dataclasses import field
 from typing import Any, TypeVar
@@ -10,7 +10,7 @@ MISSING: Any = "???"
 
 # Field metadata of a key that takes one value or a list of values: numbers, or paths.
 NUMBERS = {"each": float}
-# With the mark "named", a path may also be a name from elsewhere, such as a network's style.
+# With the mark "named", the value may also be a name, such as that of a network's style.
 PATHS = {"each": str, "path": True}
 
 

@@ -49,7 +49,7 @@ def explain(error: Exception, schema: type[Any]) -> str:
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
         frames = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
-        # The error does not name the file. Hydra's function that reads it has its path: full_path.
+        # The error does not name the file. Hydra's function that reads it has the path `full_path`.
         name = ["a preset", *(known["full_path"] for known in frames if "full_path" in known)][-1]
         return f"{name} is no text in UTF-8; save it as UTF-8 ({error})"
     # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
@@ -69,7 +69,7 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
 
 def _of_a_key(error: Exception, schema: type[Any]) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError names its key only there
+    found = re.search(r"full_key: (\S+)", str(cause))  # OverflowError has its key only in its text
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
         return unknown_key(key, (name for name, _ in keys(schema)))

@@ -1,4 +1,4 @@
-"""Commands: their names and settings, known before their code is imported, and a search for them.
+"""Declares the commands and finds them, without an import of their code.
 
 A package declares its commands in its `commands.py`, one function for each command. The body of the
 function imports the command's code. No other file lists the commands, so they disappear if their

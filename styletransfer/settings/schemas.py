@@ -16,7 +16,7 @@ from styletransfer.settings.registry import CONFIGS
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
 LARGEST = 2**63 - 1  # largest integer that a tensor holds
-# Type of a key that holds a list -> how error messages call it.
+# Type of a key that holds a list -> its name in error messages.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
     list[float]: "a list of numbers",
@@ -25,7 +25,7 @@ LISTS: dict[Any, str] = {
 
 
 def keys(schema: type[Any], prefix: str = "") -> Iterator[tuple[str, Field[Any]]]:
-    """Yield (key, field) of a dataclass and of the dataclasses in it, as "objective.tv_weight"."""
+    """Yield (key, field) of a dataclass and of those in it, keys such as "objective.tv_weight"."""
     for field in fields(schema):
         yield prefix + field.name, field
         if isinstance(field.type, type) and is_dataclass(field.type):
@@ -77,7 +77,7 @@ def check_choice(group: str, name: Any) -> None:
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
     """Return a message of one line about an unknown key, with the nearest known key or advice."""
     known = list(known)
-    inner = [name for name in known if name.endswith(f".{key}")]  # the group was left out
+    inner = [name for name in known if name.endswith(f".{key}")]  # the user left the group out
     near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 

@@ -1,4 +1,4 @@
-"""Settings of one pastiche, in groups such as `features`, and of the command `train`.
+"""Settings of one pastiche, and of the command `train`; some are in groups such as `features`.
 
 Each dataclass is the schema of a command's settings or of one group. Hydra checks keys and types
 against the schema, so a misspelt key or a value of the wrong type is an error before a run begins.
@@ -54,7 +54,9 @@ class LossModeConfig:
 
 @dataclass
 class ObjectiveConfig:
-    """These are the settings of the objective, the weighted sum of losses at named layers."""
+    """These are the settings of the objective: the weighted sum of losses at named layers, and of
+    the picture's total variation.
+    """
 
     content_weight: float = number(0.25, "[0, inf)")
     """Linear weight of the content losses."""
@@ -68,12 +70,12 @@ class ObjectiveConfig:
     match_painted: float = number(0.5, "[0, 1]")
     """With match losses: share of the pastiche so far, from 0 to 1, in the mixture with the content
     image for which similar style features are searched. The search at the coarsest size uses the
-    content image alone."""
+    content image alone, unless init is a path."""
     calm_freedom: float | None = number(None, "[0, 1]")
     """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
-    only match losses act there, and faces, walls and paper stay clean. 1: match losses weigh half
-    as much there, and additional style losses make stars and waves. Default: a number from 0 to 1
-    that is larger for a busier style."""
+    only match losses act there, and faces, walls and paper stay clean. 1: match losses weigh a
+    quarter as much there, and additional style losses make stars and waves. Default: a number from
+    0 to 1 that is larger for a busier style."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
     style_loss: str = choice("gram", "moments", "wasserstein")

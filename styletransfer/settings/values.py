@@ -1,4 +1,4 @@
-"""Values of settings: quotes for Hydra's grammar, and words of a command line."""
+"""Writes values of settings as words of a command line, with the quotes of Hydra's grammar."""
 
 import json
 import re

@@ -27,8 +27,8 @@ POLICY = (
 ADVICE = "open the address that the studio has printed, with its token"
 # Seconds without a new byte after which the server stops waiting for the rest of a request.
 PATIENCE = 30.0
-# Default headers of every response. The referrer policy keeps the page's address, which holds the
-# token, from other sites.
+# Default headers of every response. The referrer policy hides the studio's addresses from other
+# sites: the first one holds the token, until a redirect removes it, see `Access`.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -118,7 +118,7 @@ class Access:
 
 
 def _in_time(receive: Receive) -> Receive:
-    """Return a `receive` that raises RefusedError if a body's next part takes over PATIENCE."""
+    """Return a `receive` that waits at most PATIENCE seconds for a body's part (RefusedError)."""
     limit: float | None = PATIENCE
 
     async def wrapped() -> Message:

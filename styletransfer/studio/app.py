@@ -158,9 +158,9 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a sketch in the settings of the query, a JSON object, as a JPEG; see `reader.look`.
+    """Return a sketch as a JPEG; see `reader.look`. The query's "settings" are a JSON object.
 
-    With "trial" in the query, it is a small picture of `train` instead; see `reader.trial`.
+    With "trial" in the query, return a small picture of `train` instead; see `reader.trial`.
     """
     studio, asked = _studio(request), request.query_params
     values = read_values(_object(asked.get("settings", "")), studio.pictures)
@@ -173,7 +173,7 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, size, memory and seconds, which is None if unknown."""
+    """Return a run's command line, size, memory, warning, and expected seconds (None: unknown)."""
     asked, queue = await _checked(request), _studio(request).queue
     pace = queue.pace(asked.kind, asked.settings) or asked.cost.get("pace")
     cost: dict[str, Any] = {
@@ -193,7 +193,11 @@ async def submit(request: Request) -> Response:
 
 
 async def act(request: Request) -> Response:
-    """Act on the current run ("steer" changes settings), or "hurry" or "cancel" a waiting one."""
+    """Carry out an action on a run.
+
+    "pause", "resume", "stop" and "steer" (change settings) act on the run that is being painted,
+    "hurry" (move forward in the queue) and "cancel" on a waiting run.
+    """
     studio, id = _studio(request), request.path_params["id"]
     queue = studio.queue
     match request.path_params["action"]:
@@ -315,7 +319,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: Path) -> Response:
-    """Return one of the two JPEGs of a picture, which are made once; see `_side`."""
+    """Return the small or the large JPEG of a picture, as the request asks; see `_side`."""
     side = _side(request)
     if not reader.is_copied(file):
         await _studio(request).reader.ask(reader.copy, file)

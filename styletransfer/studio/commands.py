@@ -11,7 +11,7 @@ from styletransfer.studio.settings import StudioConfig
 LIBRARIES = ("starlette", "uvicorn", "websockets")
 
 
-@command(torch=False)  # the server imports none
+@command(torch=False)  # the server does not import torch
 def studio(config: StudioConfig, folder: Path) -> None:
     """Paint on a page, and change settings meanwhile."""
     if missing := [name for name in LIBRARIES if find_spec(name) is None]:

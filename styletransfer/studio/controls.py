@@ -10,7 +10,7 @@ from styletransfer.settings.schemas import keys
 FIELDS = dict(keys(TrainConfig))
 # Key -> kind of control, for a label picture and a mask, which the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
-# Key of the photograph of which the style is a painting; on the page one style has one.
+# Key of a photograph whose painting is the style; on the page, there is one such photograph.
 SOURCE = "style_source"
 
 
@@ -36,8 +36,10 @@ class Control:
 
     @cached_property
     def kind(self) -> str:
-        """The kind of control: picture, pictures, regions, mask, number, integer, numbers, choice,
-        mapping, text, or names, a text with commas between names.
+        """The kind of control.
+
+        It is picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text or
+        names. A control of the kind "names" is a text field, with commas between the names.
         """
         field = FIELDS[self.key]
         is_several = "each" in field.metadata

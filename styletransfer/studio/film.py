@@ -1,4 +1,4 @@
-"""Paints a film or a sketch for the studio: in any style by a network, or as a painted frame."""
+"""Paints films and sketches for the studio: by a style network, or by copies from a painting."""
 
 import shutil
 import tempfile
@@ -59,7 +59,7 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
 
 
 def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> None:
-    """Paint the frames of a film as one frame was painted; their files are removed at the end."""
+    """Paint a film like the photograph `style_source`; at the end, remove the frames' files."""
     with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
         run = FilmRun(config, film, Path(frames))
         run.check_record()

@@ -32,14 +32,14 @@ from styletransfer.studio.pictures import PictureShelf
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-# Films and sketches are painted by `apply`. BOTH: keys of the page that `apply` has too. ACTING:
-# keys of the page that act there, see `network_values`. STEADY: value of `steady` in `apply`, the
-# share of the previous painted frame in the next.
+# `apply` paints sketches, and films without SOURCE. BOTH: keys of the page that `apply` has too.
+# ACTING: keys of the page that act in `apply`, see `network_values`. STEADY: value of `steady` in
+# `apply`, the weight of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 ACTING = BOTH | {"content", SOURCE, "objective.content_weight", "style_scale"}
 STEADY = 0.6
 FILM_COLORS = ("style", "content_luminance")  # values of `color` in `apply`
-# Keys of the page that act if SOURCE is set, on a picture and on a film; and values of `color`.
+# If SOURCE is set: keys of the page that act on a film, and on a picture; and values of `color`.
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
@@ -75,7 +75,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
 
 @cache
 def default_config() -> TrainConfig:
-    """Return the settings of `train` without any words."""
+    """Return the default settings of `train`."""
     config: TrainConfig = settings_of(compose(train))
     return config
 
@@ -117,7 +117,7 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value for the page: the id of a picture, or None for an unknown file."""
+    """Return key -> value in the page's form: a picture is its id, or None for an unknown file."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
@@ -127,7 +127,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
-    if values[SOURCE] is not None:  # other values are those of experiment=paired
+    if values[SOURCE] is not None:  # experiment=paired sets the other keys
         default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
     return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 
@@ -149,11 +149,13 @@ class RunRequest:
     settings: dict[str, Any]  # key -> value, as the page sent them
     overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # name -> text of the files of a run's .hydra, as Hydra writes them
+    record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
     kind: str = "picture"  # picture, sketch or film
     command: str = "train"  # name of the command: train, apply or film
-    shown: TrainConfig | None = None  # the page's settings, if `config` is one of `apply`
-    cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
+    # The page's settings, if the command is apply or film; None for train, where `config` has them.
+    shown: TrainConfig | None = None
+    # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
+    cost: dict[str, Any] = field(default_factory=dict)
 
     @property
     def typed(self) -> str:
@@ -162,14 +164,15 @@ class RunRequest:
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
-    """Return the run for settings of the page, key -> value, where a picture is its id.
+    """Return the run for the page's settings, key -> value; the value for a picture is its id.
 
-    A photograph is painted by `train`; a film and, with `sketch`, a photograph are painted by
-    `apply` with the style network for any style. A film after a painted photograph is painted by
-    `film`. Values of controls that the page hides are left out.
+    A photograph is painted by `train`; with `sketch`, it is painted by `apply` with the style
+    network for any style. A film is painted by `film` if `style_source` is set, otherwise by
+    `apply` with the same network. Values of keys that then have no effect are left out.
 
     Raises:
-        RefusedError: a key is unknown, or its value is not of the control's kind.
+        RefusedError: a key is unknown, its value is not of the control's kind, two settings exclude
+            each other, or there is no photograph for `apply`.
         UserError: the command line would refuse the settings.
     """
     values = read_values(settings, shelf)
@@ -219,9 +222,10 @@ def _overrides(values: Mapping[str, Any]) -> list[str]:
 
 
 def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return settings of `apply`, with the style network for any style, like values of the page.
+    """Return the settings of `apply` that correspond to `values`, settings of the page.
 
-    The weight of the photograph becomes `strength`, the size of the strokes `style_size`.
+    The network is the one for any style. The weight of the photograph becomes `strength`, and the
+    size of the strokes becomes `style_size`. (RefusedError: no photograph is chosen.)
     """
     whole = defaults() | dict(values)
     if whole["content"] is None:
@@ -234,7 +238,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     weight = max(0.0, whole["objective.content_weight"])
     scale = next(iter(each(whole["style_scale"])), 1.0)
     made["strength"] = round(HALF / (HALF + weight), 3)
-    if scale > 0:  # `check` refuses others
+    if scale > 0:  # `check` refuses other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 
@@ -262,7 +266,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
     found = {key: [*map(shelf.with_hash, hashes[key])] for key in few}
     told, settings = dict(values) | found, {}
-    if SOURCE in hashes:  # other values are those of experiment=paired
+    if SOURCE in hashes:  # experiment=paired sets the other keys
         told = {key: value for key, value in told.items() if key in COPYING_PICTURES}
     for key, value in told.items():
         with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):

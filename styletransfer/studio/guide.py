@@ -1,4 +1,4 @@
-"""Reports a run to the server after each step, and carries out the server's requests."""
+"""Reports the progress of a run to the studio's server, and carries out the server's requests."""
 
 import math
 import time
@@ -20,7 +20,7 @@ from styletransfer.settings.changes import changed
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import RunLink
 
-# Shortest time in seconds between two progress reports.
+# Shortest time in seconds from a progress report to the next one, if that has no preview.
 REPORT = 0.1
 # SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
 # SHARE: fraction of the run's time that previews may take. OLD: longest time in seconds between two
@@ -33,9 +33,10 @@ STEP = 12_000
 
 
 class Guide:
-    """A Guide reports a run to the server after every step, and carries out the server's requests.
+    """A Guide reports a run to the server, and carries out the server's requests after each step.
 
-    `order` has the run's "folder", and its "record": file name -> text of Hydra's files.
+    It reports a step if a preview is due, or REPORT seconds after the last report. `order` has the
+    run's "folder", and its "record": file name -> text of Hydra's files.
     """
 
     def __init__(self, order: dict[str, Any], link: RunLink) -> None:
@@ -45,7 +46,7 @@ class Guide:
         self._last: Iterate | None = None
 
     def step(self, run: Recording, iterate: Iterate) -> None:
-        """Report a step and carry out requests; raise KeyboardInterrupt to stop the run."""
+        """Report a step if it is time; carry out requests (KeyboardInterrupt: stop the run)."""
         if self._last is None:
             # Write the record of the run's settings to .hydra, the folder that Hydra would use.
             folder = Path(self._order["folder"]) / ".hydra"
@@ -118,8 +119,8 @@ class Clock:
 
     Attributes:
         seconds: time of all steps so far, without pauses.
-        pace: seconds per pixel of `work`; None before a measurement. The first step of a scale,
-            which also prepares the scale, does not count.
+        pace: seconds of a step divided by its `work`; None before a measurement. The first step of
+            a scale is left out, because that step also prepares the scale.
     """
 
     def __init__(self) -> None:

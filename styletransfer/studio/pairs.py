@@ -1,4 +1,4 @@
-"""Whether a style can be a painting of the photograph that the page names as its source."""
+"""Whether a style can be a painting of the photograph that the user chose as `style_source`."""
 
 from typing import Any
 
@@ -18,7 +18,7 @@ UNLIKE = (
 
 
 def check_pair(source: str, style: str, sizes: Any) -> None:
-    """Raise UserError unless a photograph and a style, both paths, differ and have one shape.
+    """Raise UserError if a photograph and a style are the same path, or differ in aspect ratio.
 
     `sizes` maps paths to (width, height) in pixels.
     """
@@ -36,6 +36,9 @@ def check_pair(source: str, style: str, sizes: Any) -> None:
 
 
 def misfit(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> str | None:
-    """Return a warning if a painting (1, 3, H, W) seems to show another thing, or None."""
+    """Return a warning if a painting seems to show something else than a photograph, or None.
+
+    Both are (1, 3, H, W), of any size.
+    """
     is_alike = fits(extractor, photograph, resize(painting, size_of(photograph)))
     return None if is_alike else UNLIKE

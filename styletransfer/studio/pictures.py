@@ -39,7 +39,7 @@ class ShelfPicture:
     kind: str  # content, style (both come with the package) or upload
     path: str  # path of the file
     purpose: str = ""  # for an upload, the key of the control to which it was added
-    frames: int = 0  # of a film, estimated; 0 if unknown
+    frames: int = 0  # number of frames of a film, estimated; 0 if unknown
 
     @property
     def shown(self) -> dict[str, Any]:

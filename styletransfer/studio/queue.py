@@ -25,7 +25,7 @@ from styletransfer.system.files import new_folder
 
 # Statuses of the run at work: the runner has received it, and it has not ended.
 AT_WORK = ("starting", "painting", "paused", "stopping")
-# Command -> approximate time of a step or frame of it, in steps of `train`.
+# Command -> approximate time of one of its steps or frames, as a number of steps of `train`.
 STEPS = {"train": 1.0, "film": 2.0}
 
 
@@ -45,7 +45,7 @@ class QueueEntry:
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
-    kind: str = "picture"  # picture, sketch or film, see `StoredRun`
+    kind: str = "picture"  # picture, sketch or film
 
     @property
     def command(self) -> str:
@@ -79,7 +79,7 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.runner = Worker(paint, self._hear, self._runner_ended)
         self._steered = 0  # number of requests to change settings so far
-        self._paces: dict[Any, float] = {}  # seconds per pixel of `guide.work`, by `_kind`
+        self._paces: dict[Any, float] = {}  # result of `_kind` -> seconds per pixel
         self._runs_changed = 0  # number of changes of the runs on disk
 
     @property
@@ -88,9 +88,10 @@ class RunQueue:
         return self.current if self.current and self.current.status in AT_WORK else None
 
     def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
-        """Return seconds per pixel in the last run of this `_kind`; before, by the warm-up.
+        """Return the expected seconds per pixel (of `guide.work`) for a run with these settings.
 
-        None before the warm-up, and for the first film or sketch by the network.
+        They are those of the last run of its `_kind`, or else an estimate from the runner's
+        warm-up. None before the warm-up, and for the first film or sketch by the network.
         """
         steps, warm = STEPS.get(command_name(kind, settings)), self._paces.get(_kind("picture", {}))
         usual = steps * warm if steps and warm else None
@@ -142,16 +143,17 @@ class RunQueue:
         self.runner.send({"type": type, "id": id, **details})
 
     def steer(self, id: str, changes: dict[str, Any]) -> int:
-        """Ask the runner to change some of a run's settings; others, of another page, stay.
+        """Ask the runner to change only the settings in `changes`.
 
-        Return the request's number, which `QueueEntry.done` reaches once the runner has answered.
+        Other settings stay, since another page may have changed them. Return the request's number,
+        which `QueueEntry.done` reaches once the runner has answered.
         """
         self._steered += 1
         self.act(id, "steer", changes=changes, number=self._steered)
         return self._steered
 
     def hurry(self, id: str) -> None:
-        """Let a waiting run change places with the one before it (RefusedError: none waits)."""
+        """Move a waiting run forward by one in the queue (RefusedError: the run does not wait)."""
         entry = self._waiting(id)
         place = self.waiting.index(entry)
         self.waiting.remove(entry)
@@ -173,7 +175,7 @@ class RunQueue:
         raise RefusedError("that run does not wait", 409)
 
     def join(self) -> Viewer:
-        """Add and return a viewer for a page; the state and the last preview wait in the viewer."""
+        """Add and return a viewer for a page; it first sends the state and the last preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -296,6 +298,6 @@ def _kind(kind: str, settings: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _forget(entry: QueueEntry) -> None:
-    """Remove a run's folder if it is empty: then the run has not begun."""
+    """Remove a run's folder if it is empty, which means that the run has not begun."""
     with suppress(OSError):
         entry.folder.rmdir()

@@ -32,7 +32,7 @@ from styletransfer.system.files import atomic
 
 # Seconds after which a request to the process fails and the process is killed.
 PATIENCE = 120.0
-HASHES = "sha256 of "  # with a key of a file after it, a key of a recipe
+HASHES = "sha256 of "  # a recipe has the hashes of a key's input files under "sha256 of KEY"
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
 # Longer sides in pixels of the two JPEGs of each picture.
 SIDES = (320, 2048)
@@ -49,7 +49,7 @@ GREY = 256
 _prepared: dict[str, Any] = {}
 # Time of the search of paired painting, as a number of steps at the same size.
 SEARCH = 12
-# Time that a frame of a film takes, as a multiple of the time in which it is painted here.
+# Time that a frame of a film takes, as a multiple of the time that `Painter.paint` takes for it.
 FILM_TIME = 2.0
 # Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
 # almost no CPU time while the runner works.
@@ -64,7 +64,7 @@ class Reader:
 
     def __init__(self) -> None:
         self._pool = new_pool()
-        # A call without `first` needs both locks, so that at most one such call is in the way.
+        # A call without `first` needs both locks. So a call with `first` waits for one at most.
         self._process, self._patient = asyncio.Lock(), asyncio.Lock()
 
     def start(self) -> None:
@@ -140,7 +140,7 @@ def _end_with_the_server() -> None:
 
 
 def copy_of(path: Path, side: int) -> Path:
-    """Return the path of the smaller JPEG of a picture that has `side` pixels, else the larger."""
+    """Return the path of a picture's small JPEG if `side` is at most SIDES[0], else the large."""
     size = next((size for size in SIDES if size >= side), SIDES[-1])
     return path.with_name(f".{path.name}.{size}.jpg")
 
@@ -151,7 +151,7 @@ def copies_of(path: Path) -> list[Path]:
 
 
 def is_copied(path: Path) -> bool:
-    """Return whether a picture (UserError: it is gone) has both JPEGs, and they are not older."""
+    """Return whether a picture has both JPEGs, none older than it (UserError: it is gone)."""
     try:
         age = path.stat().st_mtime_ns
     except OSError as error:
@@ -184,7 +184,7 @@ def copy(path: Path) -> dict[str, int]:
     for side in reversed(SIDES):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
         made = copy_of(path, side)
-        if made.is_symlink():  # it would be written through; a file may be being sent, and stays
+        if made.is_symlink():  # `atomic` would write to the link's target
             made.unlink()
         with atomic(made) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
@@ -200,7 +200,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # leaves out "steered"
+        name, values = settings_in({"command": told["command"]})  # also if "steered"
         hashes = {
             key.removeprefix(HASHES): each.split()
             for key, each in told.items()
@@ -236,7 +236,7 @@ def look(config: ApplyConfig, side: int = LOOK) -> bytes:
 
 
 def trial(config: TrainConfig) -> bytes:
-    """Return a small pastiche of `train` after few steps, as a JPEG, to compare looks by.
+    """Return a small pastiche of `train` after few steps, as a JPEG, to compare looks.
 
     (UserError: a picture cannot be read, or a setting is wrong.)
     """
@@ -259,7 +259,7 @@ def trial(config: TrainConfig) -> bytes:
 def _photograph(path: str, age: int, side: int) -> Any:
     """Return the picture of a file (1, 3, H, W), with sides up to `side`; `age`: see `_painting`.
 
-    The same tensor is returned again, so that `Paintings` computes its own style once.
+    The same tensor is returned again, so that `Paintings` computes the photograph's style once.
     """
     import torch
 
@@ -270,6 +270,15 @@ def _photograph(path: str, age: int, side: int) -> Any:
         small = image.convert("RGB")
     small.thumbnail((side, side), Image.Resampling.LANCZOS)
     return as_picture(small, path).rgb.contiguous(memory_format=torch.channels_last)
+
+
+@lru_cache(REMEMBERED)
+def _has_margins(path: str, age: int) -> bool:
+    """Return whether a border row or column is transparent; `age`: see `_painting`."""
+    from styletransfer.pictures import images
+
+    picture = images.read(path)
+    return images.crop_transparent(picture).size != picture.size
 
 
 @cache
@@ -292,13 +301,14 @@ def _painting(style: str, size: int, age: int) -> Any:
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
     """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
 
-    `sizes` maps the paths of content, styles and their source to (width, height). Content and
-    styles without a source are not read; regions and the mask are.
+    `sizes` maps the paths in `content`, `style` and `style_source` to (width, height). Of these
+    files, only the photograph `style_source` and its painting are read. Files of regions, the mask
+    and `style_detail` are read, too.
 
     Returns:
-        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work"
-        of all steps, in pixels (see `guide.work`). With `style_source`, also "warning": a line, or
-        None if photograph and painting fit.
+        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work", the
+        sum of `guide.work` over all steps. With `style_source`, "work" includes the search, and
+        "warning" is a line, or None if photograph and painting fit.
     """
     import torch
 
@@ -321,6 +331,10 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     if source is not None:
         check_pair(source, paths[0], sizes)
+        if _has_margins(paths[0], os.stat(paths[0]).st_mtime_ns):
+            raise UserError(
+                "the style has transparent margins: crop it, and this photograph alike", SOURCE
+            )
         given[SOURCE] = [grey(paths[0], level=0.25)]
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
@@ -338,10 +352,11 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
-    """Return (height, width) of about GREY pixels, with nearly the aspect ratio of a picture.
+    """Return the (height, width) of a grey picture, with nearly the aspect ratio of a picture.
 
-    Label pictures and masks are read as they are, and must have the aspect ratio of the grey one.
-    So of some sizes, the one is taken whose sides are nearest to whole numbers of pixels.
+    The longer side is near GREY pixels. Label pictures and masks are read at their own size, and
+    must have the aspect ratio of the grey picture. So the size is chosen, among some sizes, whose
+    sides are nearest to whole numbers of pixels.
     """
     from styletransfer.job.sources import SMALLEST_SIDE
 
@@ -356,10 +371,11 @@ def _small_size(width: int, height: int) -> tuple[int, int]:
 
 
 def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
-    """Check the settings of a film with frames of (width, height) `size` (UserError: too large).
+    """Check the settings of a sketch, or of a film with frames of (width, height) `size`.
 
     Return the same as `check`; "work" is the number of a frame's pixels. Also return "pace", the
-    estimated seconds per pixel on this machine.
+    estimated seconds per pixel on this machine. (UserError: weights are wrong, or the size is too
+    small, or too large for the memory.)
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.system.devices import readable
@@ -375,11 +391,11 @@ def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
 
 @cache
 def _film_pace() -> float:
-    """Return the measured seconds that the painter takes for a pixel of a frame."""
+    """Measure the painter; return the expected seconds for one pixel of a film's frame."""
     import torch
 
     frame = torch.rand(1, 3, 256, 256)
-    for _ in range(2):  # the first one is not warm
+    for _ in range(2):  # the first one is slower
         began = time.perf_counter()
         _painter().paint(frame)
     return (time.perf_counter() - began) * FILM_TIME / frame[0, 0].numel()

@@ -26,7 +26,7 @@ def main(pipe: Connection) -> None:
         while (order := orders.next_run()) is not None:
             try:
                 ended = _run(order, RunLink(order["id"], orders, pipe))
-            except OSError as error:  # of the log, for example on a full disk
+            except OSError as error:  # the log cannot be written, as on a full disk
                 said = f"cannot write {order['folder']}: {error.strerror}; make room on the disk"
                 ended = {"status": "failed", "error": said}
             pipe.send({"type": "ended", "id": order["id"], **ended})

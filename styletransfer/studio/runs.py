@@ -30,7 +30,7 @@ MOST = 300  # number of newest runs that the page shows
 FILM = "painted.mp4"  # name of the painted film in its folder
 # Kind of a run -> name of its output. With a TIFF, `train` also saves a PNG with 16 bits a sample.
 OUTPUTS = {"picture": "pastiche.tiff", "sketch": "sketch.png", "film": FILM}
-# File with the last preview of a run whose process was killed.
+# File with the last preview of a run that failed before it saved a pastiche.
 PREVIEW = "preview.jpg"
 # Names of the files that runs write into their folder, except RECORD.
 WRITTEN = (
@@ -72,7 +72,7 @@ class StoredRun:
         made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
         made += [output] if output.parent == folder.absolute() else []
         try:
-            for path in (*made, folder / RECORD):  # the record last, so that a run stays listed
+            for path in (*made, folder / RECORD):  # the record last: it keeps the run in the list
                 path.unlink(missing_ok=True)
             for place in (folder / Path(HYDRA).parent, folder):
                 with suppress(OSError):  # it holds other files
@@ -162,12 +162,15 @@ class StoredRuns:
 
 
 def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
-    """Write why a run failed into its record, if it has one; keep its last preview, a JPEG."""
-    with suppress(OSError, ValueError, UserError):  # as on a full disk: then the page tells it once
+    """Write `error` into a failed run's record, and keep `preview` if the run has no pastiche.
+
+    If there is no record, nothing is written.
+    """
+    with suppress(OSError, ValueError, UserError):  # as on a full disk; the page has the error
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():
-            (folder / PREVIEW).unlink(missing_ok=True)  # a link would be written through
+            (folder / PREVIEW).unlink(missing_ok=True)  # `atomic` would write to a link's target
             with atomic(folder / PREVIEW) as temporary:
                 temporary.write_bytes(preview)
-        with atomic(folder / RECORD) as temporary:  # last, because its time says what is new
+        with atomic(folder / RECORD) as temporary:  # last: its time tells that the run has changed
             temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")

@@ -188,9 +188,9 @@ class Orders:
 
 
 class RunLink:
-    """A RunLink is what a run in this process tells the server, and does for it.
+    """A RunLink sends a run's messages to the server, and carries out the server's requests.
 
-    Both methods raise KeyboardInterrupt once the run must stop, and if the server has ended.
+    Both methods raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop.
     """
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:

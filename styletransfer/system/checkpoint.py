@@ -45,7 +45,8 @@ def check_like(value: Any, *likes: Any) -> None:
 
     Tensors must have the same shape, dtype and layout, and need no gradient. Mappings must have the
     same keys, and lists the same length; the values in them are compared in the same way. If the
-    entry in `likes` is a number, the value must be a finite number; if it is inf, any number.
+    entry in `likes` is a number, the value must be a finite number; if it is inf, any number. Other
+    values, such as a text or None, must have the type of the entry.
     """
     if not any(_is_like(value, like) for like in likes):
         raise ValueError("a value of another form")

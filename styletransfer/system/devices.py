@@ -1,4 +1,4 @@
-"""Choice of the device and of the precision, free memory, and out-of-memory errors."""
+"""Chooses device and precision, measures free memory, and recognises out-of-memory errors."""
 
 import math
 import os
@@ -113,9 +113,9 @@ SHORTAGE = (
 def free_bytes(device: torch.device) -> float:
     """Return how many more bytes this process can allocate on `device`.
 
-    On the CPU this is the available memory of the machine or container, divided by the job's
-    processes on this machine. An accelerator that reports no numbers, such as MPS, shares the
-    machine's memory and counts as the CPU.
+    On the CPU this is the available memory of the machine or container, divided by the number of
+    the job's processes on this machine. An accelerator that reports no numbers, such as MPS, shares
+    the machine's memory and counts as the CPU.
     """
     if device.type != "cpu":
         with suppress(NotImplementedError, RuntimeError):  # torch has no such query, as on MPS
@@ -172,7 +172,10 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number in a file (in its line `name`, if given), or `unknown` if there is none."""
+    """Return the number that ends a file's first line, or the line whose first word is `name`.
+
+    If there is none, return `unknown`.
+    """
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

@@ -87,8 +87,8 @@ def check_outputs(
 ) -> None:
     """Check, before any work, that `outputs` can be written and would replace no input.
 
-    Every command calls this for all files that it will write. Paths are compared by the files to
-    which they lead, links followed, not by their names.
+    A command calls this for all files that it will write. Two paths are equal if they lead to the
+    same file, links followed; their names do not count.
 
     `inputs` are (key, path); an input may be missing. `filled` are folders whose files a command
     writes or replaces, whatever their names. (UserError if an output equals an input or another

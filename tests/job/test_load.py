@@ -232,6 +232,18 @@ def test_to_protect_everything_is_refused(tiny_vgg):
         prepare(config, {"protect": mask})
 
 
+def test_a_style_region_that_vanishes_at_all_layers_is_refused(tiny_vgg):
+    """With no content loss and no match loss, nothing would be left to optimise."""
+    labels = np.zeros((24, 32, 3), np.uint8)
+    labels[8:11, 8:11] = RED
+    config = run_settings(content="content.png", style="a.png", size=32, device="cpu")
+    config.features = FeaturesConfig(name="vgg19", weights="random")
+    config.objective = layers(content_weight=0.0, style_layers=["relu4_1"])
+    regions = np.full((24, 32, 3), RED, np.uint8)
+    with pytest.raises(UserError, match="or its region of the style is; raise size"):
+        prepare(config, {"content_regions": regions, "style_regions": labels})
+
+
 def test_a_photograph_that_is_enlarged_is_mentioned(caplog):
     with caplog.at_level(logging.INFO):
         pictures(size=32)

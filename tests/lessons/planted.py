@@ -74,6 +74,13 @@ class Corner(Function):
         return grad_output.masked_fill(x < 0, 0)
 
 
+class WrongReLU(Corner):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return 2 * grad_output.masked_fill(x <= 0, 0)
+
+
 class SpoiledGrad(Corner):
     @staticmethod
     def backward(ctx, grad_output):
@@ -135,6 +142,16 @@ class Halves(Function):
     @staticmethod
     def backward(ctx, grad_double, grad_triple):
         return 2 * grad_double + 3 * grad_triple
+
+
+class WrongHalves(Halves):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x, 3 * x
+
+    @staticmethod
+    def backward(ctx, grad_double, grad_triple):
+        return 2 * grad_double + 4 * grad_triple
 
 
 class Cycle(Function):
@@ -201,6 +218,31 @@ class WrongJvp(Square):
     def jvp(ctx, tangent):
         (x,) = ctx.saved_tensors
         return x * tangent
+
+
+class RightJvp(WrongJvp):
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 2 * x * tangent
+
+
+class WrongBackward(RightJvp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return x * grad_output
+
+
+class BothWrong(WrongBackward):
+    jvp = WrongJvp.jvp
+
+
+class WithoutTangent(RightJvp):
+    @staticmethod
+    def jvp(ctx, tangent):
+        (x,) = ctx.saved_tensors
+        return 2 * x
 
 
 class FakeLayer(nn.Module):

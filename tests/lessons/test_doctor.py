@@ -1,5 +1,6 @@
 """The doctor: `styletransfer gradcheck target=FILE.py:NAME`."""
 
+import inspect
 import re
 import runpy
 import shutil
@@ -12,10 +13,14 @@ from lessons.right import RIGHT, sinh
 from torch import nn
 
 from styletransfer.lessons import checks
+from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
-from styletransfer.lessons.doctor.subject import is_function, subject
+from styletransfer.lessons.doctor.study import Study, weights_like
+from styletransfer.lessons.doctor.subject import is_function, load, subject
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
+# What a Function whose forward takes ctx cannot do.
+REFUSED = ("func.jvp", "func.grad", "vmap of func.grad")
 FILE = ROOT / "tests" / "lessons" / "planted.py"
 
 
@@ -36,6 +41,7 @@ def faults(*arguments, **options):
     ("target", "name", "words"),
     [
         ("WrongFactor", "first derivative", "not the derivative of forward"),
+        ("WrongHalves", "first derivative", "not the derivative of forward"),
         ("SavedIntermediate", "second derivative", "what forward saves is a constant"),
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
@@ -49,6 +55,8 @@ def faults(*arguments, **options):
         ("NotForEmpty", "empty inputs", "only backward refuses them"),
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
+        ("WithoutTangent", "func.jvp", "not the derivative of forward"),
+        ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
 def test_a_planted_fault_is_named(target, name, words):
@@ -70,11 +78,30 @@ def test_a_fault_of_one_of_two_inputs_is_named(target, name, words):
     assert words in found[name]
 
 
+def test_a_jvp_is_not_compared_with_a_wrong_backward():
+    assert list(faults(planted.BothWrong)) == ["first derivative", "func.jvp"]
+
+
+def test_forwards_derivative_is_known_beside_a_wrong_backward():
+    study = Study(subject(planted.WrongBackward, (torch.randn(4, 3),)))
+    found = whose(lambda study: [2 * x * weights_like(x) for x in study.leaves], study)
+    assert (found.word, found.text) == ("note", "forward's: your backward is not called")
+
+
 def test_a_slope_at_a_corner_is_told():
     found = verdicts(planted.Corner)["kinks"]
     assert found.text == "at 0 the slope is 1, that of torch's relu is 0"
     assert re.match(r"planted.py:\d+, Corner.backward: ", found.change)
     assert faults(planted.Corner) == {}
+
+
+@pytest.mark.parametrize("module", [nn.ReLU(), nn.ReLU(inplace=True), nn.Identity()])
+def test_a_function_is_not_taken_for_another_one(module):
+    assert "kinks" not in verdicts(module, torch.tensor([-1.0, 1.0]))
+
+
+def test_a_wrong_slope_beside_a_corner_is_no_matter_of_the_corner():
+    assert list(verdicts(planted.WrongReLU)) == ["first derivative", *REFUSED]
 
 
 def test_a_modules_method_is_not_called():
@@ -84,6 +111,18 @@ def test_a_modules_method_is_not_called():
 def test_a_refused_second_derivative_is_no_fault():
     found = verdicts(planted.Guarded)["second derivative"]
     assert (found.word, found.text) == ("note", "refused: Guarded has no second derivative")
+
+
+def test_the_advice_on_once_differentiable_helps():
+    advice = verdicts(planted.Marked)["second derivative"].change
+    source = inspect.getsource(planted.Marked)
+    if "take @once_differentiable away" in advice:
+        source = source.replace("    @once_differentiable\n", "")
+    line = re.search("begin with `(.+)`", advice)[1].replace("...", "RuntimeError('refused')")
+    advised = dict(vars(planted))
+    exec(source.replace("grad_output):\n", f"grad_output):\n        {line}\n"), advised)
+    found = verdicts(advised["Marked"])["second derivative"]
+    assert (found.word, found.text) == ("note", "refused: refused")
 
 
 @pytest.mark.parametrize("name", ["Square", "MarkedDirty", "Bias"])
@@ -99,6 +138,11 @@ def test_the_kinds_of_torchs_documentation_pass(name):
 
 def test_a_function_that_uses_one_output_alone_passes():
     assert faults(sinh, *RIGHT["Sinh"].inputs) == {}
+
+
+@pytest.mark.parametrize("module", [nn.Linear(3, 2), nn.BatchNorm1d(3).eval()])
+def test_modules_of_torch_pass(module):
+    assert verdicts(module) == {}
 
 
 @pytest.mark.slow
@@ -144,6 +188,34 @@ def test_a_modules_parameters_are_checked():
             return planted.MissingGradient.apply(x, self.bias)
 
     assert "None for input 1" in faults(Scaled())["first derivative"]
+
+
+def test_a_right_module_with_a_parameter_and_a_buffer_passes():
+    class Layer(nn.Module):
+        def __init__(self):
+            super().__init__()
+            self.weight = nn.Parameter(torch.randn(4, 3))
+            self.register_buffer("shift", torch.randn(4, 3))
+
+        def forward(self, x):
+            return planted.RightJvp.apply(x * self.weight + self.shift)
+
+    found = verdicts(Layer())
+    assert {name: each.text for name, each in found.items() if name != "empty inputs"} == {
+        "vmap of func.grad": "refused: it needs a vmap, or generate_vmap_rule = True"
+    }
+
+
+def test_a_file_may_have_a_dataclass(tmp_path):
+    path = tmp_path / "mine.py"
+    path.write_text(
+        "from __future__ import annotations\n"
+        "from dataclasses import dataclass\n"
+        "@dataclass\nclass Settings:\n    weight: float = 2\n"
+        "def double(x):\n    return Settings().weight * x\n",
+        encoding="utf-8",
+    )
+    assert load(f"{path}:double", ["3"]).call(1) == 2
 
 
 def test_the_table_names_the_line_and_the_exit_status_tells(capsys, monkeypatch):

@@ -78,7 +78,7 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
         "loss_attribute": "none",
         "autograd_function": "2 MomentsTapBackward, 1 ContentTapBackward among the nodes, "
         "entered 3 times",
-        "tensor_hook": "none",
+        "tensor_hook": "none among these nodes; each hook enters one in a small graph of its own",
     }.items():
         _, in_losses, in_trunk = summary(studied(mode))
         assert in_losses == f"The losses' hand-written backwards: {losses}"

@@ -115,7 +115,7 @@ def test_weighted_moments_are_the_formula():
     torch.testing.assert_close(low.second.double(), second, rtol=0.02, atol=0.02)
 
 
-def test_low_precision_is_summed_in_float32():
+def test_bfloat16_is_summed_in_float32():
     """The covariance, 1, is a difference of values near 100; bfloat16 products are 0.4 off."""
     x = (torch.randn(1, 3, 40, 50) + 10).bfloat16()
     mean, second = moments(x)

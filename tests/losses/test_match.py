@@ -68,7 +68,7 @@ def test_a_position_without_features_gets_no_gradient():
         assert not gradient[:, :, 3, 0].any()
 
 
-def test_low_precision_is_summed_in_float32():
+def test_bfloat16_is_summed_in_float32():
     x, target = features(1, 64, 8, 8), features(1, 64, 8, 8)
     leaf = x.bfloat16().requires_grad_()
     _, low = MatchDistance(target.bfloat16()).tap(leaf)

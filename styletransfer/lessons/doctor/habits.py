@@ -1,4 +1,7 @@
-"""The probes of everything beside the derivative: memory, changes in place, layouts, precision."""
+"""Probes of a user's autograd Function; the probes of its derivatives are in probes.py.
+
+They look at changes in place, kept memory, layouts, empty inputs, low precision and kinks.
+"""
 
 import gc
 import weakref
@@ -10,7 +13,7 @@ from torch.nn import functional
 
 from styletransfer.lessons.doctor.probes import first_line, mismatch
 from styletransfer.lessons.doctor.study import Study, Verdict, same
-from styletransfer.lessons.doctor.subject import tensors_in
+from styletransfer.lessons.doctor.subject import requires_grad, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, watched
 
 
@@ -99,7 +102,7 @@ def layouts(study: Study) -> Verdict:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
     for name, change in LAYOUTS.items():
         try:
-            found = study.gradients_of(*study.with_inputs(change))
+            found = study.gradients_of(*study.with_inputs(change, own=False))
         except Exception as error:
             return Verdict("FAULT", f"{name} inputs: {first_line(error)}", study.place())
         if not same(found, study.gradients):
@@ -128,22 +131,20 @@ def _gradients(study: Study, grad_output: Callable[[Tensor], Tensor]) -> list[Te
 
 def empty(study: Study) -> Verdict:
     """Does backward take what forward takes, if the first sides are 0?"""
-    inputs = study.with_inputs(lambda x: x[:0].clone() if x.dim() else x.clone())
+    inputs = study.with_inputs(lambda x: x[:0].clone() if x.dim() else x.clone(), own=False)
     try:
         total = study.total(*inputs)
     except Exception as error:
         return Verdict("note", f"forward refuses them: {first_line(error)}")
     try:
-        torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+        torch.autograd.grad(total, [x for x in inputs if requires_grad(x)], allow_unused=True)
     except Exception as error:
         return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", study.place())
     return Verdict()
 
 
 def precision(study: Study) -> Verdict:
-    """Does backward work in lower precision, with gradients that are finite?"""
-    if len(study.subject.inputs) > study.subject.taken:
-        return Verdict("note", "left out for a module with parameters")
+    """Does backward work in float32, bfloat16 and float16, with gradients that are finite?"""
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         name = str(dtype).removeprefix("torch.")
         inputs = study.with_inputs(lambda x, to=dtype: x.to(to))  # type: ignore[misc]
@@ -154,7 +155,8 @@ def precision(study: Study) -> Verdict:
                 return Verdict("note", f"forward refuses {name}: {first_line(error)}")
             try:
                 total = torch.stack([x.double().mean() for x in outputs]).sum()
-                found = torch.autograd.grad(total, _leaves(inputs), allow_unused=True)
+                leaves = [x for x in inputs if requires_grad(x)]
+                found = torch.autograd.grad(total, leaves, allow_unused=True)
             except Exception as error:
                 return Verdict("FAULT", f"only backward refuses {name}: {first_line(error)}")
         wrong = mismatch(study, calls)
@@ -165,15 +167,19 @@ def precision(study: Study) -> Verdict:
     return Verdict()
 
 
-def _leaves(inputs: tuple[object, ...]) -> list[Tensor]:
-    return [x for x in inputs if isinstance(x, Tensor) and x.requires_grad]
-
-
-NEIGHBOURS: tuple[Callable[[Tensor], Tensor], ...] = (
-    *(functional.relu, functional.relu6, functional.leaky_relu, functional.hardtanh),
-    *(functional.hardswish, functional.hardsigmoid, functional.softshrink, functional.hardshrink),
-    *(torch.abs, functional.elu, functional.celu, functional.selu, functional.softsign),
-)
+# Functions of torch, and where each has a kink.
+KINKS: dict[Callable[[Tensor], Tensor], tuple[float, ...]] = {
+    functional.relu: (0,),
+    functional.relu6: (0, 6),
+    functional.leaky_relu: (0,),
+    functional.selu: (0,),
+    torch.abs: (0,),
+    functional.hardtanh: (-1, 1),
+    functional.hardswish: (-3, 3),
+    functional.hardsigmoid: (-3, 3),
+    functional.softshrink: (-0.5, 0.5),
+    functional.hardshrink: (-0.5, 0.5),
+}
 
 
 def kinks(study: Study) -> Verdict:
@@ -181,14 +187,16 @@ def kinks(study: Study) -> Verdict:
     if len(study.subject.inputs) != 1 or study.subject.inputs[0].numel() == 0:
         return Verdict()
     x = study.subject.inputs[0]
-    for torchs in NEIGHBOURS:
-        wide = [4 * x.detach(), *(torch.full_like(x, value) for value in (-3, -1, 0, 1, 3, 6))]
+    # These values tell the functions apart.
+    points = (-9, -3, -1, -0.25, 0, 0.25, 1, 3, 6, 9)
+    wide = [x.detach(), *(torch.full_like(x, point) for point in points)]
+    for torchs, places in KINKS.items():
         try:
-            alike = all(torch.equal(study.subject.call(at), torchs(at)) for at in wide)
+            alike = all(torch.equal(study.subject.call(at.clone()), torchs(at)) for at in wide)
         except Exception:
             return Verdict()
-        for at in wide[1:] if alike else ():
-            at = at.requires_grad_()
+        for place in places if alike else ():
+            at = torch.full_like(x, place).requires_grad_()
             (ours,) = torch.autograd.grad(study.subject.call(at).sum(), at)
             (theirs,) = torch.autograd.grad(torchs(at).sum(), at)
             if not torch.equal(ours, theirs):

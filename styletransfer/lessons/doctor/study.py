@@ -1,7 +1,7 @@
 """What every probe of the doctor works on: a subject, its gradient, and what was seen of it."""
 
 import inspect
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -12,6 +12,9 @@ from torch import Tensor, nn
 
 from styletransfer.lessons.doctor.subject import Subject, requires_grad, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
+
+# Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
+STEP = 1e-6
 
 
 @dataclass(frozen=True)
@@ -45,25 +48,57 @@ class Study:
 
     def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        outputs = [x for x in tensors_in(self.subject.call(*inputs)) if x.is_floating_point()]
-        total = torch.zeros((), dtype=torch.float64)
-        for output in outputs:
-            weights = torch.linspace(0.5, 1.5, max(1, output.numel())).to(output)
-            total = total + (output.flatten() * weights[: output.numel()]).sum()
-        return total
+        outputs = tensors_in(self.subject.call(*inputs))
+        return _weighted_sum(x for x in outputs if x.is_floating_point())
+
+    def with_leaves(self, *leaves: Tensor) -> list[Any]:
+        """Return the inputs with other tensors in the place of the leaves."""
+        others = iter(leaves)
+        return [next(others) if requires_grad(x) else x for x in self.subject.inputs]
+
+    def total_at(self, *leaves: Tensor) -> Tensor:
+        """Return `total` with other tensors in the place of the leaves."""
+        return self.total(*self.with_leaves(*leaves))
+
+    @cached_property
+    def slopes(self) -> list[Tensor]:
+        """The gradient of `total` for each of `leaves`, by difference quotients of forward alone.
+
+        An output that has no derivative, since forward says so, is left out.
+        """
+        return [
+            leaf.new_tensor([self._slope(leaf, i) for i in range(leaf.numel())]).view_as(leaf)
+            for leaf in self.leaves
+        ]
+
+    def _slope(self, leaf: Tensor, index: int) -> float:
+        """Return the derivative of `total` with respect to one number of a leaf."""
+
+        def at(step: float) -> float:
+            moved = leaf.detach().flatten().clone()
+            moved[index] += step
+            made = moved.view(leaf.shape).requires_grad_()
+            inputs = self.with_leaves(*(made if x is leaf else x for x in self.leaves))
+            return _weighted_sum(self.subject.differentiable(*inputs)).item()
+
+        return (at(STEP) - at(-STEP)) / (2 * STEP)
 
     def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each input that requires grad."""
         leaves = [x for x in inputs if requires_grad(x)]
         return list(torch.autograd.grad(self.total(*inputs), leaves, allow_unused=True))
 
-    def with_inputs(self, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
-        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
+    def with_inputs(self, change: Callable[[Tensor], Tensor], own: bool = True) -> tuple[Any, ...]:
+        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew.
+
+        If not `own`, a module's parameters and buffers stay as they are.
+        """
+        end = len(self.subject.inputs) if own else self.subject.given
         return tuple(
             change(x.detach()).requires_grad_(x.requires_grad)
-            if isinstance(x, Tensor) and x.is_floating_point()
+            if isinstance(x, Tensor) and x.is_floating_point() and number < end
             else x
-            for x in self.subject.inputs
+            for number, x in enumerate(self.subject.inputs)
         )
 
     def place(self, method: str = "backward", seen: Seen | None = None) -> str:
@@ -78,6 +113,18 @@ class Study:
             return f"{Path(str(file)).name}:{line}, {of.__name__}.{name}"
         except (OSError, TypeError):
             return f"{of.__name__}.{name}"
+
+
+def weights_like(x: Tensor) -> Tensor:
+    """Return weights in the shape of x, which rise from 0.5 to 1.5 from element to element."""
+    return torch.linspace(0.5, 1.5, x.numel()).to(x).view(x.shape)
+
+
+def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
+    total = torch.zeros((), dtype=torch.float64)
+    for output in outputs:
+        total = total + (output * weights_like(output)).sum()
+    return total
 
 
 def is_module(study: Study) -> bool:

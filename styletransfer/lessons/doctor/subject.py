@@ -3,6 +3,7 @@
 import importlib.util
 import inspect
 import re
+import sys
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -24,15 +25,15 @@ class Subject:
 
     name: str
     target: Any  #: a subclass of Function, a module, or a function
-    function: Callable[..., Any]  #: what is called: `apply` of a Function, else the target itself
-    #: Leaves that require grad, and whatever else the target takes; then a module's parameters.
+    function: Callable[..., Any]  #: what is called with all the inputs
+    #: Leaves that require grad, and whatever else the target takes; then a module's parameters and
+    #: buffers.
     inputs: tuple[Any, ...] = field(repr=False)
-    taken: int  #: how many of the inputs are given to `function`; a module has its parameters
+    given: int  #: how many inputs come before a module's own
 
     def call(self, *inputs: Any) -> Any:
         """Return the result; leaves are cloned first, since the target may change its inputs."""
-        given = inputs[: self.taken]
-        return self.function(*(x.clone() if requires_grad(x) else x for x in given))
+        return self.function(*(x.clone() if requires_grad(x) else x for x in inputs))
 
     def differentiable(self, *inputs: Any) -> tuple[Tensor, ...]:
         """Return those tensors of the result that can be differentiated."""
@@ -73,15 +74,25 @@ def subject(target: Any, inputs: Sequence[Any], name: str = "") -> Subject:
     every = not any(map(requires_grad, inputs))
     leaves = tuple(_leaf(x, every) if isinstance(x, Tensor) else x for x in inputs)
     name = name or getattr(target, "__name__", type(target).__name__)
+    called, given = target.apply if is_function(target) else target, len(leaves)
     if isinstance(target, nn.Module):
-        weights = tuple(target.double().parameters())
-        found = Subject(name, target, target, (*leaves, *weights), len(leaves))
-    else:
-        called = target.apply if is_function(target) else target
-        found = Subject(name, target, called, leaves, len(leaves))
+        called, own = _as_function(target.double(), given)
+        leaves += own
+    found = Subject(name, target, called, leaves, given)
     if not any(map(requires_grad, found.inputs)):
         raise UserError(f"{name}: no input can be differentiated; give a floating point tensor")
     return found
+
+
+def _as_function(module: nn.Module, given: int) -> tuple[Callable[..., Any], tuple[Tensor, ...]]:
+    """Return a function of a module's inputs and of its parameters and buffers, and these."""
+    own = dict(module.named_parameters()) | dict(module.named_buffers())
+
+    def call(*inputs: Any) -> Any:
+        named = dict(zip(own, inputs[given:], strict=True))
+        return torch.func.functional_call(module, named, inputs[:given])
+
+    return call, tuple(own.values())
 
 
 def _leaf(x: Tensor, every: bool) -> Tensor:
@@ -104,6 +115,7 @@ def load(target: str, inputs: Sequence[str]) -> Subject:
     if spec is None or spec.loader is None:
         raise UserError(f"target={target}: {path} is no Python file")
     module = importlib.util.module_from_spec(spec)
+    sys.modules[spec.name] = module  # dataclasses and torch.compile look for it there
     try:
         spec.loader.exec_module(module)
     except Exception as error:

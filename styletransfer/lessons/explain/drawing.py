@@ -76,5 +76,7 @@ def summary(study: Study) -> list[str]:
         nodes, entered = study.written(kind)
         names = ", ".join(f"{number} {name}" for name, number in nodes.items())
         found = f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
+        if kind == "loss" and study.mode == "tensor_hook":
+            found += " among these nodes; each hook enters one in a small graph of its own"
         lines.append(f"The {whose} hand-written backwards: {found}")
     return lines

@@ -1,9 +1,9 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure. A second call paints only the pastiches that are missing in `output`; it raises UserError
-if those in `output` were painted with other settings. With `random=true`, each file gets a random
-style image and strength, to make a varied data set for training.
+structure. For a folder, a second call paints only the pastiches that are missing in `output`; it
+raises UserError if those in `output` were painted with other settings. With `random=true`, each
+file of a folder gets a random style image and strength, to make a varied data set for training.
 """
 
 import csv
@@ -95,7 +95,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     check_outputs(written, [*_read_beside(config, network), *inputs])
     if config.random and any(is_shard(path) for path, _ in files):
         raise UserError(f"random=true draws a style for each file; unpack the shards in {source}")
-    one = replace(config, parts=1, part=0)  # a recipe says nothing of parts
+    one = replace(config, parts=1, part=0)  # a recipe does not mention parts
     if config.random:
         one.style = files_of("style", config.style)[0]
     painter = Painter(one)
@@ -105,7 +105,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     with part_locked(config, target):
         draws = draw(config, source, target, files) if config.random else {}
         for folder in {path.parent for _, path in files} if config.parts == 1 else ():
-            remove_stale(folder)  # but not of parts, which other jobs may be writing
+            remove_stale(folder)  # with parts, other jobs may be writing there
         is_done = {pair: lexists(pair[1]) for pair in files}
         left, done = ([pair for pair in files if is_done[pair] is when] for when in (False, True))
         left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
@@ -152,7 +152,7 @@ def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
 
 
 def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str, str]]]:
-    """Return two results of `essence`: for the recipe in `pastiche`, and for a new one of `path`.
+    """Return two results of `essence`: for the recipe in `pastiche` and for a new one for `path`.
 
     For a shard, both are the recipes of its first picture.
     """
@@ -176,8 +176,8 @@ def draw(
 ) -> dict[Path, tuple[str, float]]:
     """Return file -> a random style image and strength, the same in each call with equal settings.
 
-    Write them to manifest.csv; for a part, to a manifest with its number. (UserError if `target`
-    holds pastiches of other draws.)
+    Write them to manifest.csv; for a part, to manifest.PART-of-PARTS.csv. (UserError if `target`
+    holds pastiches of other draws, or pastiches that were painted without random=true.)
     """
     styles, draws = files_of("style", config.style), {}
     rows = {"path": ["path", "style", "strength"]}
@@ -204,7 +204,7 @@ def draw(
 
 
 def read_rows(table: Path) -> list[list[str]]:
-    """Return the rows of a manifest."""
+    """Return all rows of a CSV manifest that `draw` has written, the heading first."""
     return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]
 
 

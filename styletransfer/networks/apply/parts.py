@@ -21,8 +21,9 @@ def of_part(config: ApplyConfig, files: list[Pair], target: Path) -> list[Pair]:
     """Return the pairs in `files` that belong to part `config.part` of `config.parts` parts.
 
     The hash of a pastiche's path below `target` says in which part it is. A file is thus in the
-    same part whatever other files there are. Names that one file system may take for equal (in
-    another case, or with accents in another form) are in one part, where `check_outputs` sees them.
+    same part whatever other files there are. Some file systems take two names for equal (in
+    another case, or with accents in another form). Such names are in the same part, so that
+    `check_outputs` finds them.
     (UserError if there is no such part.)
     """
     if config.part >= config.parts:

@@ -78,17 +78,17 @@ def _is_picture(path: PurePosixPath) -> bool:
 
 
 def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> None:
-    """Paint the picture with the file contents `data`, by way of the temporary file `path`."""
+    """Paint a picture with the file contents `data`; `path` is a temporary file for them."""
     path.write_bytes(data)
     try:
-        with interruptible():  # a signal need not wait for the whole shard
+        with interruptible():  # so that a signal need not wait for the whole shard
             paint_picture(painter, path, pastiche)
     finally:
         path.unlink()
 
 
 def _add(made: tarfile.TarFile, member: tarfile.TarInfo, name: str, data: IO[bytes]) -> None:
-    """Add a file to an archive, with the time and the rights that `member` has."""
+    """Add a file to an archive, with `member`'s size, permissions and modification time."""
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, int(member.mtime)
     made.addfile(info, data)

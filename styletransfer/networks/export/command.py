@@ -52,7 +52,10 @@ LOGGERS = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Write the network that `config` names, each file or folder atomically; print the paths."""
+    """Write the network that `config` names, each file or folder atomically; print the paths.
+
+    For a page, print also the command that serves it.
+    """
     check(config)
     network, target = network_file(config.network), Path(config.output)
     saved = read(network)

@@ -11,13 +11,11 @@ from torch import Tensor, nn
 
 from styletransfer.features import build_features
 from styletransfer.features.extractor import MaxPool
-from styletransfer.networks.encoder import PALETTE, SEEN, moments_of, paint_rows
+from styletransfer.networks.encoder import ENCODED_SIDE, PALETTE, SEEN, moments_of, paint_rows
 from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.pictures.color import LEAST_VARIANCE
 from styletransfer.settings import FeaturesConfig
 
-# Longer side in pixels of the copies of painting and photograph whose styles are encoded.
-SIDE = 512
 # Number of iterations in `geometric_mean`; each divides the error by 9 or more.
 REPETITIONS = 9
 
@@ -66,17 +64,17 @@ class Whole(nn.Module):
 
 
 def resized(image: Tensor) -> Tensor:
-    """Return (1, 3, H, W) with the longer side SIDE, as `images.resize` makes it."""
+    """Return an image (1, 3, H, W) as `images.resize` makes it with longer side ENCODED_SIDE."""
     height, width = image.shape[2:]
     sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
     longer = sides.amax(0)
-    wanted = (2 * SIDE * sides + longer) // (2 * longer)
-    # Numbers from a tensor are new symbols for torch.export. With their formula in all sizes that
-    # follow, it would take minutes.
+    wanted = (2 * ENCODED_SIDE * sides + longer) // (2 * longer)
+    # torch.export takes numbers from a tensor for new symbols. Otherwise the formula of `wanted`
+    # would stand in all sizes that follow, and the export would take minutes.
     rows, columns = (side.item() for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)
-        torch._check(side <= SIDE)
+        torch._check(side <= ENCODED_SIDE)
     resampled = filters(height, rows) @ image @ filters(width, columns).T
     return resampled.clamp(0.0, 1.0)
 
@@ -107,12 +105,13 @@ def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, as `color.monge`, without eigenvectors.
+    """Return symmetric A with A start A = end, as `color.monge` does, without eigenvectors.
 
-    A is the inverse of start times the root U of start @ end. By Cayley and Hamilton, U is a
-    polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of the
-    stretch and rotation in the polar decomposition of the deformation gradient"). These follow from
-    those of the square by i1^2 = I1 + 2 i2, i2^2 = I2 + 2 i1 i3 and i3^2 = I3.
+    A = inverse(start) @ U, where U is the square root of start @ end. By Cayley and Hamilton, U is
+    a polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of
+    the stretch and rotation in the polar decomposition of the deformation gradient"). The
+    invariants i1, i2, i3 of U follow from the invariants I1, I2, I3 of its square by
+    i1^2 = I1 + 2 i2, i2^2 = I2 + 2 i1 i3 and i3^2 = I3.
     """
     one = torch.eye(3, dtype=torch.float64)
     start, end = start + LEAST_VARIANCE * one, end + LEAST_VARIANCE * one

@@ -60,7 +60,7 @@ class Photos:
 
 
 def _is_shown(path: Path) -> bool:
-    """Return whether a path is a file and not hidden, such as ._a.jpg, which macOS writes."""
+    """Return whether a path is a file that is not hidden (macOS writes files such as ._a.jpg)."""
     return path.is_file() and not path.name.startswith(".")
 
 

@@ -11,7 +11,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.sources import check_side, files_of
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
-from styletransfer.networks.file import BASE, NetworkFile, network_file
+from styletransfer.networks.file import BASE, MOST_STYLES, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
 from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
@@ -52,6 +52,8 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
+    if len(files) > MOST_STYLES:
+        raise UserError(f"style names {len(files)} pictures; a network has at most {MOST_STYLES}")
     names = [Path(name).stem for name in files]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"two styles are called {twice}; rename one of the files")
@@ -91,7 +93,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest side in pixels of styles and crops (UserError if `crop` is smaller)."""
+    """Return the smallest allowed side of styles and crops (UserError if `crop` is smaller)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

@@ -83,7 +83,8 @@ class NetworkTraining:
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
-        # Signals wait: torch imports libraries here, and an exception in this import would crash.
+        # Hold signals back: torch imports libraries here, and an exception in the middle of such an
+        # import would abort the process.
         with signals_held():
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)
@@ -133,8 +134,9 @@ class NetworkTraining:
         return losses
 
     def differentiate(self, images: Tensor, drawn: Tensor, share: float) -> dict[str, Tensor]:
-        """Add the gradient of the losses of `images` to the weights' `grad`; return mean losses.
+        """Add to the weights' `grad` the gradient of the mean losses of `images`, times `share`.
 
+        Return the mean losses: name -> scalar, not multiplied by `share`.
         `images` are content images (N, 3, H, W) in [0, 1], `drawn` (N,) holds the index of each
         image's style, and `share` is N over the number of images in the batch of all processes.
         """

@@ -1,7 +1,7 @@
-"""Show runs on one page, pictures above a table: `scripts/gallery.py outputs/sweep/FOLDER`.
+"""Write one page of runs, pictures above a table: `scripts/gallery.py outputs/sweep/FOLDER`.
 
-The folders are those of sweeps or of single runs of `train`. The page, gallery.html, contains its
-pictures, so a browser can show and print it offline.
+Several folders may be named. Each is that of a sweep or of a single run of `train`. The page,
+gallery.html, contains its pictures, so a browser can show and print it offline.
 """
 
 import base64
@@ -31,7 +31,7 @@ QUALITY = 85  # JPEG quality of a picture, from 1 to 95
 class FoundRun:
     """A FoundRun is one run of `train` that the page shows."""
 
-    name: str  # path of the run's folder, relative to the searched folder if there is only one
+    name: str  # path of the run's folder, relative to the searched folder if only one is searched
     record: RunFolder  # the contents of its run.json
     # Kind of loss, such as "style" or "total" -> sum of its weighted losses at the last step.
     losses: Mapping[str, float]

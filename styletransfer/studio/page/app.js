@@ -1,4 +1,4 @@
-// The studio's page: it asks the server what there is, draws itself, and stays connected.
+// The studio's page: loads form and pictures from the server, draws them, and stays connected.
 import { Brushes, startBrush } from "./brush.js";
 import { find } from "./dom.js";
 import { startEasel, Tools } from "./easel.js";
@@ -11,7 +11,7 @@ import { startStage } from "./stage.js";
 import { changed, fail, get, on, prepare, remembered, showAddressed, state } from "./store.js";
 import { Transport } from "./transport.js";
 
-/** What no control has caused stands above the page. */
+/** The messages above the page: a lost connection, and errors that belong to no control. */
 function Messages() {
   const others = state.refusals.filter(({ error, key }) => error !== state.lost && !placeOf(key));
   const gone = state.lost ? [`${state.lost} This page tries again by itself.`] : [];

@@ -1,5 +1,5 @@
-// The brush: regions and protection are painted on the picture with a mouse, a finger or keys; and
-// its bar, which says what it is dipped in, how large it is, and what can be done at once.
+// The brush draws regions and protection on the picture, with a mouse, a finger or keys. Its bar
+// has controls for what is drawn, for the brush's size, and for undo, fill and clear.
 import { Button, find, say, Slider, within } from "./dom.js";
 import { keep, load, raster, REGIONS, regionStyles } from "./layers.js";
 import { html } from "./preact.js";
@@ -7,11 +7,11 @@ import { lend, placed } from "./stage.js";
 import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
 import { subject, value } from "./store.js";
 
-// `size` is a share of the picture's width.
+// The brush: `number` is the region that it draws, `size` its diameter over the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
 const overlay = find("overlay");
-let last = null; // where the stroke is, from 0 to 1
-let at = { u: 0.5, v: 0.5 }; // where the keyboard's or the pointer's brush is
+let last = null; // last position of the stroke on the picture, u and v from 0 to 1
+let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
 export const brushIsOpen = () => !overlay.hidden;
 const covering = () => (hand.key === "protect" ? 255 : hand.number);
@@ -35,7 +35,7 @@ function finish() {
   keep(hand.key);
 }
 
-/** Do something to the whole raster: clear, fill, invert, undo. */
+/** Change the whole raster (clear, fill or undo), draw it, and save it. */
 function whole(action) {
   action(raster(hand.key));
   redraw();
@@ -65,7 +65,7 @@ function resize(to) {
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** The keyboard's brush: arrows carry it, space sets it down, brackets change its size. */
+/** Handle a key: arrows move the brush, space draws, brackets change its size, Ctrl+Z undoes. */
 function key(event) {
   if ((event.ctrlKey || event.metaKey) && event.key === "z") undo();
   else if (event.ctrlKey || event.metaKey || event.altKey) return false;
@@ -109,7 +109,7 @@ const holder = {
   },
 };
 
-/** Take up the brush, for regions or for protection. */
+/** Open the brush for a key: content_regions or protect. */
 async function take(wanted = hand.key) {
   hand.key = wanted;
   if (state.view && !subject()) show(null);
@@ -123,7 +123,7 @@ export function toggleBrush() {
   else take();
 }
 
-/** Take up the brush for a key, from elsewhere on the page. */
+/** Open the brush for a key; scroll to the stage, and give it the focus. */
 export async function openBrush(key) {
   await take(key);
   find("stage").scrollIntoView({ block: "nearest" });
@@ -137,7 +137,7 @@ function setOpen(wanted) {
   changed();
 }
 
-/** Other styles may leave regions without theirs. */
+/** After a change of styles, choose the regions' styles again: some may be gone. */
 async function follow(keys) {
   if (!keys.includes("style") || !value("content_regions")) return;
   await load("content_regions");
@@ -169,7 +169,7 @@ function Region({ number }) {
     <${StyleOf} number=${number} text=${text} /></div>`;
 }
 
-/** Two buttons, of which one is pressed: [text, whether it is pressed, what it does] each. */
+/** Two buttons, one of them pressed; `pairs` has [text, whether pressed, action] for each. */
 const Either = ({ label, pairs }) => html`<div class="segments" role="group" aria-label=${label}>
   ${pairs.map(([text, pressed, act]) =>
     html`<${Button} pressed=${pressed} onclick=${act}>${text}<//>`)}</div>`;

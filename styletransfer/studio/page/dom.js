@@ -1,42 +1,42 @@
-// Small helpers around the document, and around Preact.
+// Small helper functions for the document and for Preact.
 import { html } from "./preact.js";
 
 export const find = (id) => document.getElementById(id);
 
 export const press = (control, pressed) => control.setAttribute("aria-pressed", String(pressed));
 
-/** Do something at clicks on what has an id: clicked({ fit, one: pixelByPixel }). */
+/** Call an action at clicks on the element with an id: clicked({ fit, one: pixelByPixel }). */
 export function clicked(actions) {
   for (const [id, click] of Object.entries(actions)) listen(find(id), { click });
 }
 
-/** Do something at each kind of event: listen(stage, { keydown: move }). */
+/** Call an action at events of a kind: listen(stage, { keydown: move }). */
 export function listen(target, actions) {
   for (const [kind, action] of Object.entries(actions)) target.addEventListener(kind, action);
 }
 
-/** A button. Unlike `disabled`, `idle` keeps the keyboard's focus where it is. */
+/** A button. An `idle` one does nothing; unlike a `disabled` one, it can keep the focus. */
 export const Button = ({ onclick, idle = false, pressed, expanded, children, ...more }) =>
   html`<button type="button" onclick=${() => idle || onclick()} aria-disabled=${String(idle)}
     aria-pressed=${pressed === undefined ? undefined : String(pressed)} ...${more}
     >${children}</button>`;
 
-/** A button whose action cannot be undone, and which asks before it. */
+/** A button that asks before its action, because the action cannot be undone. */
 export function Sure({ text, action }) {
   const click = async ({ target }) => {
     const home = target.closest(".control, .card");
     if (!confirm(`${text} for good?`)) return;
     await action();
-    await null; // until it is drawn
+    await null; // until the page is drawn again
     refocus(home.querySelector("input, button"));
   };
   return html`<button type="button" class="quiet" onclick=${click}>${text}</button>`;
 }
 
-/** Give the focus to another element where what had it is gone. */
+/** Give the focus to an element if the element that had it is no longer shown. */
 export const refocus = (to) => document.activeElement.offsetParent || to?.focus();
 
-/** A picture that is loaded once it comes into sight; its name stands beside it. */
+/** A picture, loaded once it is scrolled into view; `alt` is empty: its name is beside it. */
 export const Thumbnail = ({ src, ...more }) =>
   html`<img src=${src} alt="" loading="lazy" decoding="async" ...${more} />`;
 
@@ -46,10 +46,10 @@ export const Slider = ({ label, enter, ...range }) =>
 
 export const within = (low, number, high) => Math.min(high, Math.max(low, number));
 
-/** Tell screen readers, without changing what is seen. */
+/** Make screen readers say a text, which is not visible. */
 export const say = (text) => (find("said").textContent = text);
 
-/** Make an action that is not begun again before it has ended. */
+/** Return a function that calls `action`, but does nothing while an earlier call goes on. */
 export function alone(action) {
   let busy = false;
   return async (...parts) => {
@@ -59,7 +59,7 @@ export function alone(action) {
   };
 }
 
-/** Show that an element waits for a promise, and return what the promise comes to. */
+/** Mark an element as busy until a promise is settled; return the promise's value. */
 export async function busy(element, promise) {
   element.waits = (element.waits ?? 0) + 1;
   element.setAttribute("aria-busy", "true");
@@ -70,7 +70,8 @@ export async function busy(element, promise) {
   }
 }
 
-/** Call `action` once nothing has asked for it during so many milliseconds; or `now()`. */
+/** Return a function that calls `action` when `milliseconds` have passed without another call of
+ * the function. Its `now()` makes a waiting call at once. */
 export function debounced(action, milliseconds) {
   let timer = null;
   let last = [];

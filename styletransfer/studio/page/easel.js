@@ -1,5 +1,5 @@
-// What the stage shows: a sketch, the run as it is painted, or a result; and, left of a line, the
-// photograph before, or another result.
+// What the stage shows: a sketch, the run that is being painted, or a result. For a comparison, the
+// photograph or another result is shown left of a divider.
 import { brushIsOpen, toggleBrush } from "./brush.js";
 import { alone, busy, Button, find, listen, within } from "./dom.js";
 import { preview } from "./live.js";
@@ -8,13 +8,13 @@ import { setSize } from "./stage.js";
 import { active, changed, isPair, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
 import { runUrl, same, scaled, settings, sketchUrl, state, titleOf, value } from "./store.js";
 
-const SIDE = 2048; // the largest JPEG that the server makes
+const SIDE = 2048; // longer side in pixels of the largest JPEG that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
-let drawn = null; // what was asked for last; an answer to anything else comes too late
+let drawn = null; // address or blob of the picture that was asked for last; others are dropped
 let loading = null; // the promise of the picture that was asked for last
-let failed = null; // an address that gave no picture
-let seen = null; // the address of the photograph before what the canvas shows
+let failed = null; // the last address that gave no picture
+let seen = null; // address of the photograph of the picture on the canvas
 let wanted = null; // the address of the sketch that is to be shown
 let comparing = false;
 let against = ""; // the id of the result to compare with, or "" for the photograph
@@ -25,7 +25,7 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
-/** Load a picture; the stage keeps what it shows, in its own shape, until it is there. */
+/** Load a picture; until it has come, the stage shows the old picture in its aspect ratio. */
 async function load(url, width, height, original) {
   if (failed === url) return;
   if (drawn !== url) loading = busy(stage, fetchInto(url, original));
@@ -39,18 +39,18 @@ async function fetchInto(url, original) {
   await image.decode().catch(() => {});
   if (drawn !== url) return;
   if (!image.naturalWidth) return void ([drawn, failed] = [null, url]);
-  setSize(image.naturalWidth, image.naturalHeight); // its own shape, whoever asks next
+  setSize(image.naturalWidth, image.naturalHeight); // then `load` sets the planned size
   put(image, image.naturalWidth, image.naturalHeight);
   seen = original;
 }
 
 const isLive = (run) => active(run) && preview.id === run.id;
 
-/** Draw the latest live picture; never more than one is being decoded. */
+/** Draw the latest live picture; decode one at a time. */
 const decode = alone(async () => {
   while (drawn !== preview.blob && isLive(runOf(state.view))) {
     const taken = (drawn = preview.blob);
-    const bitmap = await createImageBitmap(taken).catch(() => null); // the next one follows
+    const bitmap = await createImageBitmap(taken).catch(() => null); // damaged: wait for the next
     if (bitmap && drawn === taken) {
       setSize(...planned(state.running.settings));
       put(bitmap, bitmap.width, bitmap.height);
@@ -60,7 +60,7 @@ const decode = alone(async () => {
   }
 });
 
-/** The size of the pastiche that these settings would make, as far as there can be one. */
+/** The [width, height] of the pastiche for settings; [3, 2] without a photograph. */
 function planned(settings) {
   const content = picture(value("content", settings));
   if (!content) return [3, 2];
@@ -68,7 +68,7 @@ function planned(settings) {
   return scaled(content, size / Math.max(content.width, content.height));
 }
 
-/** While a sketch is being made, only the latest of all others is asked for. */
+/** Load the sketch `wanted`; if others are wanted meanwhile, then load only the last of them. */
 const sketch = alone(async (photo, size) => {
   while (wanted && drawn !== wanted && failed !== wanted) {
     await load(wanted, ...size, photo);
@@ -76,7 +76,7 @@ const sketch = alone(async (photo, size) => {
   }
 });
 
-/** Show a sketch of settings, and the photograph until there is one, or where there is none. */
+/** Show a sketch of settings; until it has come, or if there is none, the photograph. */
 async function showSketch(settings) {
   const id = value("content", settings);
   if (!id) return;
@@ -89,7 +89,7 @@ async function showSketch(settings) {
   await sketch(photo, size);
 }
 
-/** The photograph of a run, or of the panel's settings. */
+/** The address of the photograph of a run, or of the panel's settings. */
 function photoOf(run) {
   if (run?.width && !active(run)) return runUrl(run.id, "content", `side=${SIDE}`);
   return pictureUrl(value("content", run?.settings), SIDE);
@@ -122,7 +122,7 @@ function drawFilm(run) {
   film.setAttribute("src", src);
 }
 
-/** Results that can lie beside the picture on the stage: those of its shape. */
+/** Results that can be compared with the picture on the stage: those of its aspect ratio. */
 function rivals(run) {
   const [width, height] = run?.width ? [run.width, run.height] : planned(settings(run));
   const isLike = (one) => Math.abs(one.width * height - one.height * width) <= width + height;

@@ -1,9 +1,9 @@
-// Controls for numbers and choices, which name what a person enters by change().
+// Controls for numbers and choices, which pass what the user enters to change().
 import { Slider } from "./dom.js";
 import { html, useState } from "./preact.js";
 import { change, isFilm, isPair, list, value } from "./store.js";
 
-// Plain words for what the config calls otherwise.
+// Value of a setting -> text on the page.
 const WORDS = {
   style_palette: "the style's palette",
   style: "the style's",
@@ -14,9 +14,9 @@ const WORDS = {
   wasserstein: "by both: boldest",
 };
 
-const NOTCHES = 200; // places of a slider that is even in the logarithm
+const NOTCHES = 200; // number of steps of a logarithmic slider
 
-/** Return how a control's numbers and places of its slider stand for each other. */
+/** Return a slider's range, and functions from a number to a place on the slider and back. */
 function scaleOf({ min, max, step, log }) {
   if (!log) return { range: { min, max, step }, place: (number) => number, number: Number };
   const span = Math.log(max / min);
@@ -29,7 +29,7 @@ function scaleOf({ min, max, step, log }) {
 
 const parsed = (text) => (text.trim() === "" || Number.isNaN(Number(text)) ? null : Number(text));
 
-/** Read one number, or several where a control takes them; null for anything else. */
+/** Read one number, or several if the control takes several; null for any other text. */
 function entered(text, { kind }) {
   if (kind !== "numbers") return parsed(text);
   const numbers = text.split(/[\s,;]+/).filter(Boolean).map(parsed);
@@ -37,7 +37,7 @@ function entered(text, { kind }) {
   return numbers.length === 1 ? numbers[0] : numbers;
 }
 
-/** A box for one number or several; what is no number is put back on leaving it. */
+/** A field for one number or several; after another text, the old value comes back. */
 function Numbers({ control, id, error }) {
   const { key, kind, label, min } = control;
   const [draft, setDraft] = useState(null); // what is typed and not entered yet
@@ -62,7 +62,7 @@ const wrong = (error, id) => ({
   "aria-describedby": `${id}-error`,
 });
 
-/** A choice of words; films and pairs have fewer colours, and the first where it is none of them. */
+/** A choice of words. For films and pairs, there are fewer; the first replaces a missing one. */
 function Choice({ control: { key, choices, of_films, of_pairs }, id, error }) {
   const some = [isFilm() && of_films, isPair() && of_pairs].filter(Array.isArray);
   const words = choices.filter((word) => some.every((few) => few.includes(word)));

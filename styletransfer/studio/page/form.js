@@ -8,12 +8,12 @@ import { active, aim, change, changed, fallback, isFilm, isPair, list, runOf } f
 import { same, settings, show, state, steered, subject, value, values } from "./store.js";
 import { costText } from "./transport.js";
 
-/** Whether a control has a row; what acts on no film, or not on a pair, is not shown for one. */
+/** Whether a control has a row; for a film or a pair, only controls that act on it have one. */
 const isShown = ({ key, of_films, of_pairs }) =>
   !["region_styles", "style_weights"].includes(key) &&
   (of_films || !isFilm()) && (of_pairs || !isPair());
 
-/** The key of the row at which a refusal of a key is told, if there is one. */
+/** The key of the row that shows the errors of a key; null if there is no such row. */
 export function placeOf(key) {
   const place = { region_styles: "content_regions", style_weights: "style" }[key] ?? key;
   const control = state.controls.get(place);
@@ -28,7 +28,7 @@ const Brushed = ({ control: { key, label } }) => html`<div class="under">
   <span class="muted">${value(key) ? "drawn" : "none"}</span></div>`;
 
 const FIELDS = { picture: Picker, pictures: Picker, regions: Brushed, mask: Brushed };
-const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that a label can stand for
+const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that can have a <label>
 
 function Row({ control }) {
   const { key, label, kind, steerable, help } = control;
@@ -38,7 +38,7 @@ function Row({ control }) {
   const back = async ({ target }) => {
     const row = target.closest(".control");
     change({ [key]: fallback(key), ...(key === "style" && { style_weights: [] }) });
-    await null; // until it is drawn
+    await null; // until the page is drawn again
     refocus(row.querySelector("input, select, button"));
   };
   const about = { class: "about", "aria-label": `About ${label}`, "aria-controls": `${id}-help` };
@@ -61,17 +61,17 @@ function Row({ control }) {
   </div>`;
 }
 
-/** How much of a look is in the settings: the number of its keys that they share. */
+/** The number of a look's values that the settings also have. */
 const likeness = (look) => Object.entries(look).filter(([key, one]) => same(one, value(key))).length;
 
-/** The looks, with all keys that any of them sets. */
+/** The looks; each also gets the defaults of the keys that only other looks set. */
 function wholeLooks() {
   const { looks } = state.form;
   const back = looks.flatMap((look) => Object.keys(look.values)).map((key) => [key, fallback(key)]);
   return looks.map((look) => ({ ...look, values: { ...Object.fromEntries(back), ...look.values } }));
 }
 
-/** Looks: named sets of settings. What a person has set otherwise stays when one is chosen. */
+/** Looks: named sets of settings. A choice keeps values that differ from the present look. */
 function Looks() {
   const { sketches } = state;
   const looks = wholeLooks();
@@ -92,7 +92,7 @@ function Looks() {
     <p class="muted" id="look-help">${now.help}</p></div>`;
 }
 
-/** Whose settings the panel shows. */
+/** Buttons that choose whose settings the panel shows. */
 function Whose() {
   const isThis = Boolean(subject());
   const next = () => (active() ? aim("next") : show(null));
@@ -109,7 +109,7 @@ export function Panel() {
   const hasError = (group) => group.controls.some(({ key }) => refusalOf(key));
   const reset = async () => {
     change(values({}));
-    await null; // until it is drawn
+    await null; // until the page is drawn again
     refocus(find("more").firstElementChild);
   };
   const folded = groups.filter((group) => group.controls.some(isShown)).map((group) => html`
@@ -125,7 +125,7 @@ export function Panel() {
       >Reset everything<//>`;
 }
 
-/** What can be unfolded, and is where a refusal stands in it. */
+/** A part that can be unfolded; it is open if there is an error in it. */
 function Fold({ title, opens, children, ...more }) {
   const [isOpen, setOpen] = useState(false);
   return html`<details open=${isOpen || opens} ...${more}

@@ -1,8 +1,8 @@
-// The two things that can be brushed, regions and protection, as rasters and as settings.
+// What the brush draws, regions and protection: as rasters and as settings.
 import { debounced } from "./dom.js";
 import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
-// CSS names, as region_styles knows them, with their colours; the first is what is not brushed.
+// Names of regions, as in region_styles, with their colours; the first is what is not drawn.
 export const REGIONS = [
   ["blue", [0, 0, 255]],
   ["red", [255, 0, 0]],
@@ -11,9 +11,9 @@ export const REGIONS = [
   ["orchid", [218, 112, 214]],
   ["aqua", [0, 255, 255]],
 ];
-const STROKES = 20; // that can be undone
-const SIDE = 1024; // of a raster, at most
-const [SEEN, RUBY] = [150, [230, 0, 60]]; // of 255, how much an overlay covers; of masks its colour
+const STROKES = 20; // largest number of strokes that can be undone
+const SIDE = 1024; // largest longer side of a raster in pixels
+const [SEEN, RUBY] = [150, [230, 0, 60]]; // alpha of an overlay, of 255; colour of a mask's overlay
 
 function nearest(...color) {
   const away = ([, other]) => Math.max(...color.map((level, at) => Math.abs(level - other[at])));
@@ -23,7 +23,7 @@ function nearest(...color) {
 
 const regionColor = (byte) => (REGIONS[byte] ?? REGIONS[0])[1];
 
-/** For each key: what its colours mean in the file, and how they are shown. */
+/** Key -> how bytes of its raster are written to a file, shown on the page, and read again. */
 const KINDS = {
   content_regions: {
     written: (byte) => [...regionColor(byte), 255],
@@ -31,20 +31,20 @@ const KINDS = {
     read: nearest,
   },
   protect: {
-    soft: true, // a mask from 0 to 255 with soft edges, and no numbers of regions
+    soft: true, // bytes are a mask from 0 to 255 with soft edges, no numbers of regions
     written: (byte) => [byte, byte, byte, 255],
     seen: (byte) => [...RUBY, (byte * SEEN) / 255],
     read: (red) => red,
   },
 };
 
-/** What a brush has left on a picture: one byte for each pixel, with its strokes to undo. */
+/** What the brush has drawn: one byte for each pixel; `past` has earlier states for undo. */
 class Raster {
   constructor(width, height, kind) {
     Object.assign(this, { width, height, ...kind, bytes: new Uint8Array(width * height), past: [] });
   }
 
-  /** Keep what there is, to come back to it by `undo`. */
+  /** Store the present state, so that `undo` can return to it. */
   remember() {
     this.past.push(this.bytes.slice());
     if (this.past.length > STROKES) this.past.shift();
@@ -59,13 +59,13 @@ class Raster {
     this.bytes.fill(value);
   }
 
-  /** Return the numbers that occur, in order. */
+  /** The numbers of the regions that occur, in ascending order. */
   get present() {
     return [...new Set(this.bytes)].sort((one, other) => one - other);
   }
 
   /**
-   * Cover all within `radius` pixels of the line between two places.
+   * Draw with `value` on all pixels within `radius` pixels of the line between two places.
    * Returns the box [x, y, width, height] that may have changed.
    */
   stroke(from, to, radius, value) {
@@ -95,7 +95,7 @@ class Raster {
     else this.bytes[at] = Math.min(this.bytes[at], 255 - strength);
   }
 
-  /** Draw a part of it; `color(byte)` is [red, green, blue, alpha]. */
+  /** Draw a part of the raster; `color(byte)` is [red, green, blue, alpha]. */
   draw(context, [left, top, width, height] = [0, 0, this.width, this.height], color = this.seen) {
     if (!width || !height) return;
     const image = context.createImageData(width, height);
@@ -106,7 +106,7 @@ class Raster {
     context.putImageData(image, left, top);
   }
 
-  /** Take over a picture. */
+  /** Read the raster from a picture. */
   async load(url) {
     const image = Object.assign(new Image(), { src: url });
     await image.decode();
@@ -117,7 +117,7 @@ class Raster {
     this.bytes = this.bytes.map((_, at) => this.read(...data.subarray(4 * at, 4 * at + 3)));
   }
 
-  /** Return it as a PNG file. */
+  /** Return the raster as a PNG file. */
   png() {
     const canvas = new OffscreenCanvas(this.width, this.height);
     this.draw(canvas.getContext("2d"), undefined, this.written);
@@ -125,11 +125,11 @@ class Raster {
   }
 }
 
-const rasters = new Map(); // key -> { raster, id of the picture that it is, number of saves }
+const rasters = new Map(); // key -> { raster, id of its picture on the server, number of saves }
 
 export const raster = (key) => rasters.get(key)?.raster;
 
-/** Make the raster what the settings say, of the content's aspect ratio; false if it is already. */
+/** Load the raster of the settings in the content's aspect ratio; return false if it is loaded. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
   const id = value(key);
@@ -143,7 +143,7 @@ export async function load(key) {
   return true;
 }
 
-/** Which style paints which region; `wanted` is one choice that may be new. */
+/** Return name of a region -> number of its style, from 1; `wanted` is a new choice or empty. */
 export function regionStyles(wanted = {}) {
   const styles = list(value("style")).length;
   const chosen = { ...value("region_styles"), ...wanted };
@@ -157,7 +157,7 @@ export function regionStyles(wanted = {}) {
 
 let saving = Promise.resolve();
 
-/** Upload what was brushed, and set it. */
+/** Upload what was drawn, and put its id into the settings. */
 async function save(key) {
   const layer = rasters.get(key);
   const number = ++layer.saves;
@@ -177,10 +177,10 @@ async function save(key) {
 const saveSoon = (key) => debounced(() => (saving = Promise.all([saving, save(key)])), 400);
 const saves = Object.fromEntries(Object.keys(KINDS).map((key) => [key, saveSoon(key)]));
 
-/** Save a layer once its strokes have ended. */
+/** Save a layer soon, unless another stroke follows. */
 export const keep = (key) => saves[key]();
 
-/** Save at once what is brushed, and wait for it. */
+/** Save at once what was drawn, and wait until it is saved. */
 export async function flushBrush() {
   Object.values(saves).forEach((later) => later.now());
   await saving;

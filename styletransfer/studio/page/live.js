@@ -1,5 +1,5 @@
-// The socket: state, progress and pictures from the server; and what a person changes meanwhile,
-// which goes to the painter at once. The socket connects again by itself.
+// Receives state, progress and pictures from the server through a WebSocket, which connects again
+// by itself; and sends the server what the user changes during a run.
 import { debounced } from "./dom.js";
 import { active, changed, fail, forgive, get, onChange, post, prepare } from "./store.js";
 import { settings, show, state, subject } from "./store.js";
@@ -7,30 +7,30 @@ import { settings, show, state, subject } from "./store.js";
 const AGAIN = 1500; // milliseconds until the next attempt to connect
 
 let runsSeen = null;
-let newest = null; // the socket
+let newest = null; // the newest socket
 export const preview = { id: null, blob: null }; // the latest live picture
 
-/** The latest edits go together, one request at a time; other settings are not sent. */
+/** Send all edits that the painter has not used yet, in one request; send no other settings. */
 const send = debounced(async () => {
   const { id, status, edits } = state.running ?? {};
   if (!active() || status === "stopping" || !Object.keys(edits).length) return null;
   const asked = post(`/api/queue/${id}/steer`, { settings: edits });
   const answer = await asked.catch((refusal) => ({ refusal, number: 0 }));
-  if (state.running?.edits !== edits) return null; // more has come, and goes by itself
+  if (state.running?.edits !== edits) return null; // there are new edits, which the next call sends
   if (answer.refusal?.isLost) return setTimeout(send, AGAIN);
   state.running.awaited = answer.number;
   settle();
   return answer.refusal && fail(answer.refusal);
 }, 150);
 
-/** Drop the edits that the painter has done or refused. */
+/** Drop the edits that the painter has used or refused. */
 function settle() {
   const { running } = state;
   if (running && running.done >= running.awaited) Object.assign(running, { edits: {}, awaited: 0 });
   changed();
 }
 
-/** Take over the run at work, or the last one, as the server has it. */
+/** Update the run at work, or the last one, with what the server has sent. */
 function follow(run) {
   const [before, shown] = [state.running, subject()];
   const isSame = before?.id === run?.id;
@@ -39,13 +39,13 @@ function follow(run) {
   state.running = run && { ...run, edits, awaited };
   if (begins) begin(before, shown);
   else if (shown === before && active(before) && !active(run) && Object.keys(before.edits).length) {
-    prepare(settings(before)); // it has ended before it has taken what was changed last
+    prepare(settings(before)); // the run has ended before it used the last edits
     state.aim = "next";
   }
   settle();
 }
 
-/** Show a run that begins, and its settings unless a person prepares the next one. */
+/** Show a run that begins, and its settings, unless the user prepares the next run. */
 function begin(before, shown) {
   const { running } = state;
   const follows = state.asked || shown || !active(before);
@@ -65,7 +65,7 @@ async function takeState({ current, queue, runs_changed }) {
 }
 
 export async function refreshRuns() {
-  state.runs = await get("/api/runs").catch(() => state.runs); // the socket says what is wrong
+  state.runs = await get("/api/runs").catch(() => state.runs); // the socket tells why it failed
   changed();
 }
 
@@ -80,7 +80,7 @@ function take({ data }) {
 }
 
 function connected(why) {
-  forgive(({ error }) => error !== (why ?? state.lost)); // which is told above the page
+  forgive(({ error }) => error !== (why ?? state.lost)); // `state.lost` is shown above the page
   state.lost = why;
 }
 

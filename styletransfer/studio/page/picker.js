@@ -1,4 +1,4 @@
-// Pictures chosen from tiles; files are dropped, pasted or chosen anywhere.
+// Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
 import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
 import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
@@ -6,7 +6,7 @@ import { picture } from "./store.js";
 import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
 import { value } from "./store.js";
 
-let asked = ""; // what sketches are being made of
+let asked = ""; // settings, as JSON, for which sketches are being made
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -19,7 +19,7 @@ function offered(key) {
   return [...all.filter(isAdded).reverse(), ...all.filter((one) => !isAdded(one))];
 }
 
-/** Upload files one by one, each with a tile at once; return them, and why others are none. */
+/** Upload files one by one, with a tile for each at once; return the pictures, and the errors. */
 async function send(files, key) {
   const [added, refused] = [new Map(), []];
   const waiting = [...files].map((file) =>
@@ -50,8 +50,8 @@ function recall({ name, recipe: { settings, lost } }) {
   if (labels) fail({ message: `The settings of ${name} are back, except: ${labels}.` });
 }
 
-/** Add files for a key and choose them: one replaces, several styles are mixed. A pastiche that is
- * dropped as a photograph brings its settings back instead; it can be chosen afterwards. */
+/** Upload files for a key and choose them, in addition to several chosen styles, else instead of
+ * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead. */
 async function addFiles(files, key, isDropped = false) {
   if (key === "content" && files.length > 1) {
     await addFiles([files[0]], "content", isDropped);
@@ -77,7 +77,7 @@ function shareOf(id) {
   return place < 0 ? 0 : (list(value("style_weights"))[place] ?? 1);
 }
 
-/** Set the share of a style; the last one that has some keeps it. */
+/** Set the share of a style; do nothing if no style would have a share above 0. */
 function mix(id, share) {
   const styles = [...new Set([...list(value("style")), id])];
   const all = styles.map((one) => [one, one === id ? share : shareOf(one)]);
@@ -95,7 +95,7 @@ function choose(key, id) {
   return change({ style: [id], style_weights: [] });
 }
 
-/** A tile: a thumbnail with its name; of a style, the photograph in it and a slider. */
+/** A thumbnail with its name; for a style, also a sketch of the photograph, and a slider. */
 function Tile({ id, name, place }) {
   const [key, label] = place;
   const isStyle = key === "style";
@@ -117,7 +117,7 @@ const Waiting = ({ name, url, share }) => html`<div class="tile waiting" title=$
 
 const tileUrl = (id) => sketchUrl({ content: value("content"), style: [id] }, 256);
 
-/** The address of a small picture in a look, of the panel's photograph and styles. */
+/** The address of a small pastiche in a look, with the panel's photograph and styles. */
 function trialUrl({ values }) {
   const wanted = { content: value("content"), style: value("style"), ...values };
   return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
@@ -132,14 +132,14 @@ const sketchTiles = debounced(async (mine) => {
     const image = Object.assign(new Image(), { src: url });
     const isThere = await image.decode().then(() => true, () => false);
     if (mine !== asked) return;
-    if (isThere) changed(state.sketches.set(id, url)); // else the tile shows the style
+    if (isThere) changed(state.sketches.set(id, url)); // else the tile shows the style image
   }
 }, 300);
 
 export function Picker({ control: { key, label, kind }, id }) {
   const [file, wall] = [useRef(), useRef()];
   const count = state.pictures.length + state.uploads.length;
-  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // where a new one is
+  useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
   const isStyle = key === "style";
   const several = kind === "pictures";
   const chosen = list(value(key));

@@ -1,5 +1,5 @@
-// Past results as a strip; what can be done with the one that is shown; and its details, with the
-// command line of the panel's settings.
+// The results in a row; buttons for the result that is shown; and details, with the command line of
+// the run whose settings the panel shows, or of the panel's settings.
 import { Button, debounced, find, Sure, Thumbnail } from "./dom.js";
 import { refreshRuns } from "./live.js";
 import { html, useMemo, useState } from "./preact.js";
@@ -14,7 +14,7 @@ let checks = 0;
 const dated = ({ written }, style) =>
   new Date(1000 * written).toLocaleString([], { dateStyle: "medium", timeStyle: style });
 
-/** The picture of a run; what is not finished may have none to show yet. */
+/** The address of a run's picture, or of its photograph if it has no picture yet. */
 function pictureOf(run) {
   const content = value("content", run.settings);
   const isThere = (run.width || run.is_preview) && run.status !== "running";
@@ -57,7 +57,7 @@ function Result({ run }) {
     <${Sure} text="Delete" action=${() => remove(run)} /></div>`;
 }
 
-/** Ask what the panel's settings cost, and for their command line, which checks them, too. */
+/** Let the server check the panel's settings; store their cost and command line in the state. */
 const check = debounced(async () => {
   const number = ++checks;
   const answer = await post("/api/check", { settings: settings() }).catch((refusal) => refusal);
@@ -104,7 +104,7 @@ export function Desk() {
 }
 
 export function startResults() {
-  let seen = null; // a run that has ended tells the time that one takes
+  let seen = null; // a new run changes the estimate of the time
   on(() => {
     const now = [settings(), state.runs.length];
     if (!same(now, seen)) check((seen = now));

@@ -1,21 +1,21 @@
-// The stage: a picture that wheel, keys and pointers zoom to the pixel and move. Its own size never
-// depends on what it shows, but for the aspect ratio of the content on narrow pages.
+// The stage shows a picture, which the wheel, keys and pointers zoom and move. The stage's own size
+// does not depend on the picture, except for the aspect ratio on narrow pages.
 import { clicked, find, listen, press, within } from "./dom.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
-const LARGEST = 32; // device pixels to one of the picture
+const LARGEST = 32; // largest number of device pixels for one pixel of the picture
 
 let size = { width: 3, height: 2 }; // of the picture, in its own pixels
-let view = { scale: 1, x: 0, y: 0 }; // CSS pixels to one of the picture; where its corner is
+let view = { scale: 1, x: 0, y: 0 }; // CSS pixels for one pixel of the picture; its corner
 let fitted = true;
-let brush = null; // who has one pointer: { begin, move, end, abandon, hover, key, moved }
+let brush = null; // handles one pointer: { begin, move, end, abandon, hover, key, moved }
 const pointers = new Map(); // id -> where it is, in CSS pixels of the stage
 
 const fittingScale = () =>
   Math.min(stage.clientWidth / size.width, stage.clientHeight / size.height);
 
-/** Keep the picture in sight: centred where the stage is larger, without gaps where it is not. */
+/** Return the picture's offset: centred if the stage is larger, otherwise without a gap. */
 function hold(offset, extent, room) {
   return extent <= room ? (room - extent) / 2 : Math.min(0, Math.max(room - extent, offset));
 }
@@ -38,7 +38,7 @@ function draw() {
   brush?.moved();
 }
 
-/** Say how large the picture is; the same place stays in sight where the aspect ratio stays. */
+/** Set the picture's size; if the aspect ratio stays, the visible part stays, too. */
 export function setSize(width, height) {
   if (size.width === width && size.height === height) return;
   if (!fitted) {
@@ -93,7 +93,7 @@ export const placed = (u, v) => ({
   width: size.width * view.scale,
 });
 
-/** Give one pointer and the keys to the brush, or take them back with null; two still zoom. */
+/** Let the brush handle one pointer and the keys, until null is given; two pointers still zoom. */
 export function lend(holder) {
   brush = holder;
   stage.classList.toggle("brushing", holder !== null);
@@ -135,7 +135,7 @@ function up(event) {
   if (pointers.delete(event.pointerId)) brush?.end();
 }
 
-/** The wheel zooms; where it would shrink a picture that fits already, the page scrolls. */
+/** The wheel zooms; but if the picture fits, it scrolls the page down, and back to the top. */
 function wheel(event) {
   if (fitted && !event.ctrlKey && (event.deltaY > 0 || scrollY > 0)) return;
   event.preventDefault();

@@ -1,20 +1,20 @@
-// What the page knows, and requests to the server. Whatever changes `state` calls changed(), and
-// everything is drawn again from it.
+// The page's state, and requests to the server. Code that changes `state` calls changed(), and the
+// page is drawn again from it.
 
-// Settings are objects in which defaults are left out. There are two: those of `next`, and those of
-// `running`, on which `edits` lie, which were made here and which the painter has not done.
+// Settings are objects in which defaults are left out. There are two: `next`, and the settings of
+// `running`, to which its `edits` are added: changes here that the painter has not used yet.
 export const state = {
   form: { groups: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
   uploads: [], // files that are being sent: { key, name, url, share }
   next: {}, // the settings of the next run
-  running: null, // the run that is painted, or was last, with `edits`; see live.js
+  running: null, // the run that is being painted, or the last one, with `edits`; see live.js
   aim: "next", // whose settings the panel shows: those of "this" run on the stage, or of the "next"
   queue: [],
   runs: [],
   view: null, // the id of the run on the stage; null for the sketch of the panel's settings
-  asked: false, // whether this page has asked for a run that it has not heard of yet
+  asked: false, // whether this page has asked for a run that the server has not reported yet
   refusals: [], // what was refused: { error, key }; the key may be null
   sketches: new Map(), // id of a style or name of a look -> the address of its small picture
   lost: null, // why the server cannot be reached
@@ -23,7 +23,7 @@ export const state = {
 
 /** Kinds of controls whose values are ids of pictures. */
 const PICTURES = ["picture", "pictures", "regions", "mask"];
-/** Keys that a sketch shows. */
+/** Keys that change a sketch. */
 const SKETCHED = ["content", "style", "style_weights", "objective.content_weight", "color"];
 SKETCHED.push("color_strength", "style_scale");
 const SKETCH_SIDE = 512;
@@ -51,7 +51,7 @@ export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other
 
 const GONE = "The studio's server does not answer; look at the terminal it was started in.";
 
-/** What the server, or the way to it, refused: one line, and the key that caused it, or null. */
+/** An error of a request: one line, its key or null, and whether the server did not answer. */
 const refusal = (message, key = null, isLost = false) =>
   Object.assign(new Error(message), { key, isLost });
 
@@ -71,9 +71,9 @@ export const post = (path, body = {}) =>
     body: JSON.stringify(body),
   });
 
-/** Send a picture to be chosen for a key, and return it; `progress` gets the share that is sent. */
+/** Upload a picture for the key `purpose`; return it. `progress` gets the share that is sent. */
 export function upload(name, blob, purpose, progress = () => {}) {
-  const request = new XMLHttpRequest(); // fetch does not tell how far it is
+  const request = new XMLHttpRequest(); // fetch does not report its progress
   request.open("POST", `/api/pictures?${new URLSearchParams({ name, purpose })}`);
   request.responseType = "json";
   request.upload.onprogress = ({ loaded, total }) => progress(loaded / total);
@@ -89,11 +89,11 @@ export function upload(name, blob, purpose, progress = () => {}) {
   });
 }
 
-/** Remove the picture that a key has, which was added; the key goes back to its default. */
+/** Remove the uploaded picture of a key from the server; the key gets its default again. */
 export async function discard(key) {
   const chosen = value(key);
   const [id] = list(chosen);
-  change({ [key]: fallback(key) }); // first, so that nothing more is asked about it
+  change({ [key]: fallback(key) }); // first, so that no new request needs the picture
   const refused = await post(`/api/pictures/${id}/delete`).then(() => null, (error) => error);
   if (refused) change({ [key]: chosen });
   else state.pictures = state.pictures.filter((one) => one.id !== id);
@@ -112,20 +112,20 @@ export function sketchUrl(settings, side) {
   return `/api/look?${new URLSearchParams({ settings: asked, side })}`;
 }
 
-/** Show a refusal: beside its control, or else `key`'s, or else above the page. */
+/** Show an error beside the control of its own key, or else of `key`, or else above the page. */
 export function fail({ message, key: own }, key = null) {
   const one = { error: message, key: own ?? key };
   state.refusals = [...state.refusals.filter((other) => !same(other, one)), one];
   changed();
 }
 
-/** Take back what was refused, unless `stays(refusal)`. */
+/** Remove the errors that are shown, except those for which `stays(error)` is true. */
 export function forgive(stays = () => false) {
   state.refusals = state.refusals.filter(stays);
   changed();
 }
 
-/** Post, and show what was refused; the answer, or undefined. */
+/** Post, and return the answer; if that fails, show the error and return undefined. */
 export const attempt = (path, body) => post(path, body).catch((refused) => fail(refused));
 
 export const list = (value) => (value === null ? [] : [value].flat());
@@ -135,7 +135,7 @@ export const fallback = (key) => state.controls.get(key)?.default ?? null;
 /** The run whose settings the panel shows; null for the next one. */
 export const subject = () => (state.aim === "this" ? runOf(state.view) : null);
 
-/** The settings of a run, or of the next one; those of the next replace pictures that are gone. */
+/** The settings of a run, or of the next one, whose pictures replace those that are gone. */
 export function settings(run = subject()) {
   const all = { ...(run?.settings ?? state.next), ...run?.edits };
   const style = list(value("style", all)).filter(Boolean);
@@ -169,7 +169,7 @@ export function remembered() {
   return kept;
 }
 
-/** Change the panel's settings; what this run cannot have goes to the next one, with the others. */
+/** Change the panel's settings; if a run cannot change one of them, all are for the next run. */
 export function change(wanted) {
   const { most_styles: most } = state.form;
   if (list(wanted.style ?? null).length > most)
@@ -177,7 +177,7 @@ export function change(wanted) {
   const rules = { ...wanted };
   if (wanted.content && wanted.content !== value("content"))
     Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
-  if (wanted.style && !("style_source" in wanted)) rules.style_source = null; // of another style
+  if (wanted.style && !("style_source" in wanted)) rules.style_source = null; // of the old style
   if (wanted.content_regions) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
@@ -209,7 +209,7 @@ export const picture = (id) => state.pictures.find((one) => one.id === id);
 /** Whether the panel's settings paint a film; then its id has the ending of its file. */
 export const isFilm = () => Boolean(value("content")?.includes("."));
 
-/** Whether settings paint as one photograph was painted. */
+/** Whether settings paint like a photograph whose painting is the style. */
 export const isPair = (among = settings()) => Boolean(value("style_source", among));
 
 /** The sides of a picture that is shrunk or grown by a factor, in whole pixels. */
@@ -228,13 +228,13 @@ export function titleOf({ settings }) {
 export const active = (run = state.running) =>
   ["starting", "painting", "paused", "stopping"].includes(run?.status);
 
-/** The run of the panel, where it was stopped and can be continued; else null. */
+/** The run of the panel if it was stopped and can be continued; else null. */
 export function stopped() {
   const run = subject();
   return run?.has_checkpoint && !active(run) && run.status !== "finished" ? run : null;
 }
 
-/** The run of an id, as it is painted or as it was kept; null if there is none. */
+/** The run with an id, as it is being painted or as it is on disk; null if there is none. */
 export function runOf(id) {
   const kept = state.runs.find((run) => run.id === id);
   const isKept = kept && kept.status !== "running" && !active();

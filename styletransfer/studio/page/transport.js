@@ -1,4 +1,4 @@
-// Paint, pause, continue, stop, save, share; how far it is; and what waits.
+// Buttons to paint, pause, continue, stop, save and share; the progress; and the queue.
 import { alone, Button, busy, find, say } from "./dom.js";
 import { flushBrush } from "./layers.js";
 import { html } from "./preact.js";
@@ -27,7 +27,7 @@ export function costText() {
 
 /** Send the panel's settings as a new run or sketch, or continue the run that they belong to. */
 const paint = alone(async (asks = "go") => {
-  await flushBrush(); // a stroke that was just made belongs to it
+  await flushBrush(); // the last stroke of the brush is part of it
   const [begins, run] = [!active(), asks === "keep" ? null : stopped()];
   forgive();
   if (!run) prepare(settings());
@@ -47,7 +47,7 @@ function go() {
   return act(state.running.status === "paused" ? "resume" : "pause");
 }
 
-/** What a run does, or has come to, in a line. */
+/** The status of a run, or of what is shown without a run, in one line. */
 export function statusText(run) {
   if (!run && isPair()) return "Not painted yet";
   if (!run) return isFilm() ? "First look at the film" : "Sketch";
@@ -74,7 +74,7 @@ function fileOf(run) {
   return { href, download: `${titleOf(run)}.png` };
 }
 
-/** Hand the file to the device's other programs; else to the clipboard; else open it. */
+/** Share the file with other programs; if that fails, copy it; if that fails, open it. */
 async function share(run) {
   const { href, download } = fileOf(run);
   const blob = fetch(href).then((answer) => answer.blob());
@@ -92,7 +92,7 @@ async function share(run) {
   }
 }
 
-/** What can be done with what is on the stage; nothing that cannot act is shown. */
+/** The buttons for what is on the stage. */
 function Actions() {
   const { running, view } = state;
   const run = runOf(view);
@@ -112,7 +112,7 @@ function Actions() {
         >${copied === result.id ? "Copied" : "Share"}<//>`}`;
 }
 
-/** A line about a run that is not on the stage, with what can be done. */
+/** A line about a run that waits or is not on the stage, with buttons. */
 function Line({ run, word, actions }) {
   const title = titleOf(run);
   const buttons = Object.entries(actions).map(([name, action]) =>
@@ -140,7 +140,7 @@ export function Transport() {
   const done = steps ? step / steps : Number(run?.status === "finished");
   const text = lost ? "Not connected" : statusText(run);
   const words = running ? inWords(running.status) : "";
-  if (running && spoken !== words) say((spoken = words)); // changes of state, and not every step
+  if (running && spoken !== words) say((spoken = words)); // changes of status, not every step
   document.title = active() && running.steps ? `${words} · Studio` : "Studio";
   return html`<div class="progress" aria-hidden="true"><span id="done"
       style="transform: scaleX(${done})"></span></div>

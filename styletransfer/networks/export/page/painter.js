@@ -8,7 +8,7 @@ onmessage = ({ data: asked, ports: [port] }) => {
 
 async function answered(asked) {
   const gpu = "Suspending" in WebAssembly && (await navigator.gpu?.requestAdapter());
-  canGpu ??= Boolean(gpu) && !gpu.info.isFallbackAdapter; // a fallback is a slow processor
+  canGpu ??= Boolean(gpu) && !gpu.info.isFallbackAdapter; // a fallback runs on the processor
   try {
     if (!network) await begin(canGpu ? "jspi" : "wasm");
     return await (asked.isStyle ? look : paint)(asked);
