@@ -47,7 +47,7 @@ def _(a, b, d):
     return c.grad
 
 
-@wrong("01_retain_grad", "gradient_of_c", "fills no .grad")
+@wrong("01_retain_grad", "gradient_of_c", "fills the .grad of no leaf")
 def _(a, b, d):
     c = a + b
     return torch.autograd.grad(c * d, c)[0]
