@@ -368,7 +368,7 @@ class _(TimesExp):
         return (1 + x) * exp * grad_output
 
 
-@wrong("10_second_derivative", "TimesExp", "what forward saves is a constant")
+@wrong("10_second_derivative", "TimesExp", "it may take what forward saves for a constant")
 class _(TimesExp):
     @staticmethod
     def forward(ctx, x):
