@@ -43,7 +43,6 @@ def faults(*arguments, **options):
         ("WrongFactor", "first derivative", "not the derivative of forward"),
         ("WrongHalves", "first derivative", "not the derivative of forward"),
         ("SavedIntermediate", "second derivative", "may take what forward saves for a constant"),
-        ("HarmlessIntermediate", "second derivative", "may take what forward saves"),
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
         ("SpoiledGrad", "grad_output", "changed in place"),
@@ -102,6 +101,11 @@ def test_a_random_forward_is_told_and_its_derivatives_are_not():
     found = faults(nn.Dropout())
     assert list(found) == ["first derivative"]
     assert "another result when it is called again" in found["first derivative"]
+
+
+def test_a_detach_is_named_beside_a_harmless_intermediate():
+    found = verdicts(planted.HarmlessIntermediate)["second derivative"]
+    assert "detach nothing" in found.change
 
 
 def test_a_jvp_is_not_compared_with_a_wrong_backward():
