@@ -73,7 +73,7 @@ class RunFolders:
 
 def absent(path: Path) -> list[Path]:
     """Return the absolute paths of `path` and its parents that do not exist, `path` first."""
-    full = path.absolute()  # a job may change the working directory
+    full = path.absolute()  # absolute, in case that the working directory changes
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 

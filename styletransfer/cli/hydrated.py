@@ -1,4 +1,7 @@
-"""Runs commands with Hydra, which composes settings from files and words, and runs sweeps."""
+"""Runs commands with Hydra.
+
+Hydra composes the settings from files and the command line, and repeats a command for a sweep.
+"""
 
 import logging
 import os

@@ -18,7 +18,8 @@ def check_sweep(
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. `dividing` are the keys, such as `part` of `apply`, whose values name parts of an output.
+    Hydra. Jobs that differ only in keys in `dividing` may share one output, because each job writes
+    its own part of it; such a key is `part` of `apply`.
     UserError is also raised for a function such as range(0,4) in a list of several values, because
     Hydra cannot read it there.
     """
@@ -51,7 +52,11 @@ def _repeats(override: Override) -> bool:
 
 
 def report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded; print a line for each failed one, then raise UserError."""
+    """Print how many jobs succeeded, if all did.
+
+    If some failed, print a line for each of them, and raise UserError with the numbers of both.
+    (UserError also if there is no job.)
+    """
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")
     failed = [job for job in jobs if job.return_value]

@@ -65,7 +65,7 @@ class MaxPoolFunction(Function):
         """Return the maximum of each window; an odd last row or column is dropped."""
         height, width = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
         top, bottom = x[..., 0:height:2, :width], x[..., 1:height:2, :width]
-        # Comparing columns before rows reads each pixel from memory only once.
+        # Each of the first two maxima compares neighbours in a row, so a row is read only once.
         upper = torch.maximum(top[..., 0::2], top[..., 1::2])
         lower = torch.maximum(bottom[..., 0::2], bottom[..., 1::2])
         return torch.maximum(upper, lower)

@@ -26,9 +26,9 @@ from styletransfer.features.extractor import FeatureExtractor, is_pool
 Span = tuple[int, int]
 # An index of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
-# Smallest stride, in pixels along an axis, of a pool that ends a stage. The pool's output stays in
-# memory. In VGG-19 it has 8 values per pixel of the picture at stride 4; at stride 2 it would have
-# 16, which is too many.
+# A pool ends a stage if a position of its output stands for this number of pixels, or more, along
+# an axis. The pool's output stays in memory. In VGG-19 it has 8 values per pixel of the picture
+# with 4 pixels per position; with 2 it would have 16, which is too many.
 LEAST_STRIDE = 4
 
 
@@ -139,7 +139,8 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             spans.append((low, high))
             reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
             low, high = low - reach, high + reach
-        # Stop at the border, but include positions that the tile owns although pools drop them.
+        # Do not read beyond the border. Keep all positions that the tile owns, even the last ones,
+        # which a later pool drops.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
     yield low - low % step, high
     yield from reversed(spans)
@@ -182,7 +183,11 @@ class Stage:
 
 
 def stages(extractor: FeatureExtractor) -> list[Stage]:
-    """Return the stages of a network; a pool of stride LEAST_STRIDE or more ends a stage."""
+    """Return the stages of a network, in the order of evaluation.
+
+    A stage ends at a pool if a position of its output stands for LEAST_STRIDE or more pixels along
+    an axis. The last stage ends at the last layer.
+    """
     run: list[Stage] = []
     layers: OrderedDict[str, nn.Module] = OrderedDict()
     entry, start, stride = extractor.preprocess, 1, 1

@@ -91,8 +91,8 @@ def load(
 ) -> None:
     """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
 
-    If `is_bgr`, the first convolution of `state` expects blue, green, red; its kernels' channels
-    are reversed.
+    If `is_bgr`, the first convolution of `state` expects blue, green, red, and `load` reverses the
+    channels of its kernels.
 
     `state` may also hold content gains: 0-d tensors with the name "content_gain.LAYER".
 

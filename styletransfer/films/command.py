@@ -56,7 +56,7 @@ def main(config: FilmConfig, folder: Path) -> None:
 
 
 class FilmRun:
-    """A FilmRun paints a film: each frame as a PNG file below `folder`, then the finished file.
+    """A FilmRun paints a film: each frame as a PNG file below `folder`, then the file of the film.
 
     The constructor checks all settings (UserError if a setting would make the film fail).
     """

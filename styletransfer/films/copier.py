@@ -18,8 +18,9 @@ from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
 
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
-# value; otherwise a search finds its match. SAME: a frame counts as a photograph of `style_source`,
-# changed by compression only, if their mean absolute difference, in [0, 1], is below this value.
+# value; otherwise a search finds its match. SAME: a frame counts as one of the photographs in
+# `style_source`, changed by compression only, if the mean absolute difference of their reduced
+# copies, in [0, 1], is below this value.
 RELIED, SAME = 0.5, 0.012
 
 

@@ -124,7 +124,9 @@ def _flow(image: Any, other: Any) -> Tensor:
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))
-    except cv2.error as error:  # OpenCV builds a pyramid and needs 12 pixels on one side
+    except cv2.error as error:
+        # OpenCV needs 12 pixels on the longer side. Its pyramid of smaller and smaller copies also
+        # fails if one side is much shorter than the other, as at 400 x 8.
         height, width = image.shape
         raise UserError(
             f"frames of {width} x {height} pixels are too small or too narrow to find motion in; "

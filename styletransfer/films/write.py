@@ -26,8 +26,8 @@ logger = logging.getLogger(__name__)
 BT709 = 1
 # FFmpeg's number for limited range: black is 16, and white 235.
 LIMITED = 1
-# Option of x264: use no AVX-512. On a busy machine, x264's AVX-512 code made other bytes of the
-# same frames in 7 of 30 000 encodings, in one thread as in several; its AVX2 code in none.
+# Option of x264: do not use AVX-512. On a busy machine, encoding the same frames again gave other
+# bytes in 7 of 30 000 cases with AVX-512, with one thread or several; with AVX2 in none.
 WITHOUT_AVX512 = {"x264-params": "asm=avx2"}
 
 
@@ -220,7 +220,7 @@ class Sound:
 
 
 def _holds(container: str, film: Film, index: int) -> bool:
-    """Return whether a container format accepts sound stream `index`: try to write one packet."""
+    """Return whether a container format accepts sound stream `index`, by writing one packet."""
     av = pyav()
     try:
         with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:

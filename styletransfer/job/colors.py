@@ -25,7 +25,8 @@ class Colors:
 
     source: str  # the setting `color`: style, style_palette, content_palette, content_luminance
     strength: float  # the setting `color_strength`, from 0 (no change) to 1
-    layer: str  # the first style layer; the styles used there give the palette; "" for no layer
+    # The first style layer, or "" if there is none. The style images used at it give the palette.
+    layer: str
 
     def of_style(self, style: Picture, content: Picture) -> Picture:
         """Return a style image, recoloured from the content if `color` is content_palette."""

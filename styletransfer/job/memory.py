@@ -61,9 +61,10 @@ def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
 
 
 def check_room(choices: Choices, shape: tuple[int, int], count: int) -> None:
-    """Raise UserError if the pictures, and on a CPU the optimiser's tensors, exceed free memory.
+    """Raise UserError if the pictures exceed the free main memory, also if a GPU paints.
 
-    `shape` is the content's (h, w); `count` is the number of styles, `style_detail` included.
+    On a CPU the optimiser's tensors count as well. `shape` is the content's (h, w); `count` is the
+    number of styles, `style_detail` included.
     """
     pyramid, network = choices.pyramid, choices.network
     height, width = pyramid.pastiche(shape)

@@ -112,7 +112,10 @@ def _styles(key: str, named: Any) -> tuple[Picture, ...]:
 
 
 def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Return the photograph of each style image, in this image's size; () if `named` is None."""
+    """Return, for each style image, the photograph that it paints, resized to its size.
+
+    The result is () if `named` is None.
+    """
     if named is None:
         return ()
     found = _styles("style_source", named)

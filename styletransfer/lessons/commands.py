@@ -9,7 +9,7 @@ from styletransfer.settings.registry import command
 
 @command
 def compare(config: CompareConfig, folder: Path) -> None:
-    """Run one job under every loss mode."""
+    """Run one job once under every loss mode: every way to attach losses to a network."""
     from styletransfer.lessons.compare import main
 
     main(config, folder)

@@ -1,8 +1,9 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py` that set a pastiche, and `rounds=`. Without arguments the
-bundled pictures are used. The command prints each mode's time, memory, final loss and gradient
-error; the run folder receives MODE.png of each, and comparison.png, with all of them side by side.
+The keys are those of `scripts/train.py` that set a pastiche, `rounds=` and `format=`; `loss_mode=`
+names the reference. Without arguments the bundled pictures are used. The command prints each mode's
+time, memory and final loss as ratios to the reference's, and its gradient error. The run folder
+receives each pastiche as MODE.png, and comparison.png, with all of them side by side.
 """
 
 import logging

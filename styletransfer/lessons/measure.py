@@ -86,9 +86,9 @@ def peak_memory(work: Work, device: torch.device) -> int:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
 ) -> str:
-    """Return a Markdown table with padded, right-aligned columns.
+    """Return a Markdown table with padded columns, right-aligned except those in `left`.
 
-    `left` are the numbers, from 0, of the left-aligned columns.
+    `left` holds the numbers of the left-aligned columns, counted from 0.
     """
     columns = list(zip(headings, *rows, strict=True))
     widths = [max(map(len, column)) for column in columns]

@@ -88,9 +88,9 @@ class ProductsTap(Function):
 
     @staticmethod
     def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the features (a view, no copy) and the products, (1, 1, H, W) each.
+        """Return the features F (a view, no copy), F . T and |F|^2, the last two (1, 1, H, W).
 
-        bfloat16 values are multiplied in float32, a few rows of the map at a time.
+        A few rows of the map are multiplied at a time; bfloat16 values in float32.
         """
         dtype = accumulate_dtype(features.dtype)
         rows = max(1, BLOCK // (features.shape[1] * features.shape[3]))

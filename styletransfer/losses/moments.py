@@ -117,7 +117,7 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
     """
     if factors is None:
         return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
-    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 for bfloat16
+    total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 if the rows are bfloat16
     for chunk, factor in zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True):
         total = total + (chunk * factor).sum(0)
     return total
@@ -146,8 +146,9 @@ class MomentsTap(Function):
     """This Function computes moments; its backward is closed-form for any loss L of the moments.
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
-    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. One
-    fused product adds this to the gradient that the features receive from deeper layers.
+    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
+    is added to the gradient that the features receive from deeper layers. The product with H and
+    its addition are one fused operation, unless only few weights are positive (see SPARSE).
     """
 
     generate_vmap_rule = True

@@ -22,6 +22,9 @@ from styletransfer.settings import FeaturesConfig
 
 # The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
+# Longer side in pixels of the copies of photographs and paintings whose styles are encoded, unless
+# `style_size` says otherwise.
+ENCODED_SIDE = 512
 # Smallest side of a painting in pixels, for which relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
@@ -29,7 +32,7 @@ CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
 # `finished` moves the colours of a pastiche by this fraction, from 0 to 1, of the way to the
-# painting's palette. 0.5 corrects no more than the colour error that the network makes.
+# painting's palette. At 0.5, the change is no larger than the network's own colour error.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.

@@ -118,7 +118,7 @@ def _metadata_of(metadata: Mapping[str, str], path: Path) -> dict[str, Any]:
 
 
 def _built(header: Mapping[str, Any]) -> StyleNetwork:
-    """Return the network that a file's header describes, on the device meta, without weights.
+    """Return the network that a file's header describes, on the meta device (without weights).
 
     (KeyError, TypeError, ValueError, OverflowError, RuntimeError if the header is damaged.)
     """

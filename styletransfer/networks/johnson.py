@@ -1,8 +1,9 @@
 """Style networks in the layout of Johnson et al. 2016 (arXiv:1603.08155, supplement, table 1).
 
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
-convolutions that double the size, and a 9 x 9 convolution to colours. Instance norm and reflected
-borders at each convolution are options of the authors' later code. Five things differ: upsampling
+convolutions that double the size, and a 9 x 9 convolution to colours. As in the authors' later
+code, where both are options, each convolution has instance norm after it, and reflects the borders
+of its input. Five things differ: upsampling
 is bilinear, not by transposed convolutions; the convolutions after it repeat the borders; a filter
 removes a lattice from the colours (`lattice`); a sigmoid bounds the output (the authors' tanh,
 moved to [0, 1]); each norm has a scale and a shift for each style.

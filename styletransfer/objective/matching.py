@@ -70,7 +70,7 @@ class Matching:
     columns: Tensor  #: (h, w), column of the most similar position
     cells: list[tuple[int, int]]  #: (height, width) of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
-    freedom: list[float]  #: for each style image, how freely it paints calm places, in [0, 1]
+    freedom: list[float]  #: for each style image, f in [0, 1]; see FREE in `calm.py`
 
     @classmethod
     def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
@@ -123,10 +123,10 @@ def match_targets(
 ) -> tuple[dict[str, Target], Targets]:
     """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
 
-    Calm places, such as a clear sky, have extra style losses of their own if a style is busy.
-    The target of a match loss is the features (1, C, h, w) of the matched style positions. A match
-    loss is a mean of 1 - cosine, so its weight is not divided by the loss of zero features, as the
-    weights of content and style losses may be.
+    Calm places, such as a clear sky, have style losses of their own unless the freedom of all
+    styles is 0, see `Matching.freedom`. The target of a match loss is the features (1, C, h, w) of
+    the matched style positions. The weight of a content or style loss may be divided by the loss of
+    features that are all 0. A match loss needs no divisor, because it is a mean of 1 - cosine.
     """
     height, width = pictures.content.shape[2:]
     targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
@@ -154,10 +154,11 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     """Return the most similar style position for every content position, in its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
-    each picture is subtracted. For a calm content position, row, column and lightness count as
-    well, see `placed_queries`. To limit time and memory, the search uses pictures that
-    `at_reference` has reduced. All pixels of one content position get the same match, so strokes
-    stay whole.
+    each picture is subtracted. If a region has several styles, their shares count as well, see
+    BIAS. For a calm content position, row, column and lightness count, see `placed_queries`. A
+    style's edges may be left out, see `_within`. To limit time and memory, the search uses pictures
+    that `at_reference` has reduced. A content position is one of the layer GRID, and stands for
+    several pixels. They all get the same match, so strokes stay whole.
 
     `criterion` gives the layers with match losses, and how much of the pastiche is blended into the
     content before the search. `pictures` have the sizes of one level of the coarse-to-fine run.

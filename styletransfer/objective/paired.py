@@ -36,16 +36,16 @@ WEIGHTS = (*(COLOR_WEIGHT for _ in COLORS), EDGES_WEIGHT, POSITION_WEIGHT, *LAYE
 # After the first search, ROUNDS searches also compare patches of the picture so far with patches of
 # the paintings, along PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
-# Limits in pixels of the longer side of the content, and of a painting, in a search. Larger ones
-# are reduced, but no side to less than LEAST.
+# Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
+# all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
 # Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes
 # from the mean of overlapping patches, which has the right tones. Finer detail comes from single
 # copied pixels, which are crisp.
 TONE = 2.0
-# Weight in the objective of the mean square difference from the copied picture. Without this loss,
-# the match loss would change the tones of the picture, because cosines of features hardly depend on
-# lightness.
+# Weight, in the objective, of a loss: the mean square difference from the copied picture. Without
+# it, the match loss would change the tones of the picture, because cosines of features hardly
+# depend on lightness.
 HELD = 100.0
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
@@ -175,7 +175,7 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
 
 
 def held(picture: Tensor) -> Anchor:
-    """Return the anchor that keeps a pastiche near the copied picture (1, 3, H, W)."""
+    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
     return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
 
 

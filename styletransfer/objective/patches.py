@@ -36,7 +36,7 @@ class PatchSearch:
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
-    index: Tensor  # (h * w,), index of the matched source pixel; `over` and `of` flatten it
+    index: Tensor  # index of the matched source pixel; (h * w,) once `over` or `of` has returned
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
@@ -143,7 +143,7 @@ class PatchSearch:
                 self._try(self.index[neighbours], down, right)
 
     def _cost(self, index: Tensor) -> Tensor:
-        """Return the squared distances from `wanted` to `keys[index]`; infinity if not allowed."""
+        """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 

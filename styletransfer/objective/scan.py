@@ -130,7 +130,7 @@ class TileLosses:
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Return the features; their backward adds the gradients of the losses at `layer`."""
+        """Return the features; backward adds the gradients of the losses at `layer` to theirs."""
         if layer not in self.targets:
             return features
         return fed_tap(features, functools.partial(self._joined, tile, layer))

@@ -1,8 +1,9 @@
-"""The optimisers of a picture: Adam, and L-BFGS in coordinates of similar curvature.
+"""The optimisers of a picture: torch's Adam, and an L-BFGS of our own.
 
-torch.optim has an L-BFGS too. But the first optimiser of torch.optim in a process imports torch's
-compiler, which takes half as long as importing torch. torch's L-BFGS also stops at absolute
-tolerances, and gradients of small loss weights are below them.
+Our L-BFGS works in coordinates in which the curvatures are similar, see `Preconditioner`. torch's
+L-BFGS stops at absolute tolerances, and with small loss weights the gradients are below them. Also,
+the first use of torch.optim in a process imports torch's compiler, which takes half as long as
+importing torch.
 """
 
 from collections import deque

@@ -178,12 +178,13 @@ class Run:
         """Continue with another job of the same content image, from the best picture so far.
 
         The run goes on at the beginning of the new job's smallest scale that is at least as large
-        as the current scale, or else of its largest scale. In all it makes as many steps as the new
-        job has, but this scale makes at least FEW more steps, or all its steps if it has fewer.
+        as the current scale, or else of its largest scale. The steps made so far count as steps of
+        the new job: first as those of its smaller scales, which are skipped, then as those of this
+        scale. It makes the rest of its steps, but at least FEW, or all its steps if it has fewer.
         L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
 
-        Raises UserError if the content has another aspect ratio. If the new settings cannot work,
-        see `Objective`, the next step raises UserError.
+        Raises UserError if the content has another aspect ratio. Settings that cannot work raise
+        UserError at the next step (see `Objective`).
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
         if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # no rounding error
@@ -218,9 +219,9 @@ class Run:
         self.start = job.on_device(job.start.picture(self._recolored))
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the run's state; call it between two iterates, or after an interruption.
+        """Return the run's state. Call this between two iterates, or after an interruption.
 
-        The state holds plain values and tensors, which are not copied: later steps change them.
+        The state holds plain values and tensors. Tensors are not copied: later steps change them.
         """
         descent = self._descent
         return {

@@ -50,7 +50,7 @@ _QUIET = threading.RLock()  # warning filters and loggers belong to the process,
 
 @dataclass(frozen=True)
 class Stored:
-    """`Stored` are the samples of a picture file or a Pillow image, before conversion to sRGB."""
+    """A Stored is what a picture file or a Pillow image stores, before conversion to sRGB."""
 
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)

@@ -28,10 +28,11 @@ def read_regions(source: Source, name: str) -> Regions:
     Each colour that `_flat_colors` returns is a region. Pixels of other colours, as on antialiased
     edges, are in the region of the nearest colour. Pixels that are more than half transparent are
     in no region. A grey picture, or an array or tensor (H, W) or (1, H, W) of integers, holds
-    numbers of regions, as segmentation networks return them, if it has a value from 1 to 63 and
-    none from 64 to 254: region n has the colour n of PASCAL VOC's palette, such as black for 0 and
-    maroon for 1. `name` is the picture's name in messages if it is no file. (UserError if the
-    picture cannot be read, has more than 12 flat colours or none, or looks like a photograph.)
+    numbers of regions, as segmentation networks return them, if its visible pixels have a value
+    from 1 to 63 and no larger value except 255: region n has the colour n of PASCAL VOC's palette,
+    such as black for 0 and maroon for 1. `name` is the picture's name in messages if it is no file.
+    (UserError if the picture cannot be read, is transparent everywhere, has more than 12 regions or
+    no flat colour, has greys that are too similar, or looks like a photograph.)
     """
     picture = as_picture(one_layer(source, name), name)
     rgb = (picture.rgb[0] * 255.0).round().to(torch.int16)

@@ -83,7 +83,7 @@ def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
 
 
 def _shallow(profile: bytes, mode: str) -> Converter:
-    """Return the conversion of 8-bit samples; the results have 8 bits, too."""
+    """Return the conversion of 8-bit samples to sRGB in [0, 1], rounded to multiples of 1/255."""
     source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     target = ImageCms.createProfile("sRGB")
     # Little CMS would replace the curves by coarse tables, wrong by 9 levels in dark grey.

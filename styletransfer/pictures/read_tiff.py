@@ -20,7 +20,7 @@ from styletransfer.pictures.stated_colors import by_exif, told
 
 logger = logging.getLogger(__name__)
 
-# TIFF colour model -> samples per pixel.
+# TIFF colour model -> samples per pixel, without alpha and other extra samples.
 _CHANNELS = {
     PHOTOMETRIC.MINISWHITE: 1,
     PHOTOMETRIC.MINISBLACK: 1,

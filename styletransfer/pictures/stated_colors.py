@@ -211,7 +211,10 @@ def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], 
 
 @contextmanager
 def _opened(image: Image.Image) -> Iterator[BinaryIO]:
-    """Yield the file that Pillow reads, and restore its position; if closed, open its path."""
+    """Yield the file that Pillow reads, at its beginning, and restore its position after the block.
+
+    If that file is closed, yield a new one, opened from its path.
+    """
     fp = cast("BinaryIO | None", getattr(image, "fp", None))
     if fp is None or fp.closed:
         with open(os.fsdecode(getattr(image, "filename", "")), "rb") as file:

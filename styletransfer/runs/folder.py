@@ -29,7 +29,7 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
-    error: str | None = None  # why the run failed in the studio, in one line
+    error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
 
     @property
     def pastiche(self) -> Path:

@@ -45,10 +45,11 @@ def main(config: InfoConfig, folder: Path) -> None:
 
 
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
-    """Paint a picture or film again from its recipe; return in a few words how the two differ.
+    """Paint a picture or film again from its recipe; return in a few words what differs.
 
-    `given` is the value of the setting `inputs`. (UserError if the recipe sets a key that cannot
-    change a picture, if an input is missing, or if the settings do not work.)
+    `given` is the value of the setting `inputs`. (UserError if the recipe's command cannot be
+    repeated, if the recipe sets a key that cannot change a picture, if an input is missing, or if
+    the settings do not work.)
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name, is_pair="style_source" in values)
@@ -68,12 +69,13 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
 def _found(
     command: Command, key: str, names: list[str], hashes: list[str], path: Path, given: list[str]
 ) -> str | list[str]:
-    """Return the input files of the setting `key`, found by their SHA-256 `hashes`.
+    """Return the paths for the setting `key`; its files are found by their SHA-256 `hashes`.
 
-    The files are searched in `given`, among the bundled files by name and, for pictures and runs,
-    by name in the folder of `path` and in the current folder. Two values have no hash and are
-    returned unchanged: an aspect ratio, such as 4:3, and the name of a network's style, if it is
-    no path. (UserError if a file is not found.)
+    For a film's frames, or a run of several files, the result is their folder. `path` is the file
+    with the recipe, and `given` is the setting `inputs`. Files are looked for in `given` and, by
+    name, among the bundled files; pictures and runs also by name in the folder of `path` and in the
+    current folder. Two values have no hash and are returned unchanged: an aspect ratio, such as
+    4:3, and the name of a network's style, if it is no path. (UserError if a file is not found.)
     """
     is_name = key in keys_marked(command.schema, "named")
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])

@@ -102,7 +102,8 @@ class Recording:
         self.written = list(dict.fromkeys(names))
         own = os.path.realpath(self.picture)
         kept = [folder / name for name in self.written]
-        pastiches = [path for path in kept if path.stem == "pastiche"]  # may be `picture` itself
+        # One of these paths may be `self.picture` itself.
+        pastiches = [path for path in kept if path.stem == "pastiche"]
         others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
         check_outputs([self.picture, *others], files_read(config))
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()

@@ -70,7 +70,7 @@ class Metrics(AbstractContextManager["Metrics"]):
             self.flush()
 
     def flush(self) -> None:
-        """Write all lines in memory; also called before a checkpoint, so that no line is lost."""
+        """Write all waiting lines to the file; before a checkpoint, too, so that none is lost."""
         lines, self.waiting = self.waiting, []
         if self._failed:
             return

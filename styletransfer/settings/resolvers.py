@@ -4,7 +4,7 @@ ${either:CONDITION,A,B}: A if the condition is true, otherwise B.
 ${asset:NAME}: the path of a picture that comes with the package.
 ${new_folder:PATH,INSTEAD}: INSTEAD if it is not empty; otherwise the first of PATH, PATH-2,
 PATH-3, ... that does not exist. Two runs that start in the same second get different folders.
-${kept_folder:PATH}: PATH, which may exist: the command continues what is in it.
+${kept_folder:PATH}: PATH, which may exist: the command uses what is already in it.
 ${resumed:${resume}}: the folder of the run to resume; see `resumed`.
 ${names:PATHS}: the names without folder and extension, joined by "+".
 ${file_name:PATH}: the last part of PATH.

@@ -1,4 +1,4 @@
-"""Settings of one pastiche, in groups such as `features`, and of the command `train`.
+"""Settings of one pastiche, and of the command `train`; some are in groups such as `features`.
 
 Each dataclass is the schema of a command's settings or of one group. Hydra checks keys and types
 against the schema, so a misspelt key or a value of the wrong type is an error before a run begins.

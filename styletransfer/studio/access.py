@@ -27,8 +27,8 @@ POLICY = (
 ADVICE = "open the address that the studio has printed, with its token"
 # Seconds without a new byte after which the server stops waiting for the rest of a request.
 PATIENCE = 30.0
-# Default headers of every response. The referrer policy keeps the page's address, which holds the
-# token, from other sites.
+# Default headers of every response. The referrer policy hides the studio's addresses from other
+# sites: the first one holds the token, until a redirect removes it, see `Access`.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",

@@ -319,7 +319,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
 
 
 async def _small(request: Request, file: Path) -> Response:
-    """Return one of the two JPEGs of a picture, which are made once; see `_side`."""
+    """Return the small or the large JPEG of a picture, as the request asks; see `_side`."""
     side = _side(request)
     if not reader.is_copied(file):
         await _studio(request).reader.ask(reader.copy, file)

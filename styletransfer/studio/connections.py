@@ -10,9 +10,9 @@ _ARRIVALS = count()
 
 
 class PatientConnection(H11Protocol):
-    """A PatientConnection may be closed for a new one while no request of it is in progress.
+    """A PatientConnection without a request in progress may be closed to make room for a new one.
 
-    If there are `limit_concurrency` connections, the oldest such one is closed; a browser opens it
+    If there are `limit_concurrency` connections, the oldest idle one is closed; a browser opens it
     again. Clients without the token are answered at once, so they cannot keep connections busy.
     """
 

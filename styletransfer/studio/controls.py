@@ -36,8 +36,10 @@ class Control:
 
     @cached_property
     def kind(self) -> str:
-        """The kind of control: picture, pictures, regions, mask, number, integer, numbers, choice,
-        mapping, text, or names, a text with commas between names.
+        """The kind of control.
+
+        It is picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text or
+        names. A control of the kind "names" is a text field, with commas between the names.
         """
         field = FIELDS[self.key]
         is_several = "each" in field.metadata

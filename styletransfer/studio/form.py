@@ -154,7 +154,8 @@ class RunRequest:
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.
     shown: TrainConfig | None = None
-    cost: dict[str, Any] = field(default_factory=dict)  # size, memory and work; see `reader.check`
+    # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
+    cost: dict[str, Any] = field(default_factory=dict)
 
     @property
     def typed(self) -> str:
@@ -163,7 +164,7 @@ class RunRequest:
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
-    """Return the run for settings of the page, key -> value, where a picture is its id.
+    """Return the run for the page's settings, key -> value; the value for a picture is its id.
 
     A photograph is painted by `train`; with `sketch`, it is painted by `apply` with the style
     network for any style. A film is painted by `film` if `style_source` is set, otherwise by

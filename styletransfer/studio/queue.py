@@ -175,7 +175,7 @@ class RunQueue:
         raise RefusedError("that run does not wait", 409)
 
     def join(self) -> Viewer:
-        """Add and return a viewer for a page; the state and the last preview wait in the viewer."""
+        """Add and return a viewer for a page; it first sends the state and the last preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -298,6 +298,6 @@ def _kind(kind: str, settings: dict[str, Any]) -> tuple[Any, ...]:
 
 
 def _forget(entry: QueueEntry) -> None:
-    """Remove a run's folder if it is empty: then the run has not begun."""
+    """Remove a run's folder if it is empty, which means that the run has not begun."""
     with suppress(OSError):
         entry.folder.rmdir()

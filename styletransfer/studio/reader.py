@@ -272,6 +272,15 @@ def _photograph(path: str, age: int, side: int) -> Any:
     return as_picture(small, path).rgb.contiguous(memory_format=torch.channels_last)
 
 
+@lru_cache(REMEMBERED)
+def _has_margins(path: str, age: int) -> bool:
+    """Return whether a border row or column is transparent; `age`: see `_painting`."""
+    from styletransfer.pictures import images
+
+    picture = images.read(path)
+    return images.crop_transparent(picture).size != picture.size
+
+
 @cache
 def _painter() -> Any:
     """Return the painter of sketches, which uses the style network for any style."""
@@ -322,6 +331,10 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     if source is not None:
         check_pair(source, paths[0], sizes)
+        if _has_margins(paths[0], os.stat(paths[0]).st_mtime_ns):
+            raise UserError(
+                "the style has transparent margins: crop it, and this photograph alike", SOURCE
+            )
         given[SOURCE] = [grey(paths[0], level=0.25)]
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))

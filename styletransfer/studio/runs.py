@@ -162,7 +162,10 @@ class StoredRuns:
 
 
 def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
-    """Write why a run failed into its record, if any; keep its preview if it has no pastiche."""
+    """Write `error` into a failed run's record, and keep `preview` if the run has no pastiche.
+
+    If there is no record, nothing is written.
+    """
     with suppress(OSError, ValueError, UserError):  # as on a full disk; the page has the error
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():

@@ -172,7 +172,10 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number in a file (in its line `name`, if given), or `unknown` if there is none."""
+    """Return the number that ends a file's first line, or the line whose first word is `name`.
+
+    If there is none, return `unknown`.
+    """
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

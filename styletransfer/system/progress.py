@@ -19,7 +19,8 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     """
     stream = sys.stderr
     off = disable or stream is None or "TQDM_DISABLE" in os.environ
-    # A notebook's standard error is no terminal either, but a bar can be drawn there.
+    # A log file or pipe is a TextIOWrapper that is no terminal. A notebook's standard error is no
+    # TextIOWrapper, and a bar can be drawn there.
     is_log = isinstance(stream, io.TextIOWrapper) and not stream.isatty()
     kind: Any = _Lines if is_log and not off else tqdm
     return kind(*items, file=_Forgiving(stream), dynamic_ncols=True, disable=off, **look)
@@ -66,7 +67,7 @@ class _Lines(plain):  # type: ignore[type-arg]
 
 
 class _Forgiving:
-    """_Forgiving ignores errors of a text file; after such an error tqdm would keep its lock."""
+    """_Forgiving ignores errors in writing; after such an error, tqdm would never free its lock."""
 
     def __init__(self, file: Any) -> None:
         self.file = file

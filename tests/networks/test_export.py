@@ -86,7 +86,7 @@ def test_the_consumer_in_the_docs_paints_without_our_code():
 @pytest.mark.parametrize(("height", "width"), [(30, 50), (700, 900), (64, 512), (9, 40)])
 def test_the_graph_resizes_as_the_package_does(height, width):
     shown = picture(1, height, width).float()
-    wanted = images.resize(shown, images.scaled_size((height, width), whole.SIDE))
+    wanted = images.resize(shown, images.scaled_size((height, width), whole.ENCODED_SIDE))
     assert (whole.resized(shown) - wanted).abs().max() < 1e-5
 
 

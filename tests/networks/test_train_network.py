@@ -232,6 +232,7 @@ def test_a_network_without_its_checkpoint_is_not_replaced(config, tmp_path):
 BAD: list[tuple[dict[str, Any], str]] = [
     ({"crop": 18}, "crop=18 must be a multiple of 4 from 8 up"),
     ({"start": "none.safetensors"}, "no style network at none.safetensors"),
+    ({"style": ["oil.png"] * 1001}, "style names 1001 pictures; a network has at most 1000"),
     ({"style": ["oil.png", "photos/../oil.png"]}, "two styles are called oil; rename one"),
     ({"pictures": "no such folder"}, "is not a folder"),
     ({"objective": DEEP, "crop": 8}, "crop=8 must be at least 16"),

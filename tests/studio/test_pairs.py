@@ -57,11 +57,14 @@ def test_a_pair_that_does_not_fit_is_told(client, pair):
     assert code == 200
     assert "different things" in told["warning"]
     long = sent(client, bundled("coffee", (120, 60)), "long.png")
-    for source, words in (
-        (long, "120 x 60 pixels and the style 120 x 80"),
-        (*pair["style"], "not"),
+    margins = Image.new("RGBA", (120, 80))
+    margins.paste(bundled("coffee", (100, 70)), (0, 0))
+    for changed, words in (
+        ({"style_source": long}, "120 x 60 pixels and the style 120 x 80"),
+        ({"style_source": pair["style"][0]}, "not"),
+        ({"style": [sent(client, margins, "cut out.png")]}, "transparent margins"),
     ):
-        code, told = check(client, **pair | {"style_source": source})
+        code, told = check(client, **pair | changed)
         assert (code, told["key"]) == (422, "style_source")
         assert words in told["error"]
 

@@ -11,7 +11,8 @@ from styletransfer.lessons.doctor.probes import TOLERANCE, first_line
 from styletransfer.lessons.doctor.study import Study, Verdict, same, weights_like
 from styletransfer.lessons.doctor.watch import scaled
 
-# Each backward is multiplied by this; torch's own derivative of forward is not.
+# What each hand-written backward returns is multiplied by this, but torch's own derivative of
+# forward is not. So the size of a gradient tells which of the two was used.
 FACTOR = 1.5
 
 

@@ -1,4 +1,7 @@
-"""The probes of everything beside the derivative: memory, changes in place, layouts, precision."""
+"""Probes of a user's autograd Function; the probes of its derivatives are in probes.py.
+
+They look at changes in place, kept memory, layouts, empty inputs, low precision and kinks.
+"""
 
 import gc
 import weakref

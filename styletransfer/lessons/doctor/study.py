@@ -116,7 +116,7 @@ class Study:
 
 
 def weights_like(x: Tensor) -> Tensor:
-    """Return weights from 0.5 to 1.5 that differ from number to number, in the shape of x."""
+    """Return weights in the shape of x, which rise from 0.5 to 1.5 from element to element."""
     return torch.linspace(0.5, 1.5, x.numel()).to(x).view(x.shape)
 
 

@@ -73,7 +73,10 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Return (hand-written backward -> number of nodes, visits of all) for groups of a kind."""
+        """Count the nodes with a hand-written backward in the groups of a kind.
+
+        Return the backward's name -> number of its nodes, and how often the passes entered them.
+        """
         groups = [group for group in self.groups if group.kind == kind]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
@@ -150,7 +153,7 @@ class Watch(TorchFunctionMode):
 
 def trunk_group(layer: str) -> str:
     """Return the group of a layer: "block 1" for conv1_2, relu1_2 or pool1; else its own name."""
-    number = re.search(r"\d+", layer)
+    number = re.search(r"\d+", layer.rpartition("/")[2])  # the name of a region may come first
     return f"block {number.group()}" if number else layer
 
 

@@ -20,6 +20,7 @@ from styletransfer.films.write import FilmWriter
 from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
+    ENCODED_SIDE,
     SMALLEST_PAINTING,
     color_moments,
     finished,
@@ -45,9 +46,6 @@ logger = logging.getLogger(__name__)
 # Peak memory of painting, as a multiple of the first layer's output, (1, widths[0], H, W) in
 # float32: 3.3 was measured (convolved, normalised and padded tensors); the rest is a reserve.
 MAPS = 5
-# With `strength` below 1, the style is blended with the content image's own style, which is
-# computed from a copy of the image with this longer side in pixels.
-OWN_STYLE_SIDE = 512
 
 
 class Painter:
@@ -128,7 +126,7 @@ class Painter:
 
 @dataclass(frozen=True)
 class Painting:
-    """A Painting holds the data of one style image that a network for any style needs."""
+    """A Painting holds what a network for any style needs to know about one style image."""
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
@@ -168,7 +166,7 @@ class Paintings:
         rows = self.rows
         if self.strength < 1:
             if self._own is None or self._own[0] is not image:
-                size = images.scaled_size(images.size_of(image), OWN_STYLE_SIDE)
+                size = images.scaled_size(images.size_of(image), ENCODED_SIDE)
                 self._own = image, self._row(images.resize(image, size))
             rows = torch.lerp(self._own[1], rows, self.strength)
         set_rows(network, rows)

@@ -88,7 +88,7 @@ def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> N
 
 
 def _add(made: tarfile.TarFile, member: tarfile.TarInfo, name: str, data: IO[bytes]) -> None:
-    """Add a file to an archive, with the time and the rights that `member` has."""
+    """Add a file to an archive, with `member`'s size, permissions and modification time."""
     info = tarfile.TarInfo(name)
     info.size, info.mode, info.mtime = member.size, member.mode, int(member.mtime)
     made.addfile(info, data)

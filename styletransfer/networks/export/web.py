@@ -37,8 +37,8 @@ BUILDS = {
 # Licence files, read from the Python package onnxruntime. The npm package PACKAGE has no licence
 # files, and is made from the same sources.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
-# Longer side in pixels of a style image for the encoder, as in `apply`, and of its thumbnail.
-STYLE_SIDE, SHOWN = 512, 160
+# Longer side of a style's thumbnail in pixels.
+SHOWN = 160
 
 
 def check(config: ExportConfig) -> dict[str, bytes]:
@@ -97,7 +97,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
     else:
         features = encoder.style_features(torch.device("cpu"), torch.float32)
         for name, file in sorted(bundled.items()):
-            picture = style_image(str(file), STYLE_SIDE, encoder.SMALLEST_PAINTING)
+            picture = style_image(str(file), encoder.ENCODED_SIDE, encoder.SMALLEST_PAINTING)
             row = saved.network.encoder(encoder.moments(features, picture))[0]
             values = {"row": row, "palette": encoder.color_moments(picture).flatten()}
             short = {

@@ -11,13 +11,11 @@ from torch import Tensor, nn
 
 from styletransfer.features import build_features
 from styletransfer.features.extractor import MaxPool
-from styletransfer.networks.encoder import PALETTE, SEEN, moments_of, paint_rows
+from styletransfer.networks.encoder import ENCODED_SIDE, PALETTE, SEEN, moments_of, paint_rows
 from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.pictures.color import LEAST_VARIANCE
 from styletransfer.settings import FeaturesConfig
 
-# Longer side in pixels of the copies of painting and photograph whose styles are encoded.
-SIDE = 512
 # Number of iterations in `geometric_mean`; each divides the error by 9 or more.
 REPETITIONS = 9
 
@@ -66,17 +64,17 @@ class Whole(nn.Module):
 
 
 def resized(image: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W), resized as by `images.resize`; the longer side is SIDE."""
+    """Return an image (1, 3, H, W) as `images.resize` makes it with longer side ENCODED_SIDE."""
     height, width = image.shape[2:]
     sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
     longer = sides.amax(0)
-    wanted = (2 * SIDE * sides + longer) // (2 * longer)
+    wanted = (2 * ENCODED_SIDE * sides + longer) // (2 * longer)
     # torch.export takes numbers from a tensor for new symbols. Otherwise the formula of `wanted`
     # would stand in all sizes that follow, and the export would take minutes.
     rows, columns = (side.item() for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)
-        torch._check(side <= SIDE)
+        torch._check(side <= ENCODED_SIDE)
     resampled = filters(height, rows) @ image @ filters(width, columns).T
     return resampled.clamp(0.0, 1.0)
 

@@ -30,7 +30,8 @@ from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_si
 
 logger = logging.getLogger(__name__)
 
-NETWORK, PREVIEWS = "network.safetensors", "previews"  # names in the folder
+# Names of the network's file and of the previews' folder, in the run's folder.
+NETWORK, PREVIEWS = "network.safetensors", "previews"
 METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 
 

@@ -11,7 +11,7 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.sources import check_side, files_of
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
-from styletransfer.networks.file import BASE, NetworkFile, network_file
+from styletransfer.networks.file import BASE, MOST_STYLES, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
 from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import TrainNetworkConfig
@@ -52,6 +52,8 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     dtype = choose_precision(config.precision, device)
     exact = torch.float64 if dtype == torch.float64 else torch.float32
     files = files_of("style", config.style)
+    if len(files) > MOST_STYLES:
+        raise UserError(f"style names {len(files)} pictures; a network has at most {MOST_STYLES}")
     names = [Path(name).stem for name in files]
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"two styles are called {twice}; rename one of the files")

@@ -20,8 +20,8 @@ from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held
 
-# Timeout of the connection to the other processes, and of one exchange, in which the others wait
-# while the first process saves and paints.
+# Timeout of the connection to the other processes, and of each exchange. It is long, because in an
+# exchange the others may wait while the first process saves and paints.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
 

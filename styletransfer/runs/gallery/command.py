@@ -1,7 +1,7 @@
-"""Show runs on one page, pictures above a table: `scripts/gallery.py outputs/sweep/FOLDER`.
+"""Write one page of runs, pictures above a table: `scripts/gallery.py outputs/sweep/FOLDER`.
 
-The folders are those of sweeps or of single runs of `train`. The page, gallery.html, contains its
-pictures, so a browser can show and print it offline.
+Several folders may be named. Each is that of a sweep or of a single run of `train`. The page,
+gallery.html, contains its pictures, so a browser can show and print it offline.
 """
 
 import base64
