@@ -135,10 +135,7 @@ class Photographs:
         search.improve(self.keys, wanted)
         keys = torch.cat([self.keys, self.shown], 1)
         for _ in range(ROUNDS):
-            # With `kept`, pixels are copied instead of means of patches, which take long; the known
-            # matches are as crisp as the painting.
-            side = PATCH if kept is None else 1
-            made = _patches(search.mean_of_patches(self.painted, side))
+            made = _patches(search.pixels(self.painted))
             search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
         return search.result()
 
@@ -168,7 +165,7 @@ def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int
     """
     search = PatchSearch.of(found)
     small = [resize(style.float(), cell) for style, cell in zip(styles, found.cells, strict=True)]
-    tone = search.mean_of_patches(small) - search.mean_of_patches(small, 1)
+    tone = search.mean_of_patches(small) - search.pixels(small)
     matching = Matching.at(found, [{"pixels": style} for style in styles])
     picture = matching.values("pixels", size) + resize(_blurred(tone, TONE), size).to(styles[0])
     return picture.clamp(0, 1)

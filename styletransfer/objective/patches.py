@@ -155,22 +155,22 @@ class PatchSearch:
         self.index[self.active[is_better]] = index[is_better]
         self.cost = torch.where(is_better, cost, self.cost)
 
-    def mean_of_patches(self, painted: Sequence[Tensor], side: int = PATCH) -> Tensor:
-        """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it.
+    def pixels(self, painted: Sequence[Tensor]) -> Tensor:
+        """Return the picture (1, 3, h, w) of the matched pixels."""
+        return _joined(painted)[:, self.index].view(1, 3, *self.size)
 
-        Patches have `side` x `side` pixels. With 1, the result consists of the matched pixels.
-        """
-        values = torch.cat([picture[0].flatten(1) for picture in painted], 1)
-        index = self.index.view(self.size)
+    def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
+        """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
+        values, reach, index = _joined(painted), PATCH // 2, self.index.view(self.size)
         y, x = (torch.arange(length, device=index.device) for length in self.size)
         total = values.new_zeros(3, *self.size)
-        for down, right in product(range(-(side // 2), side // 2 + 1), repeat=2):
+        for down, right in product(range(-reach, reach + 1), repeat=2):
             # The centres of the patches; outside the picture, the nearest pixel is the centre.
             rows = (y + down).clamp(0, len(y) - 1)[:, None]
             columns = (x + right).clamp(0, len(x) - 1)
             centres = index[rows, columns]
             total += values[:, self.moved(centres, y[:, None] - rows, x - columns)]
-        return total[None] / side**2
+        return total[None] / PATCH**2
 
     def result(self) -> Correspondence:
         """Return the matches, on the CPU."""
@@ -187,3 +187,8 @@ def _corners(values: Tensor, size: Size) -> Tensor:
 def _pooled(axes: Tensor, size: Size) -> Tensor:
     """Return the means (cells, D) of `axes` (h * w, D) over CELL x CELL pixels; size is (h, w)."""
     return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
+
+
+def _joined(pictures: Sequence[Tensor]) -> Tensor:
+    """Return the pixels (3, n) of all pictures, one picture after the other."""
+    return torch.cat([picture[0].flatten(1) for picture in pictures], 1)
