@@ -26,7 +26,7 @@ def test():
     hint(
         d.grad is None,
         "The gradient of c is there, but a, b and d have none. torch.autograd.grad returns a "
-        "gradient, and fills no .grad;\nbackward fills those of all leaves.",
+        "gradient, and fills the .grad of no leaf;\nbackward fills those of all leaves.",
     )
     hint(
         a.grad is None,

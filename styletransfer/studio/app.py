@@ -98,6 +98,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/look", get_look),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
+            Route("/api/queue/{id}", get_entry),
             Route("/api/queue/{id}/{action}", act, methods=["POST"]),
             Route("/api/runs", list_runs),
             Route("/api/runs/{id}/{part}", get_run),
@@ -190,6 +191,12 @@ async def check(request: Request) -> Response:
 async def submit(request: Request) -> Response:
     """Append a new run, or a sketch, to the queue; return its id."""
     return PlainJson({"id": _studio(request).queue.submit(await _checked(request))}, 202)
+
+
+async def get_entry(request: Request) -> Response:
+    """Return what is known of a run, whether it waits, is at work or has ended."""
+    entry = _studio(request).queue.find(request.path_params["id"])
+    return PlainJson((entry or await _run(request)).shown)
 
 
 async def act(request: Request) -> Response:

@@ -118,6 +118,11 @@ class RunQueue:
         entry.is_steered = shown["is_steered"]
         self._enqueue(entry)
 
+    def find(self, id: str) -> QueueEntry | None:
+        """Return the run with this id if it waits, is at work or was the last one, or None."""
+        entries = (*self.waiting, self.current)
+        return next((entry for entry in entries if entry and entry.id == id), None)
+
     def has(self, id: str) -> bool:
         """Return whether a run is at work or waits."""
         return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)

@@ -47,7 +47,7 @@ def _(a, b, d):
     return c.grad
 
 
-@wrong("01_retain_grad", "gradient_of_c", "fills no .grad")
+@wrong("01_retain_grad", "gradient_of_c", "fills the .grad of no leaf")
 def _(a, b, d):
     c = a + b
     return torch.autograd.grad(c * d, c)[0]
@@ -368,7 +368,7 @@ class _(TimesExp):
         return (1 + x) * exp * grad_output
 
 
-@wrong("10_second_derivative", "TimesExp", "what forward saves is a constant")
+@wrong("10_second_derivative", "TimesExp", "it may take what forward saves for a constant")
 class _(TimesExp):
     @staticmethod
     def forward(ctx, x):

@@ -245,6 +245,48 @@ class WithoutTangent(RightJvp):
         return 2 * x
 
 
+class Gated(Bias):
+    """The derivative for the gate is 0."""
+
+    @staticmethod
+    def forward(ctx, x, gate):
+        return 2 * x + (gate > 0).to(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output, None
+
+
+class WrongGated(Gated):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 3 * grad_output, None
+
+
+class HarmlessIntermediate(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x, (x > 0).to(x))
+        return x.clamp(min=0) ** 3
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, mask = ctx.saved_tensors
+        return 3 * (x * x).detach() * mask * grad_output
+
+
+def cut_off(x):
+    return x + Square.apply(x).detach()
+
+
+def cut_beside(x):
+    return WrongFactor.apply(x).detach() + Square.apply(x)
+
+
+def not_applied(x):
+    return RightJvp.forward(x)
+
+
 class FakeLayer(nn.Module):
     def forward(self, x):
         return x * x

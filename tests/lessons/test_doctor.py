@@ -42,7 +42,7 @@ def faults(*arguments, **options):
     [
         ("WrongFactor", "first derivative", "not the derivative of forward"),
         ("WrongHalves", "first derivative", "not the derivative of forward"),
-        ("SavedIntermediate", "second derivative", "what forward saves is a constant"),
+        ("SavedIntermediate", "second derivative", "may take what forward saves for a constant"),
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
         ("SpoiledGrad", "grad_output", "changed in place"),
@@ -70,12 +70,42 @@ def test_a_planted_fault_is_named(target, name, words):
     [
         ("SummedShape", "gradients returned", "shape (4, 3) for input 1 of (3,)"),
         ("MissingGradient", "first derivative", "None for input 1"),
+        ("WrongGated", "first derivative", "backward is not the derivative of forward"),
         ("OneForTwo", "backward is called", "incorrect number of gradients (expected 2, got 1)"),
     ],
 )
 def test_a_fault_of_one_of_two_inputs_is_named(target, name, words):
     found = faults(getattr(planted, target), torch.randn(4, 3), torch.randn(3))
     assert words in found[name]
+
+
+@pytest.mark.parametrize("name", ["cut_off", "cut_beside"])
+def test_a_cut_path_is_no_fault_of_a_backward(name):
+    found = verdicts(getattr(planted, name))["first derivative"]
+    assert found.text.endswith("the gradient is not the derivative of forward")
+    assert found.change == f"in {name}: look for detach, .data, item or NumPy"
+
+
+def test_the_wrong_one_of_two_functions_is_named():
+    found = verdicts(lambda x: planted.Square.apply(planted.WrongFactor.apply(x)))
+    assert "WrongFactor.backward" in found["first derivative"].change
+
+
+@pytest.mark.parametrize("name", ["cut_off", "not_applied"])
+def test_a_graph_without_a_function_is_noted(name):
+    found = verdicts(getattr(planted, name))["backward is called"]
+    assert (found.word, found.text[:27]) == ("note", "no Function is in the graph")
+
+
+def test_a_random_forward_is_told_and_its_derivatives_are_not():
+    found = faults(nn.Dropout())
+    assert list(found) == ["first derivative"]
+    assert "another result when it is called again" in found["first derivative"]
+
+
+def test_a_detach_is_named_beside_a_harmless_intermediate():
+    found = verdicts(planted.HarmlessIntermediate)["second derivative"]
+    assert "detach nothing" in found.change
 
 
 def test_a_jvp_is_not_compared_with_a_wrong_backward():
@@ -125,9 +155,9 @@ def test_the_advice_on_once_differentiable_helps():
     assert (found.word, found.text) == ("note", "refused: refused")
 
 
-@pytest.mark.parametrize("name", ["Square", "MarkedDirty", "Bias"])
+@pytest.mark.parametrize("name", ["Square", "MarkedDirty", "Bias", "Gated"])
 def test_right_functions_pass(name):
-    inputs = (torch.randn(4, 3), torch.randn(3)) if name == "Bias" else ()
+    inputs = (torch.randn(4, 3), torch.randn(3)) if name in ("Bias", "Gated") else ()
     assert faults(getattr(planted, name), *inputs) == {}
 
 
@@ -142,7 +172,7 @@ def test_a_function_that_uses_one_output_alone_passes():
 
 @pytest.mark.parametrize("module", [nn.Linear(3, 2), nn.BatchNorm1d(3).eval()])
 def test_modules_of_torch_pass(module):
-    assert verdicts(module) == {}
+    assert list(verdicts(module)) == ["backward is called"]  # a note
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ from collections.abc import Callable, Iterator, Mapping
 from functools import partial
 
 from styletransfer.lessons.doctor import asks, habits, probes
-from styletransfer.lessons.doctor.probes import first_line
+from styletransfer.lessons.doctor.probes import RANDOM, first_line
 from styletransfer.lessons.doctor.study import Study, Verdict
 from styletransfer.lessons.doctor.subject import Subject, load
 from styletransfer.lessons.settings import GradcheckConfig
@@ -30,7 +30,7 @@ PROBES: dict[str, Probe] = {
 
 
 def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
-    """Yield each probe's name and verdict; only the first one if nothing can be differentiated."""
+    """Yield each probe's name and verdict; only the first ones if the others cannot be told."""
     try:
         study = Study(subject)
     except Exception as error:
@@ -44,6 +44,8 @@ def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str
             except Exception as error:
                 verdict = Verdict("FAULT", f"{type(error).__name__}: {first_line(error)}")
         yield name, verdict
+        if verdict is RANDOM:
+            return
 
 
 def no_study(subject: Subject, error: Exception) -> Verdict:
@@ -55,7 +57,9 @@ def no_study(subject: Subject, error: Exception) -> Verdict:
     if not subject.differentiable(*subject.inputs):
         kind = type(result).__name__
         text = f"the result, a {kind}, has no graph: backward is never called"
-        change = "return floating point tensors, one or a tuple, that no detach, item or NumPy cut"
+        change = (
+            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
+        )
         return Verdict("FAULT", text, change)
     return Verdict("FAULT", f"backward fails: {type(error).__name__}: {first_line(error)}")
 

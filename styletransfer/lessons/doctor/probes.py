@@ -11,10 +11,17 @@ from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
 from styletransfer.lessons.doctor.study import Study, Verdict, is_module
+from styletransfer.lessons.doctor.subject import requires_grad, subject
 from styletransfer.lessons.doctor.watch import Seen, backward_name
 
 # gradcheck's step is 1e-6, so a quotient is right to about 1e-10 times the size of the output.
 TOLERANCE = 1e-5
+CUT = "look for detach, .data, item or NumPy"
+RANDOM = Verdict(
+    "FAULT",
+    "forward gives another result when it is called again: gradcheck needs the same one",
+    "call eval(), or fix the seed inside of forward",
+)
 
 
 def first_line(error: BaseException) -> str:
@@ -34,8 +41,11 @@ def called(study: Study) -> Verdict:
     missed = [function for function in study.functions if not _calls(study, function)]
     for function in missed:
         return Verdict("FAULT", f"{function.__name__}.{backward_name(function)} was not called")
+    if not study.functions:
+        text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
+        return Verdict("note", text)
     names = ", ".join(f"{each.__name__} {_calls(study, each)} x" for each in study.functions)
-    return Verdict("ok", names or "there is no Function in the graph")
+    return Verdict("ok", names)
 
 
 def _calls(study: Study, function: object) -> int:
@@ -44,50 +54,49 @@ def _calls(study: Study, function: object) -> int:
 
 def first(study: Study) -> Verdict:
     """Is the first derivative that of forward?"""
-    for seen in study.seen:
-        for index, (due, grad) in enumerate(zip(seen.needed, seen.grads, strict=False)):
-            if due and grad is None and not _passes_alone(study):
-                return Verdict(
-                    "FAULT",
-                    f"backward returns None for input {index}, which has a derivative",
-                    f"{study.place(seen=seen)}: return its gradient",
-                )
+    if study.is_random:
+        return RANDOM
+    said = _gradcheck(study)
+    return _wrong(study, said) if said else Verdict()
+
+
+def _gradcheck(study: Study) -> str:
+    """Return what gradcheck says of each output alone, "" if all is right.
+
+    If backward cannot do without one of them, all outputs are checked together.
+    """
+
+    def check(function: Callable[..., Any]) -> None:
+        settings: dict[str, Any] = {"atol": TOLERANCE, "rtol": TOLERANCE}
+        gradcheck(function, study.subject.inputs, check_undefined_grad=False, **settings)
+
     try:
-        _gradcheck(study)
+        try:
+            check(study.subject.differentiable)
+        except GradcheckError:
+            raise
+        except Exception:
+            check(study.total)
     except RuntimeError as error:
-        return Verdict(
-            "FAULT",
-            f"{first_line(error).rstrip(',')}: backward is not the derivative of forward",
-            f"{study.place()}: derive the formula again",
-        )
-    return Verdict()
+        return first_line(error).rstrip(",")
+    return ""
 
 
-def _gradcheck(study: Study) -> bool:
-    """Check each output alone; all of them together if backward cannot do without one."""
-
-    def check(function: Callable[..., Any]) -> bool:
-        return gradcheck(
-            function,
-            study.subject.inputs,
-            atol=TOLERANCE,
-            rtol=TOLERANCE,
-            check_undefined_grad=False,
-        )
-
-    try:
-        return check(study.subject.differentiable)
-    except GradcheckError:
-        raise
-    except Exception:
-        return check(study.total)
-
-
-def _passes_alone(study: Study) -> bool:
-    try:
-        return _gradcheck(study)
-    except RuntimeError:
-        return False
+def _wrong(study: Study, said: str) -> Verdict:
+    """Return which Function is wrong, by a check of each call alone, or that none of them is."""
+    for seen in study.seen:
+        alone = Study(subject(seen.function, seen.inputs)) if seen.called else None
+        if alone is None or not _gradcheck(alone):
+            continue
+        due = (i for i, x in enumerate(seen.inputs) if requires_grad(x))
+        for index, grad, slope in zip(due, alone.gradients, alone.slopes, strict=True):
+            if grad is None and bool((slope.abs() > TOLERANCE).any()):
+                text = f"backward returns None for input {index}, which has a derivative"
+                return Verdict("FAULT", text, f"{study.place(seen=seen)}: return its gradient")
+        text = f"{said}: backward is not the derivative of forward"
+        return Verdict("FAULT", text, f"{study.place(seen=seen)}: derive the formula again")
+    text = f"{said}: the gradient is not the derivative of forward"
+    return Verdict("FAULT", text, f"in {study.subject.name}: {CUT}")
 
 
 def second(study: Study) -> Verdict:
@@ -107,11 +116,9 @@ def second(study: Study) -> Verdict:
         cure = _second_cure(study, seen)
         if cure is not None:
             return cure
-    return Verdict(
-        "FAULT",
-        "wrong without an error",
-        f"{study.place()}: use operations that autograd can differentiate, on saved tensors",
-    )
+    change = "use operations that autograd can differentiate, on saved tensors"
+    change = f"{study.place()}: {change if study.functions else CUT}"
+    return Verdict("FAULT", "wrong without an error", change)
 
 
 def _second_cure(study: Study, seen: Seen) -> Verdict | None:
@@ -128,8 +135,9 @@ def _second_cure(study: Study, seen: Seen) -> Verdict | None:
         shapes = ", ".join(str(tuple(x.shape)) for x in seen.intermediates)
         return Verdict(
             "FAULT",
-            f"wrong without an error: what forward saves is a constant for it ({shapes})",
-            f"{study.place(seen=seen)}: save inputs or outputs, and compute the rest again",
+            f"wrong without an error: it may take what forward saves for a constant ({shapes})",
+            f"{study.place(seen=seen)}: save inputs or outputs, compute the rest again, "
+            "and detach nothing",
         )
     return None
 

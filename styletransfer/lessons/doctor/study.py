@@ -46,6 +46,15 @@ class Study:
         """The inputs that require grad."""
         return tuple(x for x in self.subject.inputs if requires_grad(x))
 
+    @cached_property
+    def is_random(self) -> bool:
+        """Whether forward gives another result when it is called again."""
+        results = (self.subject.differentiable(*self.subject.inputs) for _ in range(2))
+        return any(
+            one.shape != other.shape or not torch.allclose(one, other, rtol=1e-9, equal_nan=True)
+            for one, other in zip(*results, strict=True)
+        )
+
     def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
         outputs = tensors_in(self.subject.call(*inputs))
