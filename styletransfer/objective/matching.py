@@ -182,7 +182,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
         content = _columns(reader.features(at_reference(pictures.content), SEARCHED))
     calm = calm_places(content)
     queries = placed_queries(wanted, pictures.content, calm)
-    owners = _owners(pictures.regions, grid).to(wanted.device)
+    owners = owners_of(pictures.regions, (grid[0], grid[1])).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
     for number, region in enumerate(pictures.regions):
@@ -255,11 +255,19 @@ def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
 
 
-def _owners(regions: Sequence[Region], size: torch.Size) -> Tensor:
+def owners_of(regions: Sequence[Region], size: tuple[int, int]) -> Tensor:
     """Return (h, w), the index of the region with the largest weight at each position."""
     covers = (region.weights for region in regions if region.weights is not None)
-    shares = [resize(cover, (size[0], size[1]), "bilinear") for cover in covers]
-    return torch.cat(shares, 1)[0].argmax(0) if len(regions) > 1 else torch.zeros(size)
+    shares = [resize(cover, size, "bilinear") for cover in covers]
+    if len(regions) > 1:
+        return torch.cat(shares, 1)[0].argmax(0)
+    return torch.zeros(size, dtype=torch.long)
+
+
+def covered(weights: Tensor, size: tuple[int, int]) -> Tensor:
+    """Return (h, w), True where a weight is at least 0.5, or the largest if none is as large."""
+    shares = resize(weights, size, "bilinear")[0, 0]
+    return shares >= min(0.5, float(shares.max()))
 
 
 def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
@@ -274,5 +282,4 @@ def _within(weights: Tensor | None, size: tuple[int, int]) -> Tensor:
         inside = torch.zeros(size, dtype=torch.bool)
         inside[rows : size[0] - rows, columns : size[1] - columns] = True
         return inside.flatten().nonzero()[:, 0]
-    shares = resize(weights, size, "bilinear").flatten()
-    return (shares >= min(0.5, float(shares.max()))).nonzero()[:, 0]
+    return covered(weights, size).flatten().nonzero()[:, 0]

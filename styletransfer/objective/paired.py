@@ -135,10 +135,7 @@ class Photographs:
         search.improve(self.keys, wanted)
         keys = torch.cat([self.keys, self.shown], 1)
         for _ in range(ROUNDS):
-            # With `kept`, pixels are copied instead of means of patches, which take long; the known
-            # matches are as crisp as the painting.
-            now = search.mean_of_patches if kept is None else search.pixels
-            made = _patches(now(self.painted))
+            made = _patches(search.pixels(self.painted))
             search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
         return search.result()
 

@@ -6,14 +6,16 @@ neighbour to the pixel. So a good match spreads over a whole surface, and patche
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import product
 from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, pad
+from torch.nn.functional import avg_pool2d
 
 from styletransfer.objective.inputs import Correspondence, Region, Size
-from styletransfer.pictures.images import resize, size_of
+from styletransfer.objective.matching import covered, owners_of
+from styletransfer.pictures.images import size_of
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
@@ -50,16 +52,12 @@ class PatchSearch:
         for region in regions:
             within = [content.new_zeros(cell, dtype=torch.bool) for cell in cells]
             for part in region.sources:
-                within[part.style][:] = _within(part.weights, cells[part.style])
+                weights = part.weights
+                within[part.style][:] = weights is None or covered(weights, cells[part.style])
             allowed.append(torch.cat([one.flatten() for one in within]))
-        owners = content.new_zeros(size, dtype=torch.long)
-        if len(regions) > 1:
-            covers = (region.weights for region in regions if region.weights is not None)
-            shares = [resize(cover, size, "bilinear") for cover in covers]
-            owners = torch.cat(shares, 1)[0].argmax(0)
-        search = cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners.flatten())
-        search.index = search.index.flatten()
-        search.active = torch.arange(len(search.index), device=content.device)
+        owners = owners_of(regions, size).to(content.device).flatten()
+        search = cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners)
+        search.active = torch.arange(len(owners), device=content.device)
         return search
 
     @classmethod
@@ -78,48 +76,44 @@ class PatchSearch:
         index: Tensor = starts[styles] + rows * widths[styles] + columns
         return index
 
-    def places(self) -> tuple[Tensor, Tensor, Tensor]:
-        """Return source, row and column of each match, (h, w) each."""
-        return self._places(self.index.view(self.size))
-
-    def _places(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+    def places(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the source, the row and the column of source pixels."""
         starts, _, widths = self._tables(index.device)
-        styles = torch.bucketize(index, starts.contiguous(), right=True) - 1
+        styles = torch.bucketize(index, starts, right=True) - 1
         within = index - starts[styles]
         return styles, within // widths[styles], within % widths[styles]
 
-    def _tables(self, device: torch.device) -> Tensor:
-        """Return the first index, the height and the width of each source, as three rows."""
-        starts, start = [], 0
-        for height, width in self.cells:
-            starts.append(start)
-            start += height * width
-        heights, widths = zip(*self.cells, strict=True)
-        return torch.tensor([starts, heights, widths], device=device)
+    def moved(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> Tensor:
+        """Return the indices of the pixels `down` rows and `right` columns from source pixels."""
+        styles, rows, columns = self.places(index)
+        return self.indices(styles, rows + down, columns + right)
+
+    def _tables(self, device: torch.device) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the first index, the height and the width of each source."""
+        heights, widths = torch.tensor(self.cells, device=device).unbind(1)
+        lengths = heights * widths
+        return lengths.cumsum(0) - lengths, heights, widths
 
     def begin(self, keys: Tensor, wanted: Tensor) -> None:
         """Match content cells to the nearest source cells, and their pixels to pixels there."""
         lengths = [height * width for height, width in self.cells]
         parts = zip(torch.split(keys, lengths), self.cells, strict=True)
         offered = torch.cat([_pooled(part, cell) for part, cell in parts])
-        squares, places = offered.square().sum(1), self._corners().to(keys.device)
-        allowed = self.allowed[:, self.indices(*places)]
+        numbers = torch.split(torch.arange(len(keys), device=keys.device), lengths)
+        corners = torch.cat(list(map(_corners, numbers, self.cells)))
+        squares, allowed = offered.square().sum(1), self.allowed[:, corners]
+        owners, pooled = _corners(self.owners, self.size), _pooled(wanted, self.size)
         height, width = (side // CELL for side in self.size)
-        owners = self.owners.view(self.size)[CELL // 2 :: CELL, CELL // 2 :: CELL]
-        owners, pooled = owners[:height, :width].flatten(), _pooled(wanted, self.size)
-        y, x = self._active_places()
+        y, x = self.active // self.size[1], self.active % self.size[1]
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        cells = rows * width + columns
-        used = torch.bincount(cells, minlength=height * width) > 0
-        found = [cells.new_zeros(0)]
-        for block in torch.split(used.nonzero()[:, 0], BLOCK):
+        # The cells that are searched, and for each active pixel the number of its cell in `used`.
+        used, cell = torch.unique(rows * width + columns, return_inverse=True)
+        found = [used[:0]]
+        for block in torch.split(used, BLOCK):
             distance = squares - 2 * pooled[block] @ offered.mT
             found.append(distance.masked_fill_(~allowed[owners[block]], torch.inf).argmin(1))
-        nearest = torch.zeros_like(used, dtype=torch.long)
-        nearest[used] = torch.cat(found)
-        styles, down, right = places[:, nearest[cells]]
-        down, right = down + y - rows * CELL, right + x - columns * CELL
-        self.index[self.active] = self.indices(styles, down, right)
+        nearest = corners[torch.cat(found)][cell]
+        self.index[self.active] = self.moved(nearest, y - rows * CELL, x - columns * CELL)
 
     def keep(self, known: Correspondence, kept: Tensor) -> None:
         """Use the matches of `known` where `kept` (h, w) is True; no search changes them."""
@@ -128,15 +122,6 @@ class PatchSearch:
         kept = kept.flatten().to(self.index.device)
         self.index = torch.where(kept, own, self.index)
         self.active = (~kept).nonzero()[:, 0]
-
-    def _corners(self) -> Tensor:
-        """Return (3, n): source, row and column of the first pixel of each cell of the sources."""
-        places = []
-        for number, sides in enumerate(self.cells):
-            corners = (torch.arange(side // CELL) * CELL for side in sides)
-            down, right = torch.meshgrid(*corners, indexing="ij")
-            places.append(torch.stack([torch.full_like(down, number), down, right]).flatten(1))
-        return torch.cat(places, 1)
 
     def improve(self, keys: Tensor, wanted: Tensor) -> None:
         """Try neighbours' matches and random pixels near each match; keep those of lower cost."""
@@ -150,15 +135,12 @@ class PatchSearch:
         self._propagate()
 
     def _propagate(self) -> None:
-        (height, width), (y, x) = self.size, self._active_places()
+        height, width = self.size
+        y, x = self.active // width, self.active % width
         for step in NEIGHBOURS:
             for down, right in ((0, step), (0, -step), (step, 0), (-step, 0)):
                 neighbours = (y - down) % height * width + (x - right) % width
                 self._try(self.index[neighbours], down, right)
-
-    def _active_places(self) -> tuple[Tensor, Tensor]:
-        """Return the rows (n,) and the columns (n,) of the active pixels."""
-        return self.active // self.size[1], self.active % self.size[1]
 
     def _cost(self, index: Tensor) -> Tensor:
         """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
@@ -167,8 +149,7 @@ class PatchSearch:
 
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
         """Try the pixels `down` rows and `right` columns from `index`; take those of lower cost."""
-        styles, rows, columns = self._places(index)
-        index = self.indices(styles, rows + down, columns + right)
+        index = self.moved(index, down, right)
         cost = self._cost(index)
         is_better = cost < self.cost
         self.index[self.active[is_better]] = index[is_better]
@@ -180,34 +161,27 @@ class PatchSearch:
 
     def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
         """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
-        values, reach, (height, width) = _joined(painted), PATCH // 2, self.size
-        y, x = (torch.arange(side, device=self.index.device) for side in self.size)
-        styles, rows, columns = self.places()
-        around = [  # source, and how far down and right of the pixel its match lies
-            pad(one[None, None].float(), (reach,) * 4, mode="replicate")[0, 0].long()
-            for one in (styles, rows - y[:, None], columns - x)
-        ]
+        values, reach, index = _joined(painted), PATCH // 2, self.index.view(self.size)
+        y, x = (torch.arange(length, device=index.device) for length in self.size)
         total = values.new_zeros(3, *self.size)
-        for down in range(PATCH):
-            for right in range(PATCH):
-                styles, rows, columns = (
-                    one[down : down + height, right : right + width] for one in around
-                )
-                total += values[:, self.indices(styles, rows + y[:, None], columns + x)]
+        for down, right in product(range(-reach, reach + 1), repeat=2):
+            # The centres of the patches; outside the picture, the nearest pixel is the centre.
+            rows = (y + down).clamp(0, len(y) - 1)[:, None]
+            columns = (x + right).clamp(0, len(x) - 1)
+            centres = index[rows, columns]
+            total += values[:, self.moved(centres, y[:, None] - rows, x - columns)]
         return total[None] / PATCH**2
 
     def result(self) -> Correspondence:
         """Return the matches, on the CPU."""
-        styles, rows, columns = (one.cpu() for one in self.places())
+        styles, rows, columns = (one.cpu() for one in self.places(self.index.view(self.size)))
         return Correspondence(styles, rows, columns, self.cells)
 
 
-def _within(weights: Tensor | None, size: Size) -> Tensor | bool:
-    """Return (h, w), True where a weight is at least 0.5 or the largest; True without weights."""
-    if weights is None:
-        return True
-    shares = resize(weights, size, "bilinear")[0, 0]
-    return shares >= min(0.5, float(shares.max()))
+def _corners(values: Tensor, size: Size) -> Tensor:
+    """Return those of `values` (h * w,) that belong to the first pixel of each cell."""
+    height, width = (side // CELL * CELL for side in size)
+    return values.view(size)[:height:CELL, :width:CELL].flatten()
 
 
 def _pooled(axes: Tensor, size: Size) -> Tensor:
