@@ -18,10 +18,12 @@ pytestmark = pytest.mark.usefixtures("signals")
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("words", ["optimizer.plateau=0", "optimizer=adam tile=32"])
+@pytest.mark.parametrize(
+    "words", ["steps=99 optimizer.plateau=0", "steps=40 optimizer=adam tile=32"]
+)
 def test_runs_killed_at_random_end_in_equal_bytes(words, desk, request):
     """Kill each run at a random moment after its first checkpoint; `--kills=600` makes 600."""
-    words = f"train experiment=tiny content=content.png style=style.png size=64 steps=99 {words}"
+    words = f"train experiment=tiny content=content.png style=style.png size=64 {words}"
     train = [sys.executable, "-m", "styletransfer", *words.split(), "checkpoint_every=1e-9"]
     one_thread, chance = os.environ | {"OMP_NUM_THREADS": "1"}, random.Random(0)
     whole = process(*train, "hydra.run.dir=whole")

@@ -274,7 +274,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
 @pytest.mark.slow
 def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
     any_network()
-    monkeypatch.setattr(painter, "OWN_STYLE_SIDE", 32)
+    monkeypatch.setattr(painter, "ENCODED_SIDE", 32)
     write_pictures("styles/a.png", "styles/b.png", "styles/c.png", height=24, width=40)
     write_pictures("tree/1.png", "tree/2.png", "tree/in/1.png", "tree/in/2.png")
     work = {"network": "any.safetensors", "style": "styles", "style_size": 48, "input": "tree"}
