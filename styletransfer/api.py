@@ -3,10 +3,12 @@
     from styletransfer import stylize
     stylize("photo.jpg", "painting.jpg", size=768).save("pastiche.png")
 
-Keys are those of `configs/train.yaml`. Only `progress=True` prints, and only `Result.save` writes
-a file; notices go to the log. A notebook shows a `Result` and an `Iterate` as pictures. torch's
-settings (threads, float32 precision, default dtype and device, autocast) stay as the caller has
-set them.
+Keyword arguments are the keys of `styletransfer train`, which its `--help` explains, except those
+for output and run folder. Nothing is printed without `progress=True`, and no file is written
+without `Result.save`, except when torchvision's weights (features=vgg19 or vgg16) are downloaded:
+this shows a bar and fills torch's cache. Notices go to the log. A notebook shows a `Result` and an
+`Iterate` as pictures. torch's settings (threads, float32 precision, default dtype and device,
+autocast) stay as the caller has set them.
 """
 
 import importlib

@@ -60,7 +60,7 @@ POSITIONS = 24 * 24
 
 
 class WinogradConv(Function):
-    """This Function is conv2d(x, g, bias, padding=1) with constant, transformed kernels.
+    """This Function is conv2d(x, g, bias, padding=1); `kernels` is g, transformed, and constant.
 
     The gradient of a convolution is a convolution with mirrored kernels, and with input and output
     channels exchanged. `is_mirrored` gives this second convolution. It mirrors the kernels by
@@ -121,7 +121,7 @@ def _padded(x: Tensor, top: int, rows: int) -> Tensor:
     height, width = x.shape[2:]
     below = top + _tiles(rows) * STEP + 1 - height
     right = _tiles(width) * STEP + 1 - width
-    # A negative padding removes the rows that belong to other strips.
+    # A negative padding removes rows: those of other strips that this strip does not read.
     return torch.nn.functional.pad(x, (1, right, 1 - top, below))[0].permute(1, 2, 0)
 
 

@@ -206,7 +206,7 @@ class Film:
         return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the video stream with the most frames; if several have as many, the first of them.
+        """Return the video stream with the most frames by the file's header; the first of equals.
 
         Streams that are marked as the cover of a song are left out. The number of frames decides,
         because streams with few frames may be still pictures, such as the cover of an AVIF.

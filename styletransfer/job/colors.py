@@ -40,8 +40,8 @@ class Colors:
         In each region the content's colours move towards the palette (mean and covariance) of the
         region's styles, and reach it at `strength` 1. Styles that are not used at the first style
         layer do not count. Each pixel keeps its lightness, so that the light and shade of the
-        content stay. Transparent pixels of the content do not count. A content that is compared
-        with photographs, see `Inputs.sources`, keeps its colours.
+        content stay. Transparent pixels of the content do not count. If there are photographs of
+        which the styles are paintings (`Inputs.sources`), the content keeps its colours.
         """
         if self.source != "style_palette" or pictures.sources:
             return pictures

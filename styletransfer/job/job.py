@@ -34,10 +34,10 @@ class Start:
     seed: int  # seed of the noise
 
     def picture(self, pictures: Inputs) -> Tensor:
-        """Return the picture (1, 3, h, w), of any size, from which a run starts.
+        """Return the picture (1, 3, h, w) from which a run starts; it may have any size.
 
-        If there is a correspondence, init=content means the picture that consists of the matched
-        pixels of the paintings.
+        In paired painting (there is a correspondence), init=content means the picture that is
+        copied from the matched pixels of the style images.
         """
         content = pictures.content
         if pictures.start is not None:

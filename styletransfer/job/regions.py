@@ -137,7 +137,8 @@ def tell_vanished(job: Job) -> None:
     pictures = replace(
         job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
     )
-    seen: set[str] = set()  # layers at which a region and one of its style parts are large enough
+    # Layers at which a region is large enough, and so is a style image that paints it there.
+    seen: set[str] = set()
     for region in pictures.resized(scale.size, scale.style_sizes).regions:
         own, *of_styles = (
             at_layers(job.extractor, weights, layers)

@@ -105,7 +105,10 @@ def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
 
 
 def _styles(key: str, named: Any) -> tuple[Picture, ...]:
-    """Return the style images, or their photographs, read from files or given in memory."""
+    """Return the pictures of `key`, read from files or given in memory.
+
+    `key` is style, or style_source: the photographs from which the style images were painted.
+    """
     if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
         return tuple(named)
     return tuple(map(images.read, files_of(key, named)))

@@ -80,11 +80,12 @@ def paint(job: Job, folder: Path) -> dict[str, Outcome]:
 def measured(
     config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, float]]:
-    """Return for each mode its seconds, and its ratios to the mode `config.loss_mode`.
+    """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
 
-    A ratio to 0 is NaN. Time is the median wall time of one evaluation at full size, and memory its
-    peak without the bytes in use before it, both at the reference mode's pastiche. The gradient
-    error, in float64, is the larger one of content image and pastiche.
+    The ratios are those of time, memory and final loss; a ratio to 0 is NaN. Time is the median
+    wall time of one evaluation at full size, and memory its peak without the bytes in use before
+    it, both at the reference mode's pastiche. The gradient error is measured in float64, at the
+    content image and at the pastiche; the larger of the two counts.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")

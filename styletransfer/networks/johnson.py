@@ -20,8 +20,8 @@ from styletransfer.networks.lattice import WithoutLattice
 
 # Ratio of the picture's height to the height of the smallest features: the size is halved twice.
 STRIDE = 4
-# Smallest side of a picture in pixels: reflection padding of the smallest features needs a side of
-# 2 positions.
+# Smallest side in pixels of a picture that is accepted. The smallest features then have at least 2
+# positions per side, which reflection padding needs.
 SMALLEST_SIDE = 2 * STRIDE
 
 

@@ -106,7 +106,7 @@ class Correspondence:
 
     A pixel here is a cell of a grid: the content is divided into (h, w) cells, and style image k
     into `cells[k]`. So the correspondence applies to pictures of any size. The tensors are on the
-    CPU. In a film, a match may lie between cells: its row and column are then no whole numbers.
+    CPU. In a film, a match may lie between cells: its row and column are then not integers.
     """
 
     styles: Tensor  #: (h, w), index of the matched style image

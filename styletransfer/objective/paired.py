@@ -3,9 +3,9 @@
 For each pixel of the content image, a search finds the most similar pixel of the photographs that
 were painted. The painting's pixel at the same row and column is copied. This method is image
 analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al. 2009). Strokes stay
-whole for two reasons: neighbouring pixels propose their matches to each other, and the search is
-repeated with a comparison of painted patches, as in StyLit (Fiser et al. 2016). The repeated search
-also compares patches of the picture copied so far with patches of the paintings.
+whole for two reasons. Neighbouring pixels propose their matches to each other. And the search is
+repeated; it then also compares patches of the picture copied so far with patches of the paintings,
+as in StyLit (Fiser et al. 2016).
 """
 
 from collections.abc import Sequence

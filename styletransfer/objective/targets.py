@@ -31,7 +31,9 @@ REFERENCE_LEAST = 64
 class Target:
     """A target is one loss of an objective at one layer, and what it compares the picture with."""
 
-    name: str  #: name of the loss: "content/relu4_2", "style/relu1_1" or "style/sky/relu1_1"
+    #: Name of the loss: "content/relu4_2", "match/relu3_1", "style/relu1_1", or, for a region that
+    #: is called sky, "style/sky/relu1_1".
+    name: str
     distance: Distance  #: the loss, which holds the features or the statistic that it compares with
     weight: float  #: the linear weight of the loss in the objective
 

@@ -1,4 +1,4 @@
-"""Ends a scale before its last step, if its loss has settled or is not finite."""
+"""Ends the steps of a scale early, if its loss has settled, or loss or picture is not finite."""
 
 import logging
 import math

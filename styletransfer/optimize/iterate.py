@@ -41,7 +41,7 @@ class Outcome:
 
     image: Tensor  #: the optimised picture (1, 3, H, W), sRGB in [0, 1], float32, on the CPU
     picture: Tensor  #: the pastiche: `image` in the colours that the setting `color` asks for
-    #: Name -> weighted loss of `image`, with "total"; empty before the run's end.
+    #: Name -> weighted loss of `image`, with "total"; empty until the run has made all its steps.
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made
     problem: str | None = None  #: why the run gave up, in one line; None if it did not

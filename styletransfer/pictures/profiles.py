@@ -67,7 +67,11 @@ def srgb_profile() -> bytes:
 
 
 def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
-    """Return the conversion by `profile` of samples with the depth and the channels of `colour`."""
+    """Return a function that converts samples by `profile` to sRGB in [0, 1].
+
+    The samples have the dtype and the number of channels of `colour`. (ValueError if the profile is
+    for another colour model.)
+    """
     space, mode = _SPACES[profile[16:20]]
     channels = Image.getmodebands(mode)
     if colour.shape[2] not in (1, channels) or (mode == "CMYK" and colour.shape[2] == 1):

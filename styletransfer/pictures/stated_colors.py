@@ -78,10 +78,9 @@ def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
 
 @cache  # cached, so that a film has one warning
 def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
-    """Return the colour space of a film's frames by two numbers of ITU-T H.273; None is sRGB.
+    """Return the colour space that two code numbers of ITU-T H.273 state; None for sRGB.
 
-    If the numbers have no conversion, a warning says so and calls the film `name`; the result is
-    None.
+    If the numbers have no conversion, log a warning with the film's `name`, and return None.
     """
     return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
 

@@ -24,7 +24,7 @@ class RunFolder:
 
     folder: Path  # folder of the run, which holds run.json
     status: str  # running, stopped, gave up or finished; a "running" run may have been killed
-    settings: dict[str, Any]  # key -> value, such as "optimizer.name"
+    settings: dict[str, Any]  # key, such as "optimizer.name" -> value
     output: Path  # path of the pastiche, which may not exist yet
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended

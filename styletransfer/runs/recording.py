@@ -115,7 +115,8 @@ class Recording:
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
-        self._before = 0.0  # seconds stored in the checkpoint, minus those in `clock_stopped`
+        # Seconds of earlier processes, by the checkpoint, minus the time in `clock_stopped` blocks.
+        self._before = 0.0
         if self.checkpoint.exists():
             self._load()
         self.metrics = Metrics(self.folder / METRICS, self.run.steps)

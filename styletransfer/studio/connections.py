@@ -17,7 +17,7 @@ class PatientConnection(H11Protocol):
     """
 
     def connection_made(self, transport: Any) -> None:
-        """Accept a new connection; if there are too many, close the oldest ones that wait."""
+        """Accept a new connection; if there are too many, close the oldest idle ones."""
         super().connection_made(transport)
         self.arrival = next(_ARRIVALS)
         most = self.limit_concurrency or 0

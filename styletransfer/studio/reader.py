@@ -90,8 +90,7 @@ class Reader:
         except MemoryError as error:
             raise UserError("the picture does not fit in memory; shrink it first") from error
         except BrokenExecutor as error:
-            if self._pool is pool:  # of several failed requests, the first makes a new pool
-                self._pool = new_pool()
+            self._pool = new_pool()  # for the next request
             raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
             kill(pool)

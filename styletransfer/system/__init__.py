@@ -1,1 +1,1 @@
-"""What depends on the machine: devices, memory, files and signals."""
+"""Devices, memory, files, signals, process ranks, progress bars and HTML templates."""

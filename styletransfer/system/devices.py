@@ -80,7 +80,10 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def cpu_bfloat16_units() -> list[str]:
-    """Return the names of the CPU's bfloat16 units: AVX512-BF16, AMX, both or none."""
+    """Return the names of the CPU's bfloat16 units: AVX512-BF16, AMX, both or none.
+
+    The list is empty, too, if ONEDNN_MAX_CPU_ISA keeps oneDNN from using them.
+    """
     if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16:
         return []
     units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}

@@ -224,7 +224,7 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
 
 
 def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
-    """Tell whether a command holds the lock file `folder/name` for `patience` seconds or longer."""
+    """Tell whether the lock file `folder/name` is still held after waiting up to `patience` s."""
     if (folder / name).exists():  # a killed process leaves the file
         with suppress(OSError, NotImplementedError):
             try:

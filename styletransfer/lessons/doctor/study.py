@@ -32,8 +32,8 @@ class Study:
     Attributes:
         subject: what is examined.
         functions: the Functions that its backward pass runs.
-        gradients: of `total`, one for each input that requires grad; None if it has none.
-        seen: the calls of the Functions on the way there.
+        gradients: of the method `total`, one for each input that requires grad; None if unused.
+        seen: the recorded calls of the Functions, while `gradients` were computed.
     """
 
     def __init__(self, subject: Subject) -> None:
