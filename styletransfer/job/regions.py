@@ -66,7 +66,7 @@ def _check(blend: Blend, sources: Sources) -> None:
     if blend.region_styles:
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
     for picture in sources.styles:
-        if any(blend.rotation) or images.crop_transparent(picture).size != picture.size:
+        if any(blend.rotation) or images.has_margins(picture):
             raise UserError(
                 f"style_regions need {picture.name} without style_rotation and without transparent "
                 "margins; turn and crop both files first",

@@ -130,7 +130,7 @@ def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
     fitted = []
     for photo, style in zip(found, styles, strict=True):
         check_aspect(photo.size, style.size, f"style_source={photo.name}")
-        if images.crop_transparent(style).size != style.size:
+        if images.has_margins(style):
             raise UserError(
                 f"style_source needs {style.name} without transparent margins; crop both files"
             )

@@ -262,6 +262,11 @@ def crop_transparent(picture: Picture) -> Picture:
     return replace(picture, rgb=picture.rgb[box], alpha=picture.alpha[box])
 
 
+def has_margins(picture: Picture) -> bool:
+    """Return whether `crop_transparent` would cut off anything (UserError if none is visible)."""
+    return crop_transparent(picture).size != picture.size
+
+
 def fill_transparent(picture: Picture) -> Tensor:
     """Return (1, 3, H, W) with transparent pixels filled from the visible pixels around them.
 

@@ -276,8 +276,7 @@ def _has_margins(path: str, age: int) -> bool:
     """Return whether a border row or column is transparent; `age`: see `_painting`."""
     from styletransfer.pictures import images
 
-    picture = images.read(path)
-    return images.crop_transparent(picture).size != picture.size
+    return images.has_margins(images.read(path))
 
 
 @cache

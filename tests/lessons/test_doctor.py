@@ -19,7 +19,8 @@ from styletransfer.lessons.doctor.study import Study, weights_like
 from styletransfer.lessons.doctor.subject import is_function, load, subject
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
-# What a Function whose forward takes ctx cannot do.
+# The probes that torch refuses for a Function whose forward takes ctx: such a Function has no
+# setup_context, which torch.func needs.
 REFUSED = ("func.jvp", "func.grad", "vmap of func.grad")
 FILE = ROOT / "tests" / "lessons" / "planted.py"
 

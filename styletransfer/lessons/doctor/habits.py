@@ -13,7 +13,7 @@ from torch.nn import functional
 
 from styletransfer.lessons.doctor.probes import first_line, mismatch
 from styletransfer.lessons.doctor.study import Study, Verdict, same
-from styletransfer.lessons.doctor.subject import requires_grad, tensors_in
+from styletransfer.lessons.doctor.subject import differentiable_in, tensors_in
 from styletransfer.lessons.doctor.watch import Seen, watched
 
 
@@ -139,7 +139,7 @@ def empty(study: Study) -> Verdict:
     except Exception as error:
         return Verdict("note", f"forward refuses them: {first_line(error)}")
     try:
-        torch.autograd.grad(total, [x for x in inputs if requires_grad(x)], allow_unused=True)
+        torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True)
     except Exception as error:
         return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", study.place())
     return Verdict()
@@ -157,8 +157,7 @@ def precision(study: Study) -> Verdict:
                 return Verdict("note", f"forward refuses {name}: {first_line(error)}")
             try:
                 total = torch.stack([x.double().mean() for x in outputs]).sum()
-                leaves = [x for x in inputs if requires_grad(x)]
-                found = torch.autograd.grad(total, leaves, allow_unused=True)
+                found = torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True)
             except Exception as error:
                 return Verdict("FAULT", f"only backward refuses {name}: {first_line(error)}")
         wrong = mismatch(study, calls)

@@ -10,7 +10,12 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from styletransfer.lessons.doctor.subject import Subject, requires_grad, tensors_in
+from styletransfer.lessons.doctor.subject import (
+    Subject,
+    differentiable_in,
+    requires_grad,
+    tensors_in,
+)
 from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
 
 # Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
@@ -44,7 +49,7 @@ class Study:
     @cached_property
     def leaves(self) -> tuple[Tensor, ...]:
         """The inputs that require grad."""
-        return tuple(x for x in self.subject.inputs if requires_grad(x))
+        return differentiable_in(self.subject.inputs)
 
     @cached_property
     def is_random(self) -> bool:
@@ -94,8 +99,8 @@ class Study:
 
     def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each input that requires grad."""
-        leaves = [x for x in inputs if requires_grad(x)]
-        return list(torch.autograd.grad(self.total(*inputs), leaves, allow_unused=True))
+        total = self.total(*inputs)
+        return list(torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True))
 
     def with_inputs(self, change: Callable[[Tensor], Tensor], own: bool = True) -> tuple[Any, ...]:
         """Return the inputs, each floating point tensor as `change` makes it, and leaves anew.

@@ -4,7 +4,7 @@ import importlib.util
 import inspect
 import re
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -37,7 +37,7 @@ class Subject:
 
     def differentiable(self, *inputs: Any) -> tuple[Tensor, ...]:
         """Return those tensors of the result that can be differentiated."""
-        return tuple(x for x in tensors_in(self.call(*inputs)) if requires_grad(x))
+        return differentiable_in(tensors_in(self.call(*inputs)))
 
     def functions(self) -> list[type[Function]]:
         """Return the target if it is a Function, else the Functions in the graph of its result."""
@@ -52,6 +52,11 @@ class Subject:
 def requires_grad(x: Any) -> bool:
     """Return whether x is a tensor that requires grad."""
     return isinstance(x, Tensor) and x.requires_grad
+
+
+def differentiable_in(values: Iterable[Any]) -> tuple[Tensor, ...]:
+    """Return the values that are tensors and require grad."""
+    return tuple(x for x in values if requires_grad(x))
 
 
 def is_function(target: Any) -> bool:
