@@ -1,6 +1,7 @@
 """Options, fixtures with tiny seeded networks and pictures, and a clean state for each test."""
 
 import logging
+import os
 import signal
 
 import pytest
@@ -96,6 +97,18 @@ def heard():
     for number, handler in PLAIN.items():
         if signal.getsignal(number) is signal.SIG_IGN:
             signal.signal(number, handler)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _fair():
+    """Check that a test file leaves this process its scheduling policy.
+
+    A process in real time, and each process that it starts, takes the processors from all others.
+    """
+    policy = getattr(os, "sched_getscheduler", lambda pid: None)
+    before = policy(0)
+    yield
+    assert policy(0) == before
 
 
 @pytest.fixture
