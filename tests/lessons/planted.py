@@ -88,6 +88,33 @@ class SpoiledGrad(Corner):
         return grad_output.masked_fill_(x <= 0, 0)
 
 
+class Doubled(Function):
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+
+class SpoiledData(Doubled):
+    """A change through `.data` leaves the version of a tensor as it was."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        if torch.is_grad_enabled():
+            raise RuntimeError("SpoiledData has no second derivative")
+        grad_output.data.mul_(2)
+        return grad_output.clone()
+
+
+class ViewedDoubled(Doubled):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return (2 * grad_output.view(-1)).view(grad_output.shape)
+
+
 class Unmarked(Function):
     @staticmethod
     def forward(ctx, x):
@@ -176,6 +203,33 @@ class Attribute(Square):
         return 2 * ctx.both[0] * grad_output
 
 
+class Dictionary(Square):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.kept = {"x": x}
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.kept["x"] * grad_output
+
+
+class Neighbours(Function):
+    """Saves two views of its input, which takes no memory."""
+
+    @staticmethod
+    def forward(ctx, x):
+        left, right = x[:, :-1], x[:, 1:]
+        ctx.save_for_backward(left, right)
+        return left * right
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        left, right = ctx.saved_tensors
+        pad = nn.functional.pad
+        return pad(grad_output * right, (0, 1)) + pad(grad_output * left, (1, 0))
+
+
 class Viewed(Square):
     @staticmethod
     def backward(ctx, grad_output):
@@ -257,6 +311,35 @@ class Gated(Bias):
         return 2 * grad_output, None
 
 
+class AttributeOfSetup(RightJvp):
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        RightJvp.setup_context(ctx, inputs, output)
+        (ctx.x,) = inputs
+
+
+class UnmarkedOfSetup(Function):
+    @staticmethod
+    def forward(x):
+        return x.mul_(2)
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output
+
+
+class WrongVmap(RightJvp):
+    """The first example's result, for all of them."""
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return WrongVmap.apply(x.select(in_dims[0], 0)), None
+
+
 class WrongGated(Gated):
     @staticmethod
     def backward(ctx, grad_output):
@@ -281,6 +364,10 @@ def cut_off(x):
 
 def cut_beside(x):
     return WrongFactor.apply(x).detach() + Square.apply(x)
+
+
+def one_of_two(x):
+    return Square.apply(ViewedDoubled.apply(x).mT).mT
 
 
 def not_applied(x):

@@ -21,7 +21,7 @@ from styletransfer.lessons.doctor.subject import is_function, load, subject
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # The probes that torch refuses for a Function whose forward takes ctx: such a Function has no
 # setup_context, which torch.func needs.
-REFUSED = ("func.jvp", "func.grad", "vmap of func.grad")
+REFUSED = ("func.jvp", "func.vmap", "func.grad", "vmap of func.grad")
 FILE = ROOT / "tests" / "lessons" / "planted.py"
 
 
@@ -47,16 +47,19 @@ def faults(*arguments, **options):
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
         ("SpoiledGrad", "grad_output", "changed in place"),
+        ("SpoiledData", "grad_output", "changed in place"),
         ("Unmarked", "inputs in place", "input 0 is changed in place and not marked"),
         ("Halves", "unused outputs", "fails if an output is not used"),
         ("Cycle", "kept for backward", "ctx.result is an output: a reference cycle"),
         ("Attribute", "kept for backward", "ctx.both is an input"),
+        ("Dictionary", "kept for backward", "ctx.kept is an input"),
         ("Viewed", "layouts in memory", "transposed grad_output: view size is not"),
         ("AlwaysDouble", "low precision", "float64 for input 0 of torch.float32"),
         ("NotForEmpty", "empty inputs", "only backward refuses them"),
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
         ("WithoutTangent", "func.jvp", "not the derivative of forward"),
+        ("WrongVmap", "func.vmap", "another result in a batch of two than alone"),
         ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
@@ -90,6 +93,27 @@ def test_a_cut_path_is_no_fault_of_a_backward(name):
 def test_the_wrong_one_of_two_functions_is_named():
     found = verdicts(lambda x: planted.Square.apply(planted.WrongFactor.apply(x)))
     assert "WrongFactor.backward" in found["first derivative"].change
+
+
+def test_a_fault_of_one_of_two_functions_names_both():
+    found = verdicts(planted.one_of_two)["layouts in memory"]
+    assert found.change.startswith("in one of: Square, ViewedDoubled: use reshape")
+
+
+@pytest.mark.parametrize(
+    ("target", "name"),
+    [("AttributeOfSetup", "kept for backward"), ("UnmarkedOfSetup", "inputs in place")],
+)
+def test_the_method_that_fills_ctx_is_named(target, name):
+    found = verdicts(getattr(planted, target))[name]
+    assert re.match(rf"planted.py:\d+, {target}.setup_context: ", found.change)
+
+
+def test_saved_views_of_an_input_take_no_memory():
+    ((_, found),) = examine(
+        subject(planted.Neighbours, (torch.randn(4, 3),)), {"kept": PROBES["kept for backward"]}
+    )
+    assert found.text.startswith("0 bytes")
 
 
 @pytest.mark.parametrize("name", ["cut_off", "not_applied"])
@@ -231,10 +255,9 @@ def test_a_right_module_with_a_parameter_and_a_buffer_passes():
         def forward(self, x):
             return planted.RightJvp.apply(x * self.weight + self.shift)
 
-    found = verdicts(Layer())
-    assert {name: each.text for name, each in found.items() if name != "empty inputs"} == {
-        "vmap of func.grad": "refused: it needs a vmap, or generate_vmap_rule = True"
-    }
+    found = {name: each.text for name, each in verdicts(Layer()).items() if name != "empty inputs"}
+    assert list(found) == ["func.vmap", "vmap of func.grad"]
+    assert set(found.values()) == {"refused: it needs a vmap, or generate_vmap_rule = True"}
 
 
 def test_a_file_may_have_a_dataclass(tmp_path):

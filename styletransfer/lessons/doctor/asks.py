@@ -96,3 +96,16 @@ def jvp(study: Study) -> Verdict:
     if same([found], [wanted], TOLERANCE):
         return Verdict()
     return Verdict("FAULT", "not the derivative of forward", study.place("jvp"))
+
+
+def vmap(study: Study) -> Verdict:
+    """Are the results of two examples in one batch those of each alone?"""
+    pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
+    try:
+        found = torch.func.vmap(study.total_at)(*pairs)
+    except Exception as error:
+        return refused(error)
+    alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
+    if same(found, alone):
+        return Verdict()
+    return Verdict("FAULT", "another result in a batch of two than alone", study.place("vmap"))

@@ -25,6 +25,7 @@ PROBES: dict[str, Probe] = {
     "low precision": habits.precision,
     "kinks": habits.kinks,
     "func.jvp": asks.jvp,
+    "func.vmap": asks.vmap,
     **{name: partial(asks.whose, ask) for name, ask in asks.ASKED.items()},
 }
 

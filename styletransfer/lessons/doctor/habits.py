@@ -14,7 +14,7 @@ from torch.nn import functional
 from styletransfer.lessons.doctor.probes import first_line, mismatch
 from styletransfer.lessons.doctor.study import Study, Verdict, same
 from styletransfer.lessons.doctor.subject import differentiable_in, tensors_in
-from styletransfer.lessons.doctor.watch import Seen, watched
+from styletransfer.lessons.doctor.watch import Seen, context_name, watched
 
 
 def grad_output(study: Study) -> Verdict:
@@ -32,12 +32,13 @@ def grad_output(study: Study) -> Verdict:
 def marked(study: Study) -> Verdict:
     """Does forward mark the inputs that it changes in place?"""
     for seen in study.seen:
+        place = study.place(context_name(seen.function), seen)
         for index in seen.changed:
             return Verdict(
                 "FAULT",
                 f"input {index} is changed in place and not marked: "
                 "backward is left out for whoever uses the input afterwards",
-                f"{study.place('forward', seen)}: call ctx.mark_dirty, and return the input",
+                f"{place}: call ctx.mark_dirty, and return the input",
             )
     return Verdict()
 
@@ -45,7 +46,7 @@ def marked(study: Study) -> Verdict:
 def kept(study: Study) -> Verdict:
     """What is kept for backward, and by whom?"""
     for seen in study.seen:
-        cure = f"{study.place('forward', seen)}: use ctx.save_for_backward"
+        cure = f"{study.place(context_name(seen.function), seen)}: use ctx.save_for_backward"
         for name, tensors in seen.attributes.items():
             if _is_any(tensors, tensors_in(seen.result)) and _is_alive(study):
                 text = f"ctx.{name} is an output: a reference cycle, freed only by the collector"
@@ -64,8 +65,13 @@ def _is_any(tensors: list[Tensor], others: list[Tensor]) -> bool:
 def _own(seen: Seen) -> list[Tensor]:
     """Return the kept tensors that share no memory with inputs and outputs."""
     kept = [*seen.saved, *(x for each in seen.attributes.values() for x in each)]
-    known = {x.data_ptr() for x in [*tensors_in(seen.inputs), *tensors_in(seen.result)]}
-    return [x for x in kept if x.data_ptr() not in known]
+    known = {_memory(x) for x in [*tensors_in(seen.inputs), *tensors_in(seen.result)]}
+    return [x for x in kept if _memory(x) not in known]
+
+
+def _memory(x: Tensor) -> int:
+    """Return where the whole memory of x begins, of which a view has a part."""
+    return x.untyped_storage().data_ptr()
 
 
 def _is_alive(study: Study) -> bool:
@@ -100,13 +106,14 @@ def _expanded(x: Tensor) -> Tensor:
 
 def layouts(study: Study) -> Verdict:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
+    cure = f"{study.place()}: use reshape in the place of view, or call contiguous()"
     for name, change in LAYOUTS.items():
         try:
             found = study.gradients_of(*study.with_inputs(change, own=False))
         except Exception as error:
-            return Verdict("FAULT", f"{name} inputs: {first_line(error)}", study.place())
+            return Verdict("FAULT", f"{name} inputs: {first_line(error)}", cure)
         if not same(found, study.gradients):
-            return Verdict("FAULT", f"another gradient for {name} inputs", study.place())
+            return Verdict("FAULT", f"another gradient for {name} inputs", cure)
     if any(seen.spoiled for seen in study.seen):
         # Backward changes grad_output in place, which torch refuses for an expanded tensor. Another
         # row of the report has this fault.
@@ -114,7 +121,6 @@ def layouts(study: Study) -> Verdict:
     plain = _gradients(study, torch.ones_like)
     grad_outputs = {"expanded": _expanded} | LAYOUTS
     for name, change in grad_outputs.items():
-        cure = f"{study.place()}: use reshape in the place of view, or call contiguous()"
         try:
             found = _gradients(study, lambda x, to=change: to(torch.ones_like(x)))  # type: ignore[misc]
         except Exception as error:

@@ -116,10 +116,12 @@ class Study:
         )
 
     def place(self, method: str = "backward", seen: Seen | None = None) -> str:
-        """Return where a method of the Function stands, such as "relu.py:14, backward"."""
-        of = seen.function if seen else self.functions[0] if self.functions else None
-        if of is None:
-            return "in " + self.subject.name
+        """Return where a fault may be: "relu.py:14, ReLU.backward", or "in one of: ReLU, Cube"."""
+        functions = [seen.function] if seen else self.functions
+        if len(functions) != 1:
+            names = ", ".join(each.__name__ for each in functions)
+            return f"in one of: {names}" if names else f"in {self.subject.name}"
+        of = functions[0]
         name = backward_name(of) if method == "backward" else method
         try:
             code = inspect.unwrap(getattr(of, name))

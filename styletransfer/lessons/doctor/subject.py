@@ -65,7 +65,9 @@ def is_function(target: Any) -> bool:
 
 
 def tensors_in(result: Any) -> list[Tensor]:
-    """Return the tensors of a result: a tensor, or a tuple or a list of anything."""
+    """Return the tensors of a result: a tensor, or a tuple, list or dictionary of anything."""
+    if isinstance(result, dict):
+        result = list(result.values())
     if isinstance(result, tuple | list):
         return [x for each in result for x in tensors_in(each)]
     return [result] if isinstance(result, Tensor) else []

@@ -40,14 +40,23 @@ def backward_name(function: type[Function]) -> str:
     return "vjp" if function.backward is Function.backward else "backward"
 
 
-def _versions(values: Sequence[Any]) -> list[int | None]:
-    return [x._version if isinstance(x, Tensor) else None for x in values]
+def context_name(function: type[Function]) -> str:
+    """Return the name of the method that fills `ctx`: "forward", or "setup_context"."""
+    return "forward" if function.setup_context is Function.setup_context else "setup_context"
 
 
-def _record(seen: Seen, ctx: Any, result: Any, before: list[int | None]) -> None:
+def _states(values: Sequence[Any]) -> list[Any]:
+    """Return what a change in place changes; one of `x.data` leaves the version as it was."""
+    return [
+        (x._version, x.detach().nan_to_num().tolist()) if isinstance(x, Tensor) else None
+        for x in values
+    ]
+
+
+def _record(seen: Seen, ctx: Any, result: Any, before: list[Any]) -> None:
     """Note what one forward has left on its inputs and on `ctx`."""
     marked = {id(x) for x in tensors_in(ctx.dirty_tensors or ())}
-    after = _versions(seen.inputs)
+    after = _states(seen.inputs)
     moved = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
     seen.changed = [i for i in moved if id(seen.inputs[i]) not in marked]
     seen.result, seen.needed = result, ctx.needs_input_grad
@@ -72,11 +81,11 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     forward, setup = function.forward, function.setup_context
     backward = getattr(function, backward_name(function))
     is_apart = setup is not Function.setup_context
-    before: list[list[int | None]] = [[]]
+    before: list[list[Any]] = [[]]
 
     def watched_forward(*args: Any) -> Any:
         inputs = args if is_apart else args[1:]
-        before[0] = _versions(inputs)
+        before[0] = _states(inputs)
         result = forward(*args)
         if not is_apart:
             calls.append(Seen(function, inputs))
@@ -91,10 +100,10 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
         ctx._doctor = len(calls) - 1
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
-        seen, before = calls[ctx._doctor], _versions(grads)
+        seen, before = calls[ctx._doctor], _states(grads)
         seen.called += 1
         result = backward(ctx, *grads)
-        seen.spoiled |= before != _versions(grads)
+        seen.spoiled |= before != _states(grads)
         if seen.called == 1:
             seen.grads = result if isinstance(result, tuple) else (result,)
         return result
