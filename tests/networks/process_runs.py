@@ -19,13 +19,11 @@ MADE = 3  # steps that a run makes before it is ended
 
 
 def torchrun(count, *words):
-    """Run the script in `words`, or else this file, in `count` processes; return the result."""
-    if not words[0].endswith(".py"):
-        words = (__file__, *words)
-    run = (sys.executable, "-m", "torch.distributed.run", "--standalone")
+    """Run this file with `words` in `count` processes; return the result."""
+    launch = (sys.executable, "-m", "torch.distributed.run", "--standalone")
     path = os.pathsep.join([str(ROOT), str(ROOT / "tests")])  # where this file's imports are
-    environment = {"PYTHONPATH": path}
-    return process(*run, f"--nproc-per-node={count}", *words, timeout=500, env=environment)
+    words = (f"--nproc-per-node={count}", __file__, *words)
+    return process(*launch, *words, timeout=500, env={"PYTHONPATH": path})
 
 
 def main(how, command, *words):

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import ROOT, files_in, metrics_of, relative_error, write_pictures
+from helpers import files_in, metrics_of, relative_error, write_pictures
 from networks.process_runs import torchrun
 
 from styletransfer.cli import main as console
@@ -20,17 +20,6 @@ NETWORK = [
 ]
 
 
-@pytest.fixture
-def alone(here, capsys):
-    """Return the folder of a training by one process, with one broken photograph."""
-    names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
-    write_pictures(*names, height=32, width=40)
-    Path("photos/broken.png").write_text("no picture")
-    console(["train_network", *NETWORK, "hydra.run.dir=alone"])
-    capsys.readouterr()
-    return here / "alone"
-
-
 def state_of(folder):
     """Return the weights, their running mean and Adam's state as one vector, and the step."""
     state = Checkpoint(folder / "checkpoint.pt").load()
@@ -39,32 +28,23 @@ def state_of(folder):
     return torch.cat([each.double().flatten() for each in tensors]), state["step"]
 
 
-def test_two_processes_make_the_steps_of_one(alone):
-    before = files_in(".").keys()
-    done = torchrun(2, str(ROOT / "scripts" / "train_network.py"), *NETWORK, "hydra.run.dir=both")
-    assert done.returncode == 0, done.stderr
-    both = Path("both").absolute()
-    assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
-    losses, expected = (metrics_of(each)[2] for each in (both, alone))
-    assert "total" in losses
-    assert losses == pytest.approx(expected, rel=1e-10)
-    assert files_in(both).keys() == files_in(alone).keys()
-    assert files_in(".").keys() == before | {f"both/{name}" for name in files_in(both)}
-    said = done.stdout.splitlines()
-    assert said[-1] == str(both / "network.safetensors")
-    assert len(said) == 2
-    assert "skipped 1 unreadable" in said[0]
-    assert done.stderr.count("10/10 steps") == 1  # one of the two shows progress
+def test_a_training_by_two_processes_is_that_of_one(here, capsys):
+    """Check one that two begin and stop at one step, of whom one is then killed; one finishes it.
 
-
-def test_stopped_then_killed_then_finished_by_one(alone, capsys):
-    """Check that all processes stop at one step, and that a process reports the other's death."""
+    One photograph is broken. A process reports the death of another.
+    """
+    names = ("oil.png", "wash.png", "preview.png", "photos/a.png", "photos/b.png")
+    write_pictures(*names, height=32, width=40)
+    Path("photos/broken.png").write_text("no picture")
+    console(["train_network", *NETWORK, "hydra.run.dir=alone"])
+    alone, both = here / "alone", here / "both"
     stopped = torchrun(2, "stopped", "train_network", *NETWORK, "hydra.run.dir=both")
     assert stopped.returncode != 0
     assert stopped.stderr.count("error: ") == 1
     assert "error: interrupted\n" in stopped.stderr
     assert "run the same command to go on" in stopped.stdout
-    both = Path("both").absolute()
+    assert stopped.stdout.count("skipped 1 unreadable") == 1
+    assert stopped.stderr.count("4/10 steps") == 1  # one of the two shows progress
     assert state_of(both)[1] == 4
     killed = torchrun(2, "killed", "train_network", *NETWORK, "hydra.run.dir=both")
     assert killed.returncode != 0
@@ -74,3 +54,8 @@ def test_stopped_then_killed_then_finished_by_one(alone, capsys):
     assert 4 <= state_of(both)[1] <= 7
     console(["train_network", *NETWORK, "hydra.run.dir=both"])
     assert relative_error(state_of(both)[0], state_of(alone)[0]) < 1e-10
+    losses, expected = (metrics_of(each)[2] for each in (both, alone))
+    assert "total" in losses
+    assert losses == pytest.approx(expected, rel=1e-10)
+    assert files_in(both).keys() == files_in(alone).keys()
+    assert {path.name for path in here.iterdir()} == {*names[:3], "photos", "alone", "both"}

@@ -30,7 +30,7 @@ def start(tmp_path):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGHUP])
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGHUP])
 def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     studio = start("open=false")
     id = studio.paint()
@@ -41,16 +41,6 @@ def test_a_signal_stops_the_run_and_keeps_it(start, number, tmp_path):
     assert (run / "checkpoint.pt").is_file()
     assert (run / "pastiche.png").is_file()
     assert not list(run.glob("*.tmp"))
-
-
-@pytest.mark.slow
-def test_a_second_studio_in_a_folder_is_refused(start, tmp_path, monkeypatch, capsys):
-    first, folder = start("open=false"), tmp_path / "outputs" / "studio"
-    monkeypatch.chdir(tmp_path)
-    assert f"another studio is at work in {folder}; wait for it, or end it" in refusal(
-        capsys, *STUDIO
-    )
-    assert str(first.port) in (folder / ".address.json").read_text()
 
 
 @pytest.mark.slow
@@ -69,23 +59,25 @@ def test_a_server_that_is_killed_takes_its_processes_with_it(start, tmp_path):
 
 
 @pytest.mark.slow
-def test_it_listens_on_this_machine_alone_and_loads_no_torch(start):
+def test_an_idle_studio_takes_little_and_admits_no_second(start, tmp_path, monkeypatch, capsys):
+    """Check its address, that it loads no torch, that its processes share torch's, and its end."""
     studio = start(BROWSER="false", DISPLAY="", WAYLAND_DISPLAY="", PATH="/nowhere")
     process = psutil.Process(studio.process.pid)
     listening = [one.laddr for one in process.net_connections() if one.status == "LISTEN"]
     assert [tuple(one) for one in listening] == [("127.0.0.1", studio.port)]
     studio.client.get("/api/form")
     studio.client.get("/api/runs")
-    assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
-    assert studio.end(signal.SIGTERM)[2] == "error: interrupted\n"
-
-
-@pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="elsewhere each process imports torch")
-def test_reader_and_painter_share_torchs_memory(start):
-    """Check that both are forked from one child of the server; the other child is Python's own."""
-    process = psutil.Process(start("open=false").process.pid)
-    until(lambda: sorted(len(one.children()) for one in process.children()) == [0, 2])
+    if sys.platform == "linux":  # elsewhere each process imports torch
+        assert not [one.path for one in process.memory_maps() if "libtorch" in one.path]
+        # Reader and painter are forked from one child of the server; the other child is Python's.
+        until(lambda: sorted(len(one.children()) for one in process.children()) == [0, 2])
+    folder = tmp_path / "outputs" / "studio"
+    monkeypatch.chdir(tmp_path)
+    assert f"another studio is at work in {folder}; wait for it, or end it" in refusal(
+        capsys, *STUDIO
+    )
+    assert str(studio.port) in (folder / ".address.json").read_text()
+    assert studio.end(signal.SIGTERM)[:3:2] == (128 + signal.SIGTERM, "error: interrupted\n")
 
 
 def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
