@@ -98,7 +98,7 @@ def process(*command, **options):
 def begun(*command, env, stderr=subprocess.PIPE, **options):
     """Start a command in a new process group; return the Popen, with pipes for its output."""
     options |= {"stdout": subprocess.PIPE, "stderr": stderr, "text": True}
-    return subprocess.Popen(command, env=env, start_new_session=True, **options)
+    return subprocess.Popen(command, env=env, process_group=0, **options)
 
 
 def until(is_so, patience=300):

@@ -122,7 +122,7 @@ def _in_one_line(error: BaseException, command: Command) -> BaseException:
         return error
     if not isinstance(error, OSError) or error.errno is None:
         return refusal(error, command.schema)
-    if error.filename is None:  # Standard output is full.
+    if error.filename is None:  # Standard output is full or was closed; `one_line_errors` tells it.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
 

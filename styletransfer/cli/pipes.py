@@ -14,8 +14,9 @@ from styletransfer.settings.schemas import keys
 
 @contextmanager
 def piped(words: Sequence[str], schema: type[Any]) -> Iterator[list[str]]:
-    """Yield the words of a command line; a temporary file replaces `-` in KEY=- of a piped key.
+    """Yield the words of a command line, with a temporary file's path for each `-` in KEY=-.
 
+    This is done for the keys of `schema` that are marked `piped` (see `settings.keys`).
     The file of an input key gets the bytes of standard input. The file of `output=-` is a PNG. Its
     bytes go to standard output at the end, also after an error if there is a picture. With
     `output=-`, what the command prints goes to standard error. (UserError if standard input is

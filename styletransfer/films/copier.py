@@ -1,4 +1,7 @@
-"""Paints films like photographs whose paintings are given: pixels are copied from the paintings."""
+"""Paints a film in the way in which given photographs were painted.
+
+Pixels are copied from the paintings of these photographs.
+"""
 
 from dataclasses import replace
 from pathlib import Path

@@ -55,7 +55,8 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
     """Return an image (N, C, H, W) warped by `flow` (N, 2, H, W): out(x) = image(x + flow(x)).
 
     Outside the border, the image repeats its outermost pixels. A flow (1, 2, H, W) is used for all
-    N images. `mode` is "bilinear", or "bicubic", which is sharper and may leave [0, 1].
+    N images. `mode` is one of `grid_sample`: "nearest", "bilinear", or "bicubic", which is sharper
+    and may leave [0, 1].
     """
     height, width = image.shape[2:]
     x, y = _ends(flow)

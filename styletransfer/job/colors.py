@@ -25,7 +25,7 @@ class Colors:
 
     source: str  # the setting `color`: style, style_palette, content_palette, content_luminance
     strength: float  # the setting `color_strength`, from 0 (no change) to 1
-    # The first style layer, or "" if there is none. The style images used at it give the palette.
+    # The first style layer, or "". The palette is that of the style images used at this layer.
     layer: str
 
     def of_style(self, style: Picture, content: Picture) -> Picture:

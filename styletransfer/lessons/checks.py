@@ -24,8 +24,8 @@ from styletransfer.losses.moments import gram_matrix, moments, moments_tap
 # quotient is about 1e-10.
 STEP = 1e-6
 # Largest accepted difference of a derivative in float64, absolute and relative. It is far above the
-# rounding error, and far below the difference that a wrong term in a formula causes; gradcheck's
-# default of 1e-3 would miss small ones.
+# rounding error, and far below the difference that a wrong term in a formula causes. gradcheck's
+# default, 1e-3 relative and 1e-5 absolute, would miss small errors.
 TOLERANCE = 1e-6
 
 

@@ -23,7 +23,7 @@ def seconds_by_round(
     device: torch.device,
     after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Return name -> wall times of one call in seconds, one per round (at least one).
+    """Return name -> wall seconds of one call in each round; `rounds` must be 1 or more.
 
     Each function is called once to warm up. Then every round calls all functions, starting with a
     different one, so that a machine that slows down affects all alike. The clock waits for the

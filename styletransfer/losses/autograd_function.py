@@ -6,8 +6,8 @@ layer passes these features on to the next layer. So the gradient from deeper la
 this node, too, and the node adds the gradient of the loss to it.
 
 The Functions are `ContentTap` in `content.py`, `ProductsTap` in `match.py`, and `MomentsTap`, for
-all style losses, in `moments.py`. As in `loss_attribute.py`, `.backward()` is called once, on the
-weighted sum of the losses.
+all style losses, in `moments.py`. `.backward()` is called once, on the weighted sum of the losses:
+by `differentiate_sum`, in `loss_attribute.py`.
 """
 
 from torch import Tensor

@@ -76,7 +76,8 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        self.register_buffer("mean", torch.zeros(seen))  # of the moments of many paintings
+        # The mean and standard deviation of many paintings' moments, once they are loaded.
+        self.register_buffer("mean", torch.zeros(seen))
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
         self.rows = nn.Linear(CODE, sum(2 * norm.scale.shape[1] for norm in norms(network)))

@@ -25,7 +25,7 @@ STANDS_OUT = 2.5
 # Weights of the mean over the five pixels around a pixel, in one dimension. The fine detail of a
 # pixel is its difference from the mean. The mean is 0 for a wave of 1/4 or 1/2 cycles per pixel.
 AROUND = (0.125, 0.25, 0.25, 0.25, 0.125)
-# Added to squares of detail, because they are 0 in a plain picture.
+# Added to squares of detail: in a plain picture they are 0, and 0 / 0 would be NaN.
 EPSILON = 1e-8
 
 

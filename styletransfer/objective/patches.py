@@ -39,7 +39,7 @@ class PatchSearch:
     index: Tensor  # index of the matched source pixel; (h * w,) once `over` or `of` has returned
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
-    active: Tensor = field(init=False)  # (n,), indices of the content pixels that are searched
+    active: Tensor = field(init=False)  # (n,), indices of the content pixels that need a match
     cost: Tensor = field(init=False)  # (n,), squared distance from `wanted` to the matched `keys`
     keys: Tensor = field(init=False)  # (pixels of all sources, D), values that are compared
     wanted: Tensor = field(init=False)  # (n, D), the same values of the active pixels

@@ -176,10 +176,10 @@ class TileLosses:
 def _add_positional(
     share: Tensor, seen: Tensor, distance: PositionalDistance, weight: float
 ) -> tuple[Tensor, Tensor]:
-    """Return the gradient `share` of a tile's features `seen` plus weight * dL/dF, and weight * L.
+    """Return `share` plus weight * dL/dF, and weight * L; `share` is `seen`'s gradient so far.
 
-    L is the distance of the tile's features. `weight` is the linear weight of the whole picture's
-    loss times the tile's share of all positions.
+    L is the distance of the tile's features `seen`. `weight` is the loss's factor in the total,
+    times the fraction of all positions that are in this tile.
     """
     with torch.enable_grad():
         leaf = seen.detach().requires_grad_()

@@ -51,7 +51,7 @@ class BestPicture:
         return {"image": self.image, "losses": self.losses and self.losses.terms, "mean": self.mean}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from a `state_dict` on the same device.
+        """Continue from what `state_dict` returned; its tensors are on the device of the pictures.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

@@ -68,9 +68,10 @@ class Ending:
         self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
-        """Tell whether the best loss has hardly fallen since the last check, and `losses` are near.
+        """Tell whether the best loss has hardly fallen since the last check; `losses` must be near it.
 
-        After too long a step, the loss is far above the best, and may need ten steps to fall again.
+        Losses far above the best are no plateau: after too long a step they may need ten steps to
+        fall again.
         """
         if self.plateau == 0:
             return False

@@ -117,7 +117,7 @@ class ColorSpace:
 
     @property
     def is_srgb(self) -> bool:
-        """Whether samples are sRGB as they are; small differences of primaries are rounding."""
+        """Whether samples are already sRGB; small differences of primaries count as rounding."""
         near = np.abs(np.subtract(self.primaries, SRGB)).max() <= _ROUNDING
         return bool(near and self.curve is srgb)
 

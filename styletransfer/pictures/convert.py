@@ -19,7 +19,7 @@ Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
 
 
 def as_picture(source: Source, name: str) -> Picture:
-    """Return `source` as a picture; error messages call the picture `name`, such as "content".
+    """Return `source` as a picture; error messages call it `name`, and a file by its path.
 
     `source` is the path of a picture file; a Pillow image; a NumPy array (H, W), (H, W, 3) or
     (H, W, 4), uint8 in 0 to 255 or floating in [0, 1]; or a floating tensor (3, H, W) or

@@ -189,7 +189,10 @@ def _bmp_header(file: BinaryIO) -> Stated:
 
 
 def _calibrated(header: bytes) -> ColorSpace:
-    """Return the space of a BMP's header: XYZ of red, green and blue, whose sum is white."""
+    """Return the colour space of a BMP's header.
+
+    The header holds XYZ of red, green and blue, whose sum is white, and the gamma.
+    """
     xyz = np.reshape(struct.unpack("<9i", header[60:96]), (3, 3)) / 2**30
     points = np.vstack([xyz, xyz.sum(axis=0)])
     chromaticities = (points[:, :2] / points.sum(axis=1, keepdims=True)).ravel().tolist()

@@ -43,7 +43,7 @@ class RunFolder:
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """(key, path) of the run's pictures and of every setting that is a str, a possible path."""
+        """(key, path) of the run's pictures, and of every str in the settings: it may be a path."""
         named = [("content", self.content), ("pastiche", self.pastiche), ("output", self.output)]
         for key, value in self.settings.items():
             named += [(key, Path(name)) for name in each(value) if isinstance(name, str)]

@@ -10,7 +10,7 @@ MISSING: Any = "???"
 
 # Field metadata of a key that takes one value or a list of values: numbers, or paths.
 NUMBERS = {"each": float}
-# With the mark "named", the value may also be a name, such as that of a network's style.
+# With `PATHS | {"named": True}`, a value may also be a name, such as that of a network's style.
 PATHS = {"each": str, "path": True}
 
 

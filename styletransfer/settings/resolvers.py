@@ -35,7 +35,7 @@ def register_resolvers(
     register = partial(OmegaConf.register_new_resolver, replace=True)
     register("either", lambda when, a, b: a if when else b)
     register("asset", lambda name: str(ASSETS / name))
-    # The results are cached, so that all jobs of a sweep use the same folder.
+    # The cached result is copied to each job of a sweep, so all jobs use the sweep's one folder.
     register("new_folder", new_folder, use_cache=True)
     register("kept_folder", kept_folder, use_cache=True)
     register("resumed", resumed)

@@ -238,7 +238,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     weight = max(0.0, whole["objective.content_weight"])
     scale = next(iter(each(whole["style_scale"])), 1.0)
     made["strength"] = round(HALF / (HALF + weight), 3)
-    if scale > 0:  # `check` refuses other values
+    if scale > 0:  # for a run, `settings.schemas.check` has refused other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 

@@ -1,6 +1,6 @@
 """The reader: a separate process that opens untrusted picture and film files for the server.
 
-The process does one thing after the other, at low priority. It makes two JPEGs of each picture,
+The process answers one request at a time, at low priority. It makes two JPEGs of each picture,
 which the server sends as files.
 """
 
@@ -75,7 +75,7 @@ class Reader:
         """Call a function of this module in the process, and return its value.
 
         Raises:
-            UserError: the function has raised it, or the process has ended or takes too long.
+            UserError: the function raised one or lacked memory, or the process ended or takes too long.
         """
         async with AsyncExitStack() as turn:
             for lock in [self._process] if first else [self._patient, self._process]:

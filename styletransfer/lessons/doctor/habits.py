@@ -100,7 +100,7 @@ LAYOUTS: dict[str, Callable[[Tensor], Tensor]] = {"strided": _strided, "transpos
 
 
 def _expanded(x: Tensor) -> Tensor:
-    """Return ones, each the same number in memory, as the gradient of a sum is."""
+    """Return ones in the shape of x that share one number in memory, as the gradient of a sum."""
     return torch.ones((), dtype=x.dtype).expand(x.shape)
 
 

@@ -1,4 +1,4 @@
-"""Draws a diagram of an autograd graph (a Map) as SVG, by the template `templates/map.svg`."""
+"""Draws the diagram of an autograd graph: a Map lays it out, `templates/map.svg` is filled in."""
 
 from typing import Any
 

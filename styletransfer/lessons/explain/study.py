@@ -43,7 +43,7 @@ class Group:
 
     @property
     def at(self) -> str:
-        """For a loss, the name of the group of layers whose output the loss reads."""
+        """For a loss, the name of the group whose output it reads: of layers, or "image"."""
         return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
 
     def entered(self, number: int) -> int:
@@ -55,7 +55,9 @@ class Group:
 class Pass:
     """A Pass is one call of `Tensor.backward`."""
 
-    root: str  # the tensor: "style/relu1_1", "total", "total_variation" or "output"
+    # The tensor that `backward` is called on: the name of a loss, such as "style/relu1_1" or
+    # "total_variation"; "total", the sum of all losses; or "output", the network's output.
+    root: str
     retain_graph: bool  # the argument of the call
 
 

@@ -28,7 +28,8 @@ from styletransfer.system.signals import raise_waiting, signals_held
 # The setting `target` -> packages that the export needs.
 ONNX = ("onnx", "onnxscript")
 TARGETS = {"onnx": ONNX, "parts": ONNX, "web": (*ONNX, "onnxruntime")}
-# Axes of a picture (N, 3, H, W) that may have any length in the exported network -> their names.
+# Axes of a picture (N, 3, H, W) -> their names. Height and width may vary in the exported network;
+# so may the batch, unless the example holds one picture.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
 FILE_METADATA = {
