@@ -120,7 +120,7 @@ def write(
 
 
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
-    """Return the bytes of a PNG, WebP or JPEG file of `layers`: [rgb], (1, 3, H, W), or [rgb, alpha].
+    """Return the bytes of a PNG, WebP or JPEG file of layers: [rgb], (1, 3, H, W), or [rgb, alpha].
 
     JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError
     or ValueError if the format cannot hold so many pixels.)

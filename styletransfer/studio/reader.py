@@ -75,7 +75,7 @@ class Reader:
         """Call a function of this module in the process, and return its value.
 
         Raises:
-            UserError: the function raised one or lacked memory, or the process ended or takes too long.
+            UserError: the function raised one or lacked memory; the process ended or took too long.
         """
         async with AsyncExitStack() as turn:
             for lock in [self._process] if first else [self._patient, self._process]:

@@ -26,8 +26,8 @@ class PaintingToRow(nn.Module):
     def __init__(self, encoder: nn.Module) -> None:
         super().__init__()
         features = build_features(FeaturesConfig()).ended_at(SEEN)
-        # torch's own pool returns the same values, is a single node in the exported graph, and has a
-        # shorter formula for its output's size: the whole export takes a third of the time.
+        # torch's own pool returns the same values, is a single node of the exported graph, and has
+        # a shorter formula for its output's size: the whole export takes a third of the time.
         pool = nn.MaxPool2d(2)
         self.features = features.changed(lambda x: pool if isinstance(x, MaxPool) else x)
         self.encoder = encoder
