@@ -68,7 +68,7 @@ class Ending:
         self.looked_at = state["looked_at"]
 
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
-        """Tell whether the best loss has hardly fallen since the last check, and `losses` are near it.
+        """Tell whether the best loss hardly fell since the last check, and `losses` are near it.
 
         Losses far above the best are no plateau: after too long a step they may need ten steps to
         fall again.
