@@ -115,14 +115,10 @@ class ViewedDoubled(Doubled):
         return (2 * grad_output.view(-1)).view(grad_output.shape)
 
 
-class Unmarked(Function):
+class Unmarked(Doubled):
     @staticmethod
     def forward(ctx, x):
         return x.mul_(2)
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
 
 
 class MarkedDirty(Unmarked):
@@ -318,7 +314,7 @@ class AttributeOfSetup(RightJvp):
         (ctx.x,) = inputs
 
 
-class UnmarkedOfSetup(Function):
+class UnmarkedOfSetup(Doubled):
     @staticmethod
     def forward(x):
         return x.mul_(2)
@@ -326,10 +322,6 @@ class UnmarkedOfSetup(Function):
     @staticmethod
     def setup_context(ctx, inputs, output):
         pass
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        return 2 * grad_output
 
 
 class WrongVmap(RightJvp):

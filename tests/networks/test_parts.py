@@ -172,10 +172,8 @@ def test_parts_killed_at_random_end_in_equal_bytes(tree, request):
     expected, one_thread = files_in("whole"), os.environ | {"OMP_NUM_THREADS": "1"}
     chance = random.Random(0)
     for number in range(request.config.getoption("--kills")):
-        folder, commands = tree / str(number), [[*base, f"output={number}"] for _ in range(2)]
-        runs = [
-            begun(*command, f"part={part}", env=one_thread) for part, command in enumerate(commands)
-        ]
+        folder, command = tree / str(number), [*base, f"output={number}"]
+        runs = [begun(*command, f"part={part}", env=one_thread) for part in range(2)]
         victim = chance.randrange(2)
         until(lambda: any(folder.rglob("*.*")) or runs[victim].poll() is not None)  # noqa: B023
         time.sleep(chance.random())

@@ -28,7 +28,7 @@ def state_of(folder):
     return torch.cat([each.double().flatten() for each in tensors]), state["step"]
 
 
-def test_a_training_by_two_processes_is_that_of_one(here, capsys):
+def test_a_training_by_two_processes_is_that_of_one(here):
     """Check one that two begin and stop at one step, of whom one is then killed; one finishes it.
 
     One photograph is broken. A process reports the death of another.

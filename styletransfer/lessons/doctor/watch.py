@@ -80,7 +80,7 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     """Return the methods of a Function, wrapped so that they record what they do."""
     forward, setup = function.forward, function.setup_context
     backward = getattr(function, backward_name(function))
-    is_apart = setup is not Function.setup_context
+    is_apart = context_name(function) == "setup_context"
     before: list[list[Any]] = [[]]
 
     def watched_forward(*args: Any) -> Any:
