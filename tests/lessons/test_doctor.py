@@ -95,9 +95,34 @@ def test_the_wrong_one_of_two_functions_is_named():
     assert "WrongFactor.backward" in found["first derivative"].change
 
 
-def test_a_fault_of_one_of_two_functions_names_both():
-    found = verdicts(planted.one_of_two)["layouts in memory"]
-    assert found.change.startswith("in one of: Square, ViewedDoubled: use reshape")
+@pytest.mark.parametrize(
+    ("name", "row", "method"),
+    [
+        ("ViewedDoubled", "layouts in memory", "backward"),
+        ("WrongJvp", "func.jvp", "jvp"),
+        ("WrongVmap", "func.vmap", "vmap"),
+        ("AlwaysDouble", "low precision", "backward"),
+        ("NotForEmpty", "empty inputs", "backward"),
+        ("SavedIntermediate", "second derivative", "backward"),
+        ("Corner", "kinks", "backward"),
+    ],
+)
+def test_the_guilty_one_of_two_functions_is_named(name, row, method):
+    guilty = getattr(planted, name)
+    beside = planted.Batched if row.startswith("func") else planted.Same
+    found = verdicts(lambda x: beside.apply(guilty.apply(x).mT).mT)[row]
+    assert re.match(rf"planted.py:\d+, {name}.{method}: ", found.change)
+
+
+def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
+    found = verdicts(planted.viewed_beside)["layouts in memory"]
+    assert found.change.startswith("in viewed_beside: use reshape")
+
+
+def test_examples_in_the_last_dimension_are_tried():
+    found = verdicts(planted.FirstDimension)["func.vmap"]
+    assert found.text.endswith("if the examples are in the last dimension")
+    assert re.match(r"planted.py:\d+, FirstDimension.vmap: compute each example", found.change)
 
 
 @pytest.mark.parametrize(

@@ -95,17 +95,34 @@ def jvp(study: Study) -> Verdict:
     wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
     if same([found], [wanted], TOLERANCE):
         return Verdict()
-    return Verdict("FAULT", "not the derivative of forward", study.place("jvp"))
+    change = f"{study.place('jvp')}: return the derivative of forward times the tangents"
+    return Verdict("FAULT", "not the derivative of forward", change)
 
 
 def vmap(study: Study) -> Verdict:
-    """Are the results of two examples in one batch those of each alone?"""
+    """Are the results of two examples in one batch those of each alone, wherever they are in it?"""
     pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
+    alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
     try:
-        found = torch.func.vmap(study.total_at)(*pairs)
+        if not same(torch.func.vmap(study.total_at)(*pairs), alone):
+            return _wrong_batch(study, "than alone")
     except Exception as error:
         return refused(error)
-    alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-    if same(found, alone):
-        return Verdict()
-    return Verdict("FAULT", "another result in a batch of two than alone", study.place("vmap"))
+    try:
+        last = [x.movedim(0, -1) for x in pairs]
+        is_right = same(torch.func.vmap(study.total_at, in_dims=-1)(*last), alone)
+    except Exception:
+        is_right = False
+    return (
+        Verdict() if is_right else _wrong_batch(study, "if the examples are in the last dimension")
+    )
+
+
+def _wrong_batch(study: Study, when: str) -> Verdict:
+    is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
+    change = (
+        "compute each example as forward does, in dimension in_dims[i] of input i, and return "
+        "the dimension that the examples have in the result"
+    )
+    place = study.place("forward" if is_generated else "vmap")
+    return Verdict("FAULT", f"another result in a batch of two {when}", f"{place}: {change}")
