@@ -9,10 +9,10 @@ import pytest
 import torch
 from helpers import ROOT, call, refusal
 from lessons import planted
+from lessons.cases import cases
 from lessons.right import RIGHT, sinh
 from torch import nn
 
-from styletransfer.lessons import checks
 from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
 from styletransfer.lessons.doctor.study import Study, weights_like
@@ -226,10 +226,9 @@ def test_modules_of_torch_pass(module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
-def test_the_functions_of_the_package_pass(case):
-    found = faults(case.function, *case.inputs)
-    assert found == {}
+@pytest.mark.parametrize(("function", "inputs"), cases().values(), ids=cases())
+def test_the_functions_of_the_package_pass(function, inputs):
+    assert faults(function, *inputs) == {}
 
 
 @pytest.mark.slow
@@ -313,6 +312,7 @@ def test_a_wrong_target_is_refused_in_one_line(capsys):
         (f"target={FILE}", "give FILE.py:NAME"),
     ]:
         assert said in refusal(capsys, "gradcheck", words)
+    assert "give FILE.py:NAME" in refusal(capsys, "gradcheck")
     words = "gradcheck", f"target={FILE}:Square", "inputs=[sized]"
     assert "inputs=sized cannot be called without arguments" in refusal(capsys, *words)
 

@@ -78,7 +78,7 @@ def no_study(subject: Subject, error: Exception) -> Verdict:
 
 def main(config: GradcheckConfig) -> int:
     """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
-    subject = load(str(config.target), config.inputs)
+    subject = load(config.target or "", config.inputs)
     faults = 0
     print(f"{subject.name}, with inputs {', '.join(config.inputs)}")
     for name, verdict in examine(subject, PROBES):

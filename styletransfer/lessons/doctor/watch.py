@@ -22,7 +22,6 @@ class Seen:
     changed: list[int] = field(default_factory=list)  #: inputs changed in place, and not marked
     saved: list[Tensor] = field(default_factory=list)  #: by `save_for_backward`
     attributes: dict[str, list[Tensor]] = field(default_factory=dict)  #: tensors set on `ctx`
-    needed: tuple[bool, ...] = ()  #: `ctx.needs_input_grad`
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
@@ -59,7 +58,7 @@ def _record(seen: Seen, ctx: Any, result: Any, before: list[Any]) -> None:
     after = _states(seen.inputs)
     moved = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
     seen.changed = [i for i in moved if id(seen.inputs[i]) not in marked]
-    seen.result, seen.needed = result, ctx.needs_input_grad
+    seen.result = result
     seen.saved = tensors_in(ctx.to_save or ())
     found = {name: tensors_in(value) for name, value in vars(ctx).items()}
     seen.attributes = {name: tensors for name, tensors in found.items() if tensors}
