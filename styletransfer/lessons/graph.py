@@ -24,11 +24,6 @@ def root(tensor: Tensor) -> Node:
     return get_gradient_edge(tensor).node
 
 
-def next_nodes(node: Node) -> list[Node]:
-    """Return the nodes of the operation's inputs, except inputs that need no gradient."""
-    return [following for following, _ in node.next_functions if following is not None]
-
-
 def walk(*roots: Node) -> list[Node]:
     """Return every node that a backward pass from `roots` reaches, each before those it leads to.
 
@@ -45,7 +40,8 @@ def walk(*roots: Node) -> list[Node]:
             finished[node] = None
         elif node not in finished:
             stack.append((node, True))
-            stack += [(following, False) for following in next_nodes(node)]
+            # An input that needs no gradient has no node: its pair is (None, 0).
+            stack += [(following, False) for following, _ in node.next_functions if following]
     # A node is finished after all nodes that it leads to, so in the reverse it is before them.
     return list(finished)[::-1]
 

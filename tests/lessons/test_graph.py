@@ -26,8 +26,8 @@ def test_every_path_ends_at_a_node_that_holds_the_leaf():
     nodes = graph.walk(graph.root((c * b + c).sum()))
     assert len(nodes) == len(set(nodes)) == 6
     for position, node in enumerate(nodes):
-        assert all(following in nodes[position + 1 :] for following in graph.next_nodes(node))
-    ends = [node for node in nodes if not graph.next_nodes(node)]
+        assert all(following in nodes[position + 1 :] for following, _ in node.next_functions)
+    ends = [node for node in nodes if not node.next_functions]
     assert {graph.title(node) for node in ends} == {"AccumulateGrad"}
     assert {id(graph.leaf(node)) for node in ends} == {id(a), id(b)}
     with pytest.raises(RuntimeError, match="not require gradients"):

@@ -33,19 +33,15 @@ def refused(error: Exception) -> Verdict:
     return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
 
 
-def func_grad(study: Study) -> Sequence[Tensor | None]:
-    """Return the gradients by `torch.func.grad`."""
-    return list(_func_grad(study)(*study.leaves))
-
-
-def _func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
+def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
+    """Return the function that computes the gradients by `torch.func.grad`."""
     return torch.func.grad(study.total_at, argnums=tuple(range(len(study.leaves))))
 
 
 def func_vmap(study: Study) -> Sequence[Tensor | None]:
     """Return the gradients by `torch.func.vmap` of `torch.func.grad`, for a batch of one."""
     batches = [x[None] for x in study.leaves]
-    return [x[0] for x in torch.func.vmap(_func_grad(study))(*batches)]
+    return [x[0] for x in torch.func.vmap(func_grad(study))(*batches)]
 
 
 def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
@@ -60,7 +56,7 @@ def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
 
 
 ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
-    "func.grad": func_grad,
+    "func.grad": lambda study: func_grad(study)(*study.leaves),
     "vmap of func.grad": func_vmap,
     "compile, aot_eager": partial(compiled, "aot_eager"),
     "compile, inductor": partial(compiled, "inductor"),

@@ -1,7 +1,7 @@
 """Watches the Functions of a subject: what forward saves, what backward gets and returns."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass, field
 from typing import Any
 from unittest.mock import patch
@@ -65,13 +65,22 @@ def _record(seen: Seen, ctx: Any, result: Any, before: list[Any]) -> None:
 
 
 @contextmanager
+def _patched(
+    functions: Sequence[type[Function]], make: Callable[[type[Function]], dict[str, Any]]
+) -> Iterator[None]:
+    """Replace methods of each Function by those that `make` returns, by their names."""
+    with ExitStack() as stack:
+        for function in functions:
+            for name, method in make(function).items():
+                stack.enter_context(patch.object(function, name, staticmethod(method)))
+        yield
+
+
+@contextmanager
 def watched(functions: Sequence[type[Function]]) -> Iterator[list[Seen]]:
     """Yield a list, to which each call of the Functions inside the `with` block is added."""
     calls: list[Seen] = []
-    with ExitStack() as stack:
-        for function in functions:
-            for name, method in _watching(function, calls).items():
-                stack.enter_context(patch.object(function, name, staticmethod(method)))
+    with _patched(functions, lambda function: _watching(function, calls)):
         yield calls
 
 
@@ -111,21 +120,18 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     return methods | ({"setup_context": watched_setup} if is_apart else {})
 
 
-@contextmanager
-def scaled(functions: Sequence[type[Function]], factor: float) -> Iterator[None]:
+def scaled(functions: Sequence[type[Function]], factor: float) -> AbstractContextManager[None]:
     """Multiply what each backward returns by a factor, so that a result tells whose it is."""
 
-    def wrong(backward: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(function: type[Function]) -> dict[str, Any]:
+        name = backward_name(function)
+        backward = getattr(function, name)
+
         def method(ctx: Any, *grads: Any) -> Any:
             found = backward(ctx, *grads)
             found = found if isinstance(found, tuple) else (found,)
             return tuple(None if each is None else each * factor for each in found)
 
-        return method
+        return {name: method}
 
-    with ExitStack() as stack:
-        for function in functions:
-            name = backward_name(function)
-            method = staticmethod(wrong(getattr(function, name)))
-            stack.enter_context(patch.object(function, name, method))
-        yield
+    return _patched(functions, wrong)

@@ -74,12 +74,12 @@ class Study:
         """All nodes of the graph, group by group."""
         return [node for group in self.groups for node in group.nodes]
 
-    def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Count the nodes with a hand-written backward in the groups of a kind.
+    def written(self) -> tuple[Counter[str], int]:
+        """Count the nodes of losses with a hand-written backward.
 
         Return the backward's name -> number of its nodes, and how often the passes entered them.
         """
-        groups = [group for group in self.groups if group.kind == kind]
+        groups = [group for group in self.groups if group.kind == "loss"]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
