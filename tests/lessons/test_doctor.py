@@ -59,7 +59,7 @@ def faults(*arguments, **options):
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
         ("WithoutTangent", "func.jvp", "not the derivative of forward"),
-        ("WrongVmap", "func.vmap", "another result in a batch of two than alone"),
+        ("WrongVmap", "func.vmap", "than alone for two examples in the first dimension"),
         ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
@@ -121,7 +121,7 @@ def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
 
 def test_examples_in_the_last_dimension_are_tried():
     found = verdicts(planted.FirstDimension)["func.vmap"]
-    assert found.text.endswith("if the examples are in the last dimension")
+    assert found.text.endswith("for two examples in the last dimension")
     assert re.match(r"planted.py:\d+, FirstDimension.vmap: compute each example", found.change)
 
 

@@ -96,29 +96,24 @@ def jvp(study: Study) -> Verdict:
 
 
 def vmap(study: Study) -> Verdict:
-    """Are the results of two examples in one batch those of each alone, wherever they are in it?"""
+    """Are the results of two examples in a batch those of each alone?"""
     pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
     alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-    try:
-        if not same(torch.func.vmap(study.total_at)(*pairs), alone):
-            return _wrong_batch(study, "than alone")
-    except Exception as error:
-        return refused(error)
-    try:
-        last = [x.movedim(0, -1) for x in pairs]
-        is_right = same(torch.func.vmap(study.total_at, in_dims=-1)(*last), alone)
-    except Exception:
-        is_right = False
-    return (
-        Verdict() if is_right else _wrong_batch(study, "if the examples are in the last dimension")
-    )
-
-
-def _wrong_batch(study: Study, when: str) -> Verdict:
-    is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
-    change = (
-        "compute each example as forward does, in dimension in_dims[i] of input i, and return "
-        "the dimension that the examples have in the result"
-    )
-    place = study.place("forward" if is_generated else "vmap")
-    return Verdict("FAULT", f"another result in a batch of two {when}", f"{place}: {change}")
+    for name, dim in (("first", 0), ("last", -1)):
+        try:
+            batches = [x.movedim(0, dim) for x in pairs]
+            is_right = same(torch.func.vmap(study.total_at, in_dims=dim)(*batches), alone)
+        except Exception as error:
+            if name == "first":
+                return refused(error)
+            is_right = False
+        if not is_right:
+            is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
+            return Verdict(
+                "FAULT",
+                f"another result than alone for two examples in the {name} dimension",
+                f"{study.place('forward' if is_generated else 'vmap')}: compute each example as "
+                "forward does, take them from dimension in_dims[i] of input i, and return the "
+                "dimension that they have in the result",
+            )
+    return Verdict()

@@ -63,9 +63,8 @@ def _is_any(tensors: list[Tensor], others: list[Tensor]) -> bool:
 
 def _own(seen: Seen) -> list[Tensor]:
     """Return the kept tensors that share no memory with inputs and outputs."""
-    kept = [*seen.saved, *(x for each in seen.attributes.values() for x in each)]
-    known = {_memory(x) for x in [*tensors_in(seen.inputs), *tensors_in(seen.result)]}
-    return [x for x in kept if _memory(x) not in known]
+    known = {_memory(x) for x in tensors_in([seen.inputs, seen.result])}
+    return [x for x in seen.kept if _memory(x) not in known]
 
 
 def _memory(x: Tensor) -> int:

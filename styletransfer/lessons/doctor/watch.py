@@ -27,11 +27,15 @@ class Seen:
     spoiled: bool = False  #: whether backward changed a grad_output in place
 
     @property
+    def kept(self) -> list[Tensor]:
+        """All tensors that were kept for backward."""
+        return tensors_in([self.saved, self.attributes])
+
+    @property
     def intermediates(self) -> list[Tensor]:
         """Floating point tensors that were kept, and are neither inputs nor outputs."""
-        kept = [*self.saved, *(x for each in self.attributes.values() for x in each)]
-        known = {id(x) for x in [*tensors_in(self.inputs), *tensors_in(self.result)]}
-        return [x for x in kept if x.is_floating_point() and id(x) not in known]
+        known = {id(x) for x in tensors_in([self.inputs, self.result])}
+        return [x for x in self.kept if x.is_floating_point() and id(x) not in known]
 
 
 def backward_name(function: type[Function]) -> str:
