@@ -46,12 +46,6 @@ def walk(*roots: Node) -> list[Node]:
     return list(finished)[::-1]
 
 
-def leaf(node: Node) -> Tensor | None:
-    """Return the leaf tensor whose `.grad` the node fills, or None if `node` fills none."""
-    variable = getattr(node, "variable", None)
-    return variable if isinstance(variable, Tensor) else None
-
-
 def title(node: Node) -> str:
     """Return the node's class without its C++ namespace, such as "ReluBackward0"."""
     return node.name().rpartition("::")[2]

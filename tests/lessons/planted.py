@@ -384,6 +384,10 @@ def viewed_beside(x):
     return Square.apply(x).view(-1)
 
 
+def beside_a_constant(x):
+    return 2 * x + Square.apply(torch.ones(3, requires_grad=True))
+
+
 def not_applied(x):
     return RightJvp.forward(x)
 

@@ -147,6 +147,12 @@ def test_a_graph_without_a_function_is_noted(name):
     assert (found.word, found.text[:27]) == ("note", "no Function is in the graph")
 
 
+def test_a_function_of_a_constant_is_no_fault():
+    found = verdicts(planted.beside_a_constant)["backward is called"]
+    assert (found.word, found.text[:13]) == ("note", "Square 0 x: f")
+    assert faults(planted.beside_a_constant) == {}
+
+
 def test_a_random_forward_is_told_and_its_derivatives_are_not():
     found = faults(nn.Dropout())
     assert list(found) == ["first derivative"]

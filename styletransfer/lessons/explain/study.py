@@ -125,7 +125,7 @@ class Watch(TorchFunctionMode):
         tensors = [each for each in made if isinstance(each, Tensor)]
         roots = [graph.root(tensor) for tensor in tensors if tensor.requires_grad]
         for node in graph.walk(*roots):
-            is_image = graph.leaf(node) is not None
+            is_image = hasattr(node, "variable")  # it fills the `.grad` of a leaf
             self.home.setdefault(node, "image" if is_image else self.group_of[module])
         self.trunk = set(graph.walk(roots[0]))
 
