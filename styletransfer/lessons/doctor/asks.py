@@ -1,6 +1,5 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -67,8 +66,7 @@ def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verd
     """Tell whether `ask` gets the gradient of the reader's backward, or of forward's operations."""
     if not study.functions:
         return Verdict("ok", "there is no Function in the graph")
-    with scaled(study.functions, FACTOR), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with scaled(study.functions, FACTOR):
         ours = study.gradients_of(*study.subject.inputs)
         try:
             found = ask(study)

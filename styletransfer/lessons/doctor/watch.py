@@ -2,7 +2,7 @@
 
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -18,10 +18,10 @@ class Seen:
 
     function: type[Function]
     inputs: tuple[Any, ...]
-    result: Any = None
-    changed: list[int] = field(default_factory=list)  #: inputs changed in place, and not marked
-    saved: list[Tensor] = field(default_factory=list)  #: by `save_for_backward`
-    attributes: dict[str, list[Tensor]] = field(default_factory=dict)  #: tensors set on `ctx`
+    result: Any
+    changed: list[int]  #: inputs changed in place, and not marked
+    saved: list[Tensor]  #: by `save_for_backward`
+    attributes: dict[str, list[Tensor]]  #: tensors set on `ctx`
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
@@ -56,16 +56,16 @@ def _states(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _record(seen: Seen, ctx: Any, result: Any, before: list[Any]) -> None:
-    """Note what one forward has left on its inputs and on `ctx`."""
+def _seen(
+    function: type[Function], ctx: Any, inputs: tuple[Any, ...], result: Any, before: list[Any]
+) -> Seen:
+    """Return what one forward has left on its inputs and on `ctx`."""
     marked = {id(x) for x in tensors_in(ctx.dirty_tensors or ())}
-    after = _states(seen.inputs)
-    moved = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
-    seen.changed = [i for i in moved if id(seen.inputs[i]) not in marked]
-    seen.result = result
-    seen.saved = tensors_in(ctx.to_save or ())
+    pairs = enumerate(zip(before, _states(inputs), strict=True))
+    changed = [i for i, (old, new) in pairs if old != new and id(inputs[i]) not in marked]
     found = {name: tensors_in(value) for name, value in vars(ctx).items()}
-    seen.attributes = {name: tensors for name, tensors in found.items() if tensors}
+    attributes = {name: tensors for name, tensors in found.items() if tensors}
+    return Seen(function, inputs, result, changed, tensors_in(ctx.to_save or ()), attributes)
 
 
 @contextmanager
@@ -95,21 +95,21 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     is_apart = context_name(function) == "setup_context"
     before: list[list[Any]] = [[]]
 
+    def note(ctx: Any, inputs: tuple[Any, ...], result: Any) -> None:
+        calls.append(_seen(function, ctx, inputs, result, before[0]))
+        ctx._doctor = len(calls) - 1
+
     def watched_forward(*args: Any) -> Any:
         inputs = args if is_apart else args[1:]
         before[0] = _states(inputs)
         result = forward(*args)
         if not is_apart:
-            calls.append(Seen(function, inputs))
-            _record(calls[-1], args[0], result, before[0])
-            args[0]._doctor = len(calls) - 1
+            note(args[0], inputs, result)
         return result
 
     def watched_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         setup(ctx, inputs, output)
-        calls.append(Seen(function, inputs))
-        _record(calls[-1], ctx, output, before[0])
-        ctx._doctor = len(calls) - 1
+        note(ctx, inputs, output)
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
         seen, before = calls[ctx._doctor], _states(grads)
