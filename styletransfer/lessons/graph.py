@@ -1,10 +1,9 @@
 """Reads an autograd graph: its nodes, the edges between them, and its leaves.
 
-A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
-that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
-inputs, and are None for an input that needs no gradient. Each path ends there, or at an
-`AccumulateGrad`, whose `.variable` is the leaf tensor itself.
-`loss.backward()` visits these nodes and nothing else.
+The result of an operation that autograd records has a `grad_fn`: the node that differentiates the
+operation. A node's `next_functions` lead to the nodes of the operation's inputs; an input that
+needs no gradient has none. A path ends there, or at an `AccumulateGrad`, whose `.variable` is the
+leaf tensor itself.
 """
 
 from collections import Counter
@@ -44,11 +43,6 @@ def walk(*roots: Node) -> list[Node]:
             stack += [(following, False) for following, _ in node.next_functions if following]
     # A node is finished after all nodes that it leads to, so in the reverse it is before them.
     return list(finished)[::-1]
-
-
-def title(node: Node) -> str:
-    """Return the node's class without its C++ namespace, such as "ReluBackward0"."""
-    return node.name().rpartition("::")[2]
 
 
 def is_python_function(node: Node) -> bool:

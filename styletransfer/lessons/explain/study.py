@@ -148,7 +148,7 @@ class Watch(TorchFunctionMode):
 
     def _facts(self, nodes: list[Node]) -> tuple[NodeFacts, ...]:
         return tuple(
-            NodeFacts(graph.title(node), graph.is_python_function(node), tuple(self.entered[node]))
+            NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
             for node in nodes
         )
 
