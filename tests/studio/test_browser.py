@@ -292,7 +292,7 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
         page.click("#looks >> text=bold")
         page.expect("#looks [aria-pressed=true]").to_have_text("bold")
         page.expect("#look-help").to_contain_text("A bold look")
-        page.expect("#details pre").to_contain_text("wasserstein")
+        page.expect("#details pre").to_contain_text("match_weight=2")
         page.unfold()
         for about in page.locator(".about:visible").all():
             about.click()
@@ -551,9 +551,9 @@ def test_a_look_leaves_what_a_person_has_set(page):
     page.enter("steps", "33")
     page.expect("#looks [aria-pressed=true]").to_have_text("painted")
     page.click("#looks >> text=bold")
-    page.expect("#details pre").to_contain_text("wasserstein")
+    page.expect("#details pre").to_contain_text("match_weight=2")
     page.click("#looks >> text=painted")
-    page.expect("#details pre").not_to_contain_text("wasserstein")
+    page.expect("#details pre").not_to_contain_text("match_weight=2")
     page.expect("[id=control-steps]").to_have_value("33")
     page.click("#reset-all")
 
