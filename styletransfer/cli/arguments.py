@@ -19,7 +19,6 @@ from styletransfer.settings.schemas import (
     keys,
     keys_marked,
     mapping_keys,
-    path_keys,
     refusal,
     unknown_key,
 )
@@ -165,17 +164,15 @@ def _keys_for_files(schema: type[Any]) -> list[str]:
     Keys without a default come before other keys, then keys without special words such as "noise"
     before keys with them, then inputs before outputs.
     """
-    fields = dict(keys(schema))
-
-    def rank(key: str) -> tuple[bool, bool, bool]:
-        marks = fields[key].metadata
-        return (
-            fields[key].default != MISSING,
-            bool(marks.get("choices")),
-            bool(marks.get("written")),
+    found = [(key, field) for key, field in keys(schema) if field.metadata.get("path")]
+    found.sort(
+        key=lambda pair: (
+            pair[1].default != MISSING,
+            bool(pair[1].metadata.get("choices")),
+            bool(pair[1].metadata.get("written")),
         )
-
-    return sorted(path_keys(schema), key=rank)
+    )
+    return [key for key, _ in found]
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:

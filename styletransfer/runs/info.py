@@ -24,7 +24,7 @@ from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.registry import Command, commands
-from styletransfer.settings.schemas import keys_marked, named_files, path_keys
+from styletransfer.settings.schemas import keys_marked, named_files
 from styletransfer.system.files import sha256
 
 
@@ -53,7 +53,7 @@ def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name, is_pair="style_source" in values)
-    for key in path_keys(command.schema):
+    for key in keys_marked(command.schema, "path"):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
         if names := named_files(command.schema, key, value):

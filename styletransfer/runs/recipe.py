@@ -36,7 +36,7 @@ from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.registry import commands
-from styletransfer.settings.schemas import keys, path_keys
+from styletransfer.settings.schemas import keys, keys_marked
 from styletransfer.settings.values import command_line, override
 from styletransfer.system.files import sha256
 
@@ -96,7 +96,7 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths = path_keys(commands()[name].schema)
+    paths = keys_marked(commands()[name].schema, "path")
     default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
         override(key, _without_folder(value) if key in paths else value)

@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.errors import UserError
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check, on_disk, refusal
+from styletransfer.settings.schemas import check, refusal
 from styletransfer.settings.values import quoted
 
 # Preset of paired painting, for a command line with style_source and no preset of its own.
@@ -82,10 +82,8 @@ def settings_of(config: DictConfig) -> Any:
 @contextmanager
 def initialized(command: Command) -> Iterator[Any]:
     """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
-    # A config file may extend another file of the same schema.
-    same = [known for known in commands().values() if known.schema is command.schema]
     store = ConfigStore.instance()
-    for known in {known.name: known for known in (command, *same)}.values():
+    for known in (*commands().values(), command):  # a config file may extend that of another
         store.store(f"{known.name}_schema", known.schema)
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
@@ -96,7 +94,6 @@ def _search_path(command: Command, config_dir: str | None) -> list[str]:
     """Return [hydra.searchpath=...] for folders of presets, or [] (UserError if one is missing)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
-        config_dir = on_disk(config_dir)
         if not os.path.isdir(config_dir):
             raise UserError(f"--config-dir {config_dir}: there is no such folder")
         if "${" in config_dir:
