@@ -8,10 +8,9 @@ import errno
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -65,19 +64,17 @@ def decode(path: Path) -> tuple[Tensor, Tensor | None]:
     If the file has several frames or pages, the first is returned. (UserError if the file cannot be
     read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
     """
-    return _converted(partial(_load, path), str(path))
+    with _refused(str(path)):
+        with _quiet():
+            stored = _load(path)
+        return _to_srgb(stored, str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
     """Return RGB and alpha of a Pillow image, as `decode` does; messages call the image `name`."""
-    return _converted(partial(_load_image, image, name), name)
-
-
-def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
-    """Load a picture and convert it to sRGB; any failure is a UserError about `name`."""
     with _refused(name):
         with _quiet():
-            stored = load()
+            stored = _load_image(image, name)
         return _to_srgb(stored, name)
 
 
