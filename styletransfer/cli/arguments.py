@@ -50,8 +50,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
     """Parse a command line, without the program's name; `schema` is the settings' dataclass.
 
     Raise UserError for an unknown flag, a flag without its value, a word that cannot be used, a
-    sweep (several jobs) whose jobs would write the same file or folder, or a folder without
-    pictures.
+    sweep (several jobs) whose jobs would write the same file, or a folder without pictures.
     """
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
