@@ -26,9 +26,8 @@ _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "C
 def converter(colour: Samples, stated: Any, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
-    The function converts from what is stated: an ICC profile, or a colour space; None is sRGB. An
-    unusable profile is ignored with a warning.
-    (UserError if 16-bit samples have a profile, and the extra [tiff] is not installed.)
+    `stated` is an ICC profile, a colour space, or None for sRGB. A profile that cannot be used is
+    ignored with a warning. (UserError if 16-bit samples have a profile, but imagecodecs is missing.)
     """
     if isinstance(stated, ColorSpace):
         return plain if colour.shape[2] == 4 else stated.srgb_of
@@ -67,11 +66,7 @@ def srgb_profile() -> bytes:
 
 
 def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
-    """Return a function that converts samples by `profile` to sRGB in [0, 1].
-
-    The samples have the dtype and the number of channels of `colour`. (ValueError if the profile is
-    for another colour model.)
-    """
+    """Return a function from samples such as `colour` to sRGB (ValueError for a wrong profile)."""
     space, mode = _SPACES[profile[16:20]]
     channels = Image.getmodebands(mode)
     if colour.shape[2] not in (1, channels) or (mode == "CMYK" and colour.shape[2] == 1):

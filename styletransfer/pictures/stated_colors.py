@@ -83,9 +83,7 @@ def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
 
 
 def by_exif(exif: Any) -> ColorSpace | None:
-    """Return the colour space of EXIF or TIFF tags; None if they state sRGB.
-
-    (UnknownColorsError if the stated colour space has no conversion.)
+    """Return the colour space of EXIF or TIFF tags; None for sRGB (UnknownColorsError if unknown).
 
     Cameras state Adobe RGB as "uncalibrated" with the interoperability index R03 (DCF 2.0).
     """
@@ -107,14 +105,11 @@ def by_exif(exif: Any) -> ColorSpace | None:
 
 
 def _table(transfer: tuple[int, ...] | None) -> Curve:
-    """Return the curve of TIFF's TransferFunction: one table, or three of which the first counts.
-
-    A table has a light from 0 to 65535 for each sample.
-    """
+    """Return the curve of TIFF's TransferFunction: one table, or the first of three."""
     if not transfer:
         return srgb
     length = len(transfer) if len(transfer) in (2**8, 2**16) else len(transfer) // 3
-    light = np.divide(transfer[:length], 65535.0)
+    light = np.divide(transfer[:length], 65535.0)  # the light of each sample
     places = np.linspace(0.0, 1.0, length)
     if np.abs(light - srgb(places)).max() < 0.01:
         return srgb
@@ -179,10 +174,7 @@ def _bmp_header(file: BinaryIO) -> Stated:
 
 
 def _calibrated(header: bytes) -> ColorSpace:
-    """Return the colour space of a BMP's header.
-
-    The header holds XYZ of red, green and blue, whose sum is white, and the gamma.
-    """
+    """Return the space of a BMP's header: XYZ of red, green and blue, whose sum is white; gamma."""
     xyz = np.reshape(struct.unpack("<9i", header[60:96]), (3, 3)) / 2**30
     points = np.vstack([xyz, xyz.sum(axis=0)])
     chromaticities = (points[:, :2] / points.sum(axis=1, keepdims=True)).ravel().tolist()
