@@ -47,11 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Parse a command line, without the program's name; `schema` is the settings' dataclass.
-
-    Raise UserError for an unknown flag, a flag without its value, a word that cannot be used, a
-    sweep (several jobs) whose jobs would write the same file, or a folder without pictures.
-    """
+    """Parse the words of a command (UserError if one cannot be used); `schema` has its settings."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
@@ -158,11 +154,7 @@ def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any
 
 
 def _keys_for_files(schema: type[Any]) -> list[str]:
-    """Return the keys that take files, the likeliest first.
-
-    Keys without a default come before other keys, then keys without special words such as "noise"
-    before keys with them, then inputs before outputs.
-    """
+    """Return the keys that take files, the likeliest first: needed ones, then inputs."""
     found = [(key, field) for key, field in keys(schema) if field.metadata.get("path")]
     found.sort(
         key=lambda pair: (

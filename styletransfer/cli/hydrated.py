@@ -1,7 +1,4 @@
-"""Runs commands with Hydra.
-
-Hydra composes the settings from files and the command line, and repeats a command for a sweep.
-"""
+"""Runs commands with Hydra, which composes their settings and repeats a command for a sweep."""
 
 import logging
 import os
@@ -44,8 +41,7 @@ FAILED = (1, 2)
 def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     """Return a function that takes `argv`, without the program's name, and runs a command.
 
-    Hydra composes the settings and calls the command with them and the run folder. Errors become
-    one line; those of Hydra keep their traceback if HYDRA_FULL_ERROR=1 is in the environment.
+    Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:

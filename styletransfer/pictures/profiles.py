@@ -27,7 +27,7 @@ def converter(colour: Samples, stated: Any, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
     `stated` is an ICC profile, a colour space, or None for sRGB. A profile that cannot be used is
-    ignored with a warning. (UserError if 16-bit samples have a profile, but imagecodecs is missing.)
+    ignored with a warning. (UserError if 16-bit samples have a profile without imagecodecs.)
     """
     if isinstance(stated, ColorSpace):
         return plain if colour.shape[2] == 4 else stated.srgb_of

@@ -1,14 +1,12 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-A recipe consists of the settings, the hashes of the input files, the versions of this package and
-of torch, the number of threads, and, of a run or a film, device and precision. `train` stores it in
-`run.json` and in the checkpoint, `film` in `film.json`. A run that is resumed compares the stored
-recipe with the recipe of the new command line.
+`train` stores it in `run.json` and in the checkpoint, `film` in `film.json`; a run that is resumed
+compares the stored recipe with that of the new command line.
 
 A picture or film file also holds its recipe, as a JSON text: a command line with the settings that
 are not defaults (paths without folders), the version, and the hashes of the inputs. In a picture,
 the text is in an XMP packet, metadata that every picture format can hold; in a film, it is the
-comment. The text depends on nothing but the recipe. `carried` and `settings_in` read it.
+comment.
 """
 
 import json

@@ -72,15 +72,10 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
 class Recording:
     """A recording writes the files of a run: metrics, checkpoints, and at the end the pictures.
 
-    Args:
-        run: the run, at its first step; `begin` continues it from a checkpoint, if there is one.
-        config: the settings of the run.
-        folder: folder of the run for metrics, the checkpoint and `run.json`.
-
     Attributes:
         spare: path of the pastiche if `picture` cannot be written.
-        written: names of the files that the run may write in `folder`.
-        goes_on: whether `folder` already holds this run, which is then resumed.
+        written: names of the files that the run may write in its folder.
+        goes_on: whether the folder already holds this run, which is then resumed.
         picture: path of the pastiche. `end` sets it to `spare` if the given path cannot be written,
             or if the run gave up and a file exists at the given path.
         outcome: result of the run, set by `end`.
@@ -158,10 +153,7 @@ class Recording:
             self._save()
 
     def end(self) -> None:
-        """Write the pictures and `run.json`.
-
-        If the run was stopped and `config.checkpoint_every` is above 0, save a checkpoint, too.
-        """
+        """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result = self.outcome
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
@@ -182,10 +174,7 @@ class Recording:
             self.checkpoint.remove()
 
     def _write(self, image: Tensor, xmp: bytes) -> None:
-        """Write the pastiche (1, 3, H, W) and, for `mix`, lossless files of it and of the content.
-
-        (UserError if neither `picture` nor `spare` can be written.)
-        """
+        """Write the pastiche (1, 3, H, W) and, for `mix`, it and the content as lossless files."""
         pictures = self.run.job.pictures
         try:
             images.write(self.picture, image, pictures.alpha, xmp=xmp)
