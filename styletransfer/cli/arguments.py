@@ -172,19 +172,16 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:
             raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
-        inside = key.rpartition(".")[0]
-        if key not in known and inside in known and inside not in (*mapping_keys(schema), *GROUPS):
+        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
+        if not is_known and key.rpartition(".")[0] not in mapping_keys(schema):
             raise UserError(unknown_key(key, known))
         if word[0] == "~" and not key.startswith("hydra"):
             raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
-        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
-        if word[0] == "+" and not is_known:
-            raise UserError(unknown_key(key, known))
         if key in GROUPS and (value is None or isinstance(value, list | dict)):
             raise UserError(f"{word}: give one name, or leave it out; see --help")
         if isinstance(value, dict) and {} in value.values():

@@ -106,18 +106,18 @@ def _run(command: Command, arguments: Arguments) -> None:
                 hydra.run(command.name, job, words)
     except BaseException as error:
         folders.clear()
-        raise _in_one_line(error, command) from error
+        raise _in_one_line(error) from error
     finally:
         register_resolvers()
 
 
-def _in_one_line(error: BaseException, command: Command) -> BaseException:
+def _in_one_line(error: BaseException) -> BaseException:
     """Return an error of Hydra or of a launcher as a UserError, any other error unchanged."""
     is_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
     if not isinstance(error, OSError) or error.errno is None:
-        return refusal(error, command.schema)
+        return refusal(error)
     if error.filename is None:  # Standard output is full or was closed; `one_line_errors` tells it.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")

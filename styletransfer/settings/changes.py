@@ -58,7 +58,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ArithmeticError, ValueError, TypeError) as error:
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     for key in asked:
         owner, _, name = key.rpartition(".")
         setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))

@@ -46,7 +46,7 @@ def compose(
         except UserError:
             raise
         except Exception as error:  # broken files under config_dir raise nearly any error
-            raise refusal(error, command.schema) from error
+            raise refusal(error) from error
 
 
 def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
@@ -70,11 +70,10 @@ def settings_of(config: DictConfig) -> Any:
 
     (UserError if a value is missing, is not allowed, or refers to a key that does not exist.)
     """
-    schema: Any = OmegaConf.get_type(config)
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     check(settings)
     return settings
 

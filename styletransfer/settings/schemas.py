@@ -174,9 +174,9 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return name
 
 
-def refusal(error: Exception, schema: type[Any]) -> UserError:
+def refusal(error: Exception) -> UserError:
     """Return an error of Hydra or OmegaConf as a UserError with one line, and its key if known."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)
-    return UserError(explain(error, schema), key)
+    return UserError(explain(error), key)
