@@ -125,10 +125,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
 
 
 def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
-    """Return half of a tile's side in pixels, after memory ran out; log a warning if `is_first`.
-
-    Raises UserError if tiles cannot be used, or if half the side is below `smallest_tile`.
-    """
+    """Return half of a tile's side, after memory ran out; UserError if tiles cannot be as small."""
     smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
     if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
         advice = f", or {needed} with its tiles" if needed else ""

@@ -292,10 +292,9 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Return colours (1, 3, H, W) whose transparent pixels are filled from the visible ones.
+    """Fill transparent pixels by averages of visible colours, coarser where these are farther away.
 
-    The fill is an average of visible colours, coarser where they are farther away: the pull-push
-    algorithm (Gortler et al. 1996, "The Lumigraph").
+    This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
     """
     size = alpha.shape[2:]
     if max(size) == 1:

@@ -56,11 +56,8 @@ def literal(value: str) -> str:
 
 
 def override(key: str, value: Any) -> str:
-    """Return the word KEY=VALUE in Hydra's grammar.
-
-    The value is None, a bool, a number, a text, a list of these, or a mapping of names to numbers.
-    The key of a mapping, such as region_styles, gets the prefix ++, so that Hydra takes new names.
-    """
+    """Return the word KEY=VALUE in Hydra's grammar."""
+    # A mapping, such as region_styles, has names that are new to Hydra: these need ++.
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
     return f"{prefix}{key}={_word(value)}"
 
