@@ -43,7 +43,7 @@ SIGNALS = Stop()
 def stop_on_signals() -> Iterator[Stop]:
     """Make SIGINT, SIGTERM and SIGHUP raise `Stopped` in the body; then restore the old handlers.
 
-    A signal that is ignored, as under `nohup`, stays so. Another `stop_on_signals` changes nothing.
+    An ignored signal, as under `nohup`, stays so. Inside another such context it does nothing.
     """
     if SIGNALS.is_watched:
         yield SIGNALS
