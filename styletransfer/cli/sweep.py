@@ -2,17 +2,20 @@
 
 from collections.abc import Collection, Sequence
 
-from hydra.core.override_parser.types import Override, Sweep
+from hydra.core.override_parser.types import Override, Sweep, ValueType
 from hydra.core.utils import JobReturn
 
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 
+# A folder's name that contains one of these is different for each job of a sweep.
+NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
+
 
 def check_sweep(
     words: Sequence[str], parsed: Sequence[Override], dividing: Collection[str] = ()
 ) -> None:
-    """Raise UserError if two jobs would write the same file.
+    """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
     Hydra. Jobs that differ only in keys in `dividing`, such as `part` of `apply`, may share one
@@ -27,10 +30,24 @@ def check_sweep(
             raise UserError(f"{key}={typed[key]}: choice(...) or range(...) stands alone")
     output = typed.get("output", "null")
     others = [key for key in swept if key not in dividing]
-    if output != "null" and others and others != ["output"]:
+    if output != "null" and others and (others != ["output"] or _repeats(swept["output"])):
         raise UserError(
             f"several jobs of a sweep would write {output}; leave output= out, and each has its own"
         )
+    whole = typed.get("hydra.sweep", "")
+    folder = typed.get("hydra.sweep.subdir", whole if "subdir" in whole else NUMBERED[0])
+    if not any(name in folder for name in NUMBERED) and any(
+        f"${{{key}}}" not in folder or _repeats(one) for key, one in swept.items()
+    ):
+        raise UserError(f"hydra.sweep.subdir={folder} gives several jobs one folder; leave it out")
+
+
+def _repeats(override: Override) -> bool:
+    """Tell whether the list of values of a sweep holds a value twice."""
+    if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
+        return False
+    values = [*override.sweep_string_iterator()]
+    return len(values) > len({*values})
 
 
 def report(jobs: Sequence[JobReturn]) -> None:

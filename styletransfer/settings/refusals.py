@@ -1,6 +1,7 @@
 """Explains errors of Hydra and OmegaConf in one line; imported only after an error."""
 
 import re
+from traceback import walk_tb
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import (
@@ -43,7 +44,10 @@ def explain(error: Exception) -> str:
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
-        return f"a preset is no text in UTF-8; save it as UTF-8 ({error})"
+        frames = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
+        # The error does not name the file. Hydra's function that reads it has the path `full_path`.
+        name = ["a preset", *(known["full_path"] for known in frames if "full_path" in known)][-1]
+        return f"{name} is no text in UTF-8; save it as UTF-8 ({error})"
     # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):

@@ -184,7 +184,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         ("3\n", "Invalid loaded object type: int"),
         ("# @package _global_\nsise: 3\n", "Key 'sise' not in 'TrainConfig'"),
         ("defaults: [mine]\n", "a preset names itself in its defaults list"),
-        ("# \xe9\n", r"a preset is no text in UTF-8; save it as UTF-8"),
+        ("# \xe9\n", r"/mine\.yaml is no text in UTF-8; save it as UTF-8"),
         ("", r"Key 'experiment' not in .*; the first line of a preset is # @package _global_"),
         ("\xef\xbb\xbf# @package _global_\nsize: 7\n", "Key 'experi.*, with no byte order mark"),
         ("# @package _global_\nhydra: null\n", "Hydra cannot .* check .* hydra: in presets"),

@@ -56,6 +56,9 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     assert ([run.record.steps for run in runs], unreadable) == ([2, 2, 2], [])
 
 
+NAME = "${hydra.job.name}"
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("words", "message"),
@@ -64,6 +67,11 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
         (["content=photos [1]", "output=a.png"], "several jobs of a sweep would write a.png"),
         (["-m", "seed=1,2", "output=a.png"], "several jobs of a sweep would write a.png"),
         (["-m", "seed=1,2", "output=a.png,b.png"], "several jobs of a sweep would write a.png,b"),
+        (["-m", "output=a.png,a.png"], "several jobs of a sweep would write a.png,a.png; leave "),
+        (["-m", "seed=1,2", "hydra.sweep.subdir=x"], "hydra.sweep.subdir=x gives several"),
+        (["-m", "seed=1,2", f"hydra.sweep.subdir={NAME}"], f"hydra.sweep.subdir={NAME} gives"),
+        (["-m", "seed=1,1", "hydra.sweep.subdir=${seed}"], "hydra.sweep.subdir=${seed} gives"),
+        (["-m", "seed=1,2", "hydra.sweep={subdir:x}"], "hydra.sweep.subdir={subdir:x} gives"),
         (["-m", "size=24,big"], "size: Value 'big' of type 'str' could not be converted"),
         (["-m", "seed=glob(*)"], "there is no job: a key is to be swept over no value"),
         (["-m", "seed=1,2", "hydra.sweeper._target_=a.B"], "Invalid plugin 'a.B'"),
