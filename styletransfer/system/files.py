@@ -4,6 +4,7 @@ import hashlib
 import json
 import os
 import secrets
+import sys
 import tempfile
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
@@ -36,6 +37,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # some file systems report a full disk only here
             temporary.replace(target)
+            _sync_folder(target.parent)
         finally:
             with suppress(OSError):  # the file does not exist after a successful rename
                 temporary.unlink()
@@ -159,6 +161,18 @@ def _replaceable(path: str | os.PathLike[str]) -> Iterator[Path]:
     except OSError as error:
         reason = f"{error.strerror or error}; choose a writable folder with space left"
         raise UserError(f"cannot write {path}: {reason}") from error
+
+
+def _sync_folder(folder: Path) -> None:
+    """Make a rename in `folder` survive a power failure, if the system allows it."""
+    if sys.platform == "win32":
+        return
+    with suppress(OSError):
+        descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(descriptor)
+        finally:
+            os.close(descriptor)
 
 
 @contextmanager
