@@ -1,7 +1,7 @@
 """Reads picture files and Pillow images as sRGB tensors.
 
-Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile, and 16-bit PNG by
-deep_png, because Pillow would drop lower bits.
+Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile, 16-bit PNG by
+deep_png, and AVIF and HEIF of 10 and 12 bits by deep_heif, because Pillow would drop lower bits.
 """
 
 import errno
@@ -20,7 +20,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_png
+from styletransfer.pictures import deep_heif, deep_png
 from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
 from styletransfer.pictures.stated_colors import stated_colors
@@ -137,12 +137,18 @@ def _load(path: Path) -> Stored:
             return load_tiff(path, file)
         with _opened(path, file, head) as image:
             check_size(path, *image.size)
-            is_deep = image.format == "PNG" and head[24] == 16  # the bit depth
-            stored = _load_image(image, str(path), deep_png.read(path) if is_deep else None)
+            stored = _load_image(image, str(path), _deep_samples(image, path, head))
             with suppress(Exception):  # damage after the first frame does not matter
                 if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
                     logger.warning("%s is animated; only its first frame is read", path)
             return stored
+
+
+def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
+    """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
+    if image.format == "PNG" and head[24] == 16:  # the bit depth
+        return deep_png.read(path)
+    return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:

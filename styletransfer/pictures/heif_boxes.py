@@ -1,4 +1,4 @@
-"""Reads the boxes of AVIF files, one of which states the colours of the picture.
+"""Reads the boxes of AVIF and HEIF files, which say how their pictures are stored.
 
 The boxes are those of ISO/IEC 14496-12 (ISO base media) and 23008-12 (pictures in it).
 """
@@ -17,6 +17,14 @@ def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
             primaries, transfer = struct.unpack(">HH", content[4:8])
             return primaries, transfer
     return None
+
+
+def bits_of(file: BinaryIO) -> int:
+    """Return the bits per sample of the first channel, or 8 if the file does not state them."""
+    for kind, content in _properties(file):
+        if kind == b"pixi" and len(content) > 5:
+            return content[5]
+    return 8
 
 
 def _properties(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:

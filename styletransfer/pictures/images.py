@@ -60,12 +60,13 @@ def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
     If a file has several frames or pages, the first is read; of a TIFF page and its SubIFDs, the
-    largest. PNG and TIFF keep 16 bits per sample, other formats 8; grey, palette and CMYK become
-    RGB; an EXIF orientation is applied. Colours are converted to sRGB by what the file states: an
-    ICC profile, CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
+    largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
+    orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
+    CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
     `pictures.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
-    states nothing, its colours are sRGB. HEIC needs pillow-heif. (UserError if the file cannot be
-    read, is no picture, is damaged, or has more than 134 million pixels.)
+    states nothing, its colours are sRGB. HEIC needs pillow-heif; without imagecodecs, AVIF keeps
+    only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
+    134 million pixels.)
     """
     return Picture(*decode(Path(path)), str(path))
 

@@ -155,17 +155,36 @@ def test_white_stays_white_and_grey_grey(tmp_path, number):
     assert np.abs(rgb - grey / 65535).max() < 2e-3
 
 
+@pytest.mark.parametrize("bits", [8, 10])
 @pytest.mark.parametrize("stated", [x for x in CICP if x[2] != 8], ids=str)
-def test_heif_and_avif_state_nclx(tmp_path, stated):
+def test_heif_and_avif_state_nclx(tmp_path, stated, bits):
     number, primaries, transfer, curve = stated
-    samples = stored(primaries, curve, 8)
+    samples = stored(primaries, curve, 8 if bits == 8 else 16)
     nclx = {"color_primaries": number, "transfer_characteristics": transfer}
-    image = pillow_heif.from_bytes("RGB", (48, 32), samples.tobytes())
+    image = pillow_heif.from_bytes("RGB" if bits == 8 else "RGB;16", (48, 32), samples.tobytes())
     image.save(tmp_path / "a.hif", quality=100, chroma=444, **nclx, matrix_coefficients=1)
-    options = {"level": 100, "pixelformat": "444", "primaries": number, "transfer": transfer}
-    (tmp_path / "a.avif").write_bytes(imagecodecs.avif_encode(samples, **options))
+    ten = samples if bits == 8 else samples >> 6
+    options = {"level": 100, "pixelformat": "444", "bitspersample": bits}
+    avif = imagecodecs.avif_encode(ten, primaries=number, transfer=transfer, **options)
+    (tmp_path / "a.avif").write_bytes(avif)
     for path in tmp_path.iterdir():
-        assert error(path) < 16, path.name
+        assert error(path) < (16 if bits == 8 else 9), path.name
+
+
+@pytest.mark.parametrize("bits", [10, 12])
+def test_avif_and_heif_keep_more_than_eight_bits(tmp_path, bits):
+    ramp = np.linspace(0.2, 0.6, 256)[None, :, None].repeat(3, 2).repeat(16, 0)
+    samples = np.round(ramp * (2**bits - 1)).astype(np.uint16)
+    options = {"level": 100, "pixelformat": "444", "bitspersample": bits}
+    (tmp_path / "a.avif").write_bytes(imagecodecs.avif_encode(samples, **options))
+    if bits == 10:  # pillow-heif writes 10 bits
+        whole = (samples << 6).tobytes()
+        image = pillow_heif.from_bytes("RGB;16", (256, 16), whole)
+        image.save(tmp_path / "a.heic", quality=100, chroma=444)
+    for path in tmp_path.iterdir():
+        rgb = read(path).rgb[0].permute(1, 2, 0).numpy()
+        assert np.abs(rgb - ramp).mean() < 0.3 / 255, path.name
+        assert len(np.unique(np.round(rgb * 1023))) > 200, path.name
 
 
 def test_png_states_gamma_and_chromaticities(tmp_path):
