@@ -16,7 +16,7 @@ from omegaconf.errors import OmegaConfBaseException
 from styletransfer.errors import UserError
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check, refusal
+from styletransfer.settings.schemas import check, on_disk, refusal
 from styletransfer.settings.values import quoted
 
 # Preset of paired painting, for a command line with style_source and no preset of its own.
@@ -93,6 +93,7 @@ def _search_path(command: Command, config_dir: str | None) -> list[str]:
     """Return [hydra.searchpath=...] for folders of presets, or [] (UserError if one is missing)."""
     folders = [] if command.folder == CONFIGS else [str(CONFIGS)]
     if config_dir is not None:
+        config_dir = on_disk(config_dir)
         if not os.path.isdir(config_dir):
             raise UserError(f"--config-dir {config_dir}: there is no such folder")
         if "${" in config_dir:

@@ -20,6 +20,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.settings import ASSETS
+from styletransfer.settings.schemas import on_disk
 
 
 def shown(path: str, instead: str = "") -> str:
@@ -61,5 +62,5 @@ def resumed(resume: str | None) -> str:
     """
     if resume in (None, "auto"):
         return ""
-    folder = os.path.expanduser(str(resume))
+    folder = on_disk(os.path.expanduser(str(resume)))
     return folder if os.path.isfile(os.path.join(folder, "run.json")) else "."

@@ -3,6 +3,7 @@
 import difflib
 import math
 import os
+import unicodedata
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import Field, fields, is_dataclass
 from pathlib import Path
@@ -158,7 +159,7 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         possible = False
     if not possible:
         raise UserError(f"{name!r} holds a character that no file name can; choose another")
-    name = os.path.expanduser(name)
+    name = on_disk(os.path.expanduser(name))
     if "://" in name and not os.path.lexists(name):
         advice = (
             "name a file on this computer" if written else "download it first, and name the file"
@@ -172,6 +173,21 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
         return str(packaged) if packaged.exists() else name
     except OSError:  # a name that is too long
         return name
+
+
+def on_disk(name: str) -> str:
+    """Return a path with its accents in the Unicode form (NFC or NFD) of the file on the disk.
+
+    A keyboard types one form, and some programs write the other. A path that exists as typed, or
+    in neither form, is not changed.
+    """
+    if name.isascii() or os.path.lexists(name):
+        return name
+    folder, last = os.path.split(name)
+    folder = on_disk(folder) if folder != name else folder
+    forms = (last, *(unicodedata.normalize(form, last) for form in ("NFC", "NFD")))
+    paths = [os.path.join(folder, form) for form in forms]
+    return next(filter(os.path.lexists, paths), paths[0])
 
 
 def refusal(error: Exception) -> UserError:

@@ -3,6 +3,7 @@
 import pickle
 import re
 import sys
+import unicodedata
 from dataclasses import is_dataclass
 from pathlib import Path
 
@@ -116,6 +117,27 @@ def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):
     assert expanded("content") == "content"
     (word,) = parse(["content=assets/content"], TrainConfig).overrides
     assert word.count(",") == len([*(ASSETS / "content").glob("*.jpg")]) - 1 > 0
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("form", ["NFC", "NFD"])
+def test_accents_are_found_in_either_form(form, desk, capsys):
+    """An accent is one character (NFC), or a letter and a mark (NFD)."""
+    other = {"NFC": "NFD", "NFD": "NFC"}[form]
+    stored = unicodedata.normalize(form, "B\u00fccher/caf\u00e9.png")
+    typed = unicodedata.normalize(other, stored)
+    Path(stored).parent.mkdir()
+    Path("content.png").rename(stored)
+    for name in (typed, unicodedata.normalize(form, typed[:6]) + typed[6:]):
+        assert Path(expanded(name)).samefile(stored)
+    assert Path(expanded(f"{Path(typed).parent}/new.png", written=True)).parent.exists()
+    words = [f"content={typed}", "style=style.png", "experiment=tiny", "dry_run=true"]
+    assert call(capsys, "train", *words)[0] == 0
+    folder = Path(stored).parent / "experiment"
+    folder.mkdir()
+    (folder / "mine.yaml").write_text("# @package _global_\nsize: 77\n")
+    shown = call(capsys, "train", "-cd", str(Path(typed).parent), "experiment=mine", "-c", "job")
+    assert "size: 77" in shown[1].out
 
 
 @pytest.mark.slow
