@@ -19,7 +19,6 @@ from styletransfer.settings.schemas import (
     keys,
     keys_marked,
     mapping_keys,
-    path_keys,
     refusal,
     unknown_key,
 )
@@ -48,12 +47,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Parse a command line, without the program's name; `schema` is the settings' dataclass.
-
-    Raise UserError for an unknown flag, a flag without its value, a word that cannot be used, a
-    sweep (several jobs) whose jobs would write the same file or folder, or a folder without
-    pictures.
-    """
+    """Parse the words of a command (UserError if one cannot be used); `schema` has its settings."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
@@ -160,22 +154,16 @@ def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any
 
 
 def _keys_for_files(schema: type[Any]) -> list[str]:
-    """Return the keys that take files, the likeliest first.
-
-    Keys without a default come before other keys, then keys without special words such as "noise"
-    before keys with them, then inputs before outputs.
-    """
-    fields = dict(keys(schema))
-
-    def rank(key: str) -> tuple[bool, bool, bool]:
-        marks = fields[key].metadata
-        return (
-            fields[key].default != MISSING,
-            bool(marks.get("choices")),
-            bool(marks.get("written")),
+    """Return the keys that take files, the likeliest first: needed ones, then inputs."""
+    found = [(key, field) for key, field in keys(schema) if field.metadata.get("path")]
+    found.sort(
+        key=lambda pair: (
+            pair[1].default != MISSING,
+            bool(pair[1].metadata.get("choices")),
+            bool(pair[1].metadata.get("written")),
         )
-
-    return sorted(path_keys(schema), key=rank)
+    )
+    return [key for key, _ in found]
 
 
 def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
@@ -184,19 +172,16 @@ def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) ->
     try:
         parsed = OverridesParser.create().parse_overrides(list(overrides))
     except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     for word, override in zip(overrides, parsed, strict=True):
         key, value = override.get_key_element().lstrip("+~"), override.value()
         if not key:
             raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
-        inside = key.rpartition(".")[0]
-        if key not in known and inside in known and inside not in (*mapping_keys(schema), *GROUPS):
+        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
+        if not is_known and key.rpartition(".")[0] not in mapping_keys(schema):
             raise UserError(unknown_key(key, known))
         if word[0] == "~" and not key.startswith("hydra"):
             raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
-        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
-        if word[0] == "+" and not is_known:
-            raise UserError(unknown_key(key, known))
         if key in GROUPS and (value is None or isinstance(value, list | dict)):
             raise UserError(f"{word}: give one name, or leave it out; see --help")
         if isinstance(value, dict) and {} in value.values():

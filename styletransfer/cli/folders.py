@@ -57,16 +57,12 @@ class RunFolders:
         return path
 
     def clear(self) -> None:
-        """After an error, remove the folders that this command line made, if they hold no result.
-
-        A run's folder holds no result if it has only logs, error.txt and Hydra's files. Its parent
-        folders are removed only if they are empty, because other runs may use them.
-        """
+        """After an error, remove the folders that this command line made, without results."""
         for folder in self.made:
             files = [name for _, _, names in os.walk(folder) for name in names]
             if all(name.endswith((".yaml", ".log", ERROR)) for name in files):
                 shutil.rmtree(folder, ignore_errors=True)
-        for folder in self.parents:
+        for folder in self.parents:  # only if they are empty, because other runs may use them
             with suppress(OSError):
                 folder.rmdir()
 

@@ -1,7 +1,4 @@
-"""Runs commands with Hydra.
-
-Hydra composes the settings from files and the command line, and repeats a command for a sweep.
-"""
+"""Runs commands with Hydra, which composes their settings and repeats a command for a sweep."""
 
 import logging
 import os
@@ -44,8 +41,7 @@ FAILED = (1, 2)
 def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     """Return a function that takes `argv`, without the program's name, and runs a command.
 
-    Hydra composes the settings and calls the command with them and the run folder. Errors become
-    one line; those of Hydra keep their traceback if HYDRA_FULL_ERROR=1 is in the environment.
+    Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
 
     def main(argv: Sequence[str] | None = None) -> None:
@@ -110,18 +106,18 @@ def _run(command: Command, arguments: Arguments) -> None:
                 hydra.run(command.name, job, words)
     except BaseException as error:
         folders.clear()
-        raise _in_one_line(error, command) from error
+        raise _in_one_line(error) from error
     finally:
         register_resolvers()
 
 
-def _in_one_line(error: BaseException, command: Command) -> BaseException:
+def _in_one_line(error: BaseException) -> BaseException:
     """Return an error of Hydra or of a launcher as a UserError, any other error unchanged."""
     is_full = os.environ.get("HYDRA_FULL_ERROR") == "1"
     if is_full or isinstance(error, UserError | MemoryError) or not isinstance(error, Exception):
         return error
     if not isinstance(error, OSError) or error.errno is None:
-        return refusal(error, command.schema)
+        return refusal(error)
     if error.filename is None:  # Standard output is full or was closed; `one_line_errors` tells it.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")

@@ -18,10 +18,9 @@ def check_sweep(
     """Raise UserError if two jobs would write the same file or folder.
 
     `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. Jobs that differ only in keys in `dividing` may share one output, because each job writes
-    its own part of it; such a key is `part` of `apply`.
-    UserError is also raised for a function such as range(0,4) in a list of several values, because
-    Hydra cannot read it there.
+    Hydra. Jobs that differ only in keys in `dividing`, such as `part` of `apply`, may share one
+    output, because each job writes its own part of it. (UserError also for a function such as
+    range(0,4) in a list of several values, because Hydra cannot read it there.)
     """
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}

@@ -67,10 +67,7 @@ class Blend:
 
 
 def _divided_layers(objective: ObjectiveConfig) -> tuple[list[str], list[str]]:
-    """Return the layers at which `style` acts, and the layers at which `style_detail` acts.
-
-    Raises UserError if one of the two would act at no layer.
-    """
+    """Return the layers of `style`, and those of `style_detail`; UserError if one has none."""
     detail = set(objective.detail_layers)
     matched = objective.match_layers if objective.match_weight else []
     layers = list(dict.fromkeys([*objective.style_layers, *matched]))

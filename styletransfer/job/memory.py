@@ -51,10 +51,7 @@ class MemoryPlan(NamedTuple):
 
 
 def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
-    """Return the bytes per pixel of all tensors of the picture's size, L-BFGS's included.
-
-    `dtype` is the network's dtype. The picture is in float64 if `dtype` is, else in float32.
-    """
+    """Return the bytes per pixel of all tensors of the picture's size; `dtype` is the network's."""
     history = 2 * optimizer.history if optimizer.name == "lbfgs" else 0
     value = 8 if dtype == torch.float64 else 4  # bytes of one value of a picture
     return (PICTURES + history) * 3 * value
@@ -101,13 +98,6 @@ def activation_bytes(extractor: FeatureExtractor) -> float:
     return (sum(kept) + GRADIENTS * max(kept)) * extractor.dtype.itemsize
 
 
-def match_bytes(job: Job) -> float:
-    """Return the bytes per pixel of the match targets and of the style features that they copy."""
-    sizes = {name: size for name, _, size in _sizes(job.extractor)}
-    values = sum(sizes[layer] for layer in job.criterion.matches)
-    return 2 * values * job.extractor.dtype.itemsize
-
-
 def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     """Choose the tile with which a scale begins, if `free` bytes of memory are left.
 
@@ -117,8 +107,11 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     tile, pixels = job.tile, math.prod(scale.size)
     if tile:
         check_tile(job.extractor, job.mode, job.criterion, tile)
+    matched = sum(size for name, _, size in _sizes(job.extractor) if name in job.criterion.matches)
+    # The match targets, and the style features that they copy.
+    matches = 2 * matched * job.extractor.dtype.itemsize
     picture = picture_bytes(job.optimizer, job.extractor.dtype)
-    pictures = FIXED + (picture + match_bytes(job)) * pixels
+    pictures = FIXED + (picture + matches) * pixels
     activations = activation_bytes(job.extractor.ended_at(job.criterion.layers))
     usable, whole = USABLE * free, pictures + activations * pixels
     kept = pictures + KEPT_IN_TILES * activations * pixels
@@ -132,10 +125,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
 
 
 def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
-    """Return half of a tile's side in pixels, after memory ran out; log a warning if `is_first`.
-
-    Raises UserError if tiles cannot be used, or if half the side is below `smallest_tile`.
-    """
+    """Return half of a tile's side, after memory ran out; UserError if tiles cannot be as small."""
     smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
     if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
         advice = f", or {needed} with its tiles" if needed else ""

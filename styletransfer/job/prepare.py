@@ -137,9 +137,6 @@ def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
 
 
 def check_smallest(extractor: FeatureExtractor, coarsest: Scale, names: Sequence[str]) -> None:
-    """Raise UserError if a picture is too small for the network at the coarsest scale.
-
-    `names` are the names of the content image and of each style image.
-    """
+    """Raise UserError if the content or a style image is too small at the coarsest scale."""
     for size, name in zip((coarsest.size, *coarsest.style_sizes), names, strict=True):
         check_size(extractor, size, Path(name).name)

@@ -25,16 +25,10 @@ def divided(
 ) -> tuple[tuple[Region, ...], Tensor | None]:
     """Return the regions of a job, each with the styles that paint it, and the protected pixels.
 
-    The second result is a mask (1, 1, H, W) in [0, 1], or None if no pixel is protected.
-
-    Args:
-        blend: how styles share the pastiche, and the setting `region_styles`.
-        sources: the pictures as they were read.
-        sizes: (height, width), in the job, of the content image and of each style image.
-        parts: the styles that paint an undivided picture.
-
-    Raises:
-        UserError: label pictures or weights do not fit, or nothing is left to paint.
+    `sizes` are the (height, width), in the job, of the content image and of each style image, and
+    `parts` are the styles that paint an undivided picture. The protected pixels are a mask
+    (1, 1, H, W) in [0, 1], or None. Raises UserError if label pictures or weights do not fit, or if
+    nothing is left to paint.
     """
     _check(blend, sources)
     size, *style_sizes = sizes

@@ -72,10 +72,17 @@ class Pyramid:
         pastiche is no multiple of DEEPEST, or if `style_scale` has the wrong length.
         """
         shape, style_shapes = size_of(pictures.content), list(map(size_of, pictures.styles))
-        self._check_aspect(shape)
+        height, width = size = scaled_size(shape, self.side)
+        if size != self.pastiche(shape):
+            raise UserError(
+                f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {width} x "
+                f"{height}; choose another size, or a content that is cut so"
+            )
         factors = self.factors(len(style_shapes))
-        smallest = self._smallest([shape, *style_shapes], [1.0, *factors])
-        sides = longer_sides(self.side, self.count, self.steps, smallest)
+        smallest: float = SMALLEST_MATCHED_SCALE if self.is_matched else SMALLEST_SCALE
+        for sides, factor in zip([shape, *style_shapes], [1.0, *factors], strict=True):
+            smallest = max(smallest, SHORTEST_SIDE * max(sides) / (min(sides) * factor))
+        longer = longer_sides(self.side, self.count, self.steps, smallest)
         share = MATCHED_FINEST_SHARE if self.is_matched else None
         return tuple(
             Scale(
@@ -84,9 +91,9 @@ class Pyramid:
                     scaled_size(style, max(1, round(factor * side)))
                     for style, factor in zip(style_shapes, factors, strict=True)
                 ),
-                steps_at_scale(self.steps, len(sides), index, share),
+                steps_at_scale(self.steps, len(longer), index, share),
             )
-            for index, side in enumerate(sides)
+            for index, side in enumerate(longer)
         )
 
     def pastiche(self, shape: Size, side: int | None = None) -> Size:
@@ -104,34 +111,13 @@ class Pyramid:
         return height, width
 
     def factors(self, styles: int) -> list[float]:
-        """Return, for each of `styles` style images, its longer side divided by the pastiche's.
-
-        Raises UserError if `style_scale` has neither one number nor one for each style.
-        """
+        """Return, for each of `styles` style images, its longer side divided by the pastiche's."""
         details = [1.0] * self.has_detail
         return [*for_each("style_scale", self.style_scale, styles - len(details)), *details]
 
-    def _check_aspect(self, shape: Size) -> None:
-        height, width = size = scaled_size(shape, self.side)
-        if size != self.pastiche(shape):
-            raise UserError(
-                f"a seamless picture's sides must be multiples of {DEEPEST} pixels, not {width} x "
-                f"{height}; choose another size, or a content that is cut so"
-            )
-
-    def _smallest(self, shapes: Sequence[Size], factors: Sequence[float]) -> float:
-        """Return the longer side in pixels below which `scales=0` adds no coarser scale."""
-        smallest: float = SMALLEST_MATCHED_SCALE if self.is_matched else SMALLEST_SCALE
-        for shape, factor in zip(shapes, factors, strict=True):
-            smallest = max(smallest, SHORTEST_SIDE * max(shape) / (min(shape) * factor))
-        return smallest
-
 
 def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
-    """Return a number for each of `styles` styles; a single number is repeated for all of them.
-
-    Raises UserError if `numbers` holds neither one number nor `styles` numbers.
-    """
+    """Return one number for each style; UserError unless there is one, or one for each."""
     if (count := len(numbers)) not in (1, styles):
         raise UserError(
             f"{key} holds {count} numbers but there are {styles} styles; give one number, or "

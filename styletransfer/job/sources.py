@@ -105,20 +105,14 @@ def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
 
 
 def _styles(key: str, named: Any) -> tuple[Picture, ...]:
-    """Return the pictures of `key`, read from files or given in memory.
-
-    `key` is style, or style_source: the photographs from which the style images were painted.
-    """
+    """Return the pictures of `key`, style or style_source, read from files or given in memory."""
     if isinstance(named, list | tuple) and any(isinstance(one, Picture) for one in named):
         return tuple(named)
     return tuple(map(images.read, files_of(key, named)))
 
 
 def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Return, for each style image, the photograph that it paints, resized to its size.
-
-    The result is () if `named` is None.
-    """
+    """Return the photographs that the style images paint, in their sizes; () if `named` is None."""
     if named is None:
         return ()
     found = _styles("style_source", named)
@@ -156,10 +150,7 @@ def _start(named: Picture | str) -> Picture | None:
 
 
 def _regions(named: Any, name: str, picture: Picture) -> Regions | None:
-    """Return the regions of a label picture, or None without one; log them in one line.
-
-    Raises UserError if the label picture cannot be read, or differs from `picture` in aspect ratio.
-    """
+    """Return the regions of the label picture of `picture`, or None; log them in one line."""
     if named is None:
         return None
     regions = read_regions(named, name)

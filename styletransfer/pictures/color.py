@@ -123,11 +123,7 @@ def in_colors(
 
 
 def recolored(style: Picture, content: Picture, strength: float) -> Picture:
-    """Return the style image in the content image's palette; its alpha does not change.
-
-    `strength` is from 0 (the style image itself) to 1, see `in_palette`. Both pictures must have a
-    visible pixel.
-    """
+    """Return the style image in the content image's palette, by `strength` as in `in_palette`."""
     if strength == 0.0:
         return style
     start, end = (palette([(1.0, each.rgb, each.alpha)]) for each in (style, content))

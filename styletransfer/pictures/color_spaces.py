@@ -7,7 +7,7 @@ white paper, the reference white. A tone mapping brings this light into [0, 1].
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache, cached_property, partial
+from functools import cache, cached_property
 from typing import Any
 
 import numpy as np
@@ -32,14 +32,9 @@ _KNEE = 0.8  # HDR light up to this value does not change; white is 1
 _CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
 
-def _power(exponent: float, values: Floats) -> Floats:
-    light: Floats = np.power(values, exponent)
-    return light
-
-
 def gamma(exponent: float) -> Curve:
     """Return the curve light = sample ** exponent."""
-    return partial(_power, exponent)
+    return lambda values: values**exponent
 
 
 def srgb(values: Floats) -> Floats:
@@ -126,7 +121,8 @@ class ColorSpace:
 
         Colours outside of sRGB are clipped, as an ICC conversion with relative colorimetry does.
         """
-        light = self._light_of_samples[samples.dtype.itemsize][samples]
+        deep = samples if samples.dtype == np.uint16 else samples * np.uint16(257)
+        light = self._light_of_samples[deep]
         if self.curve in (_pq, _hlg):
             light = _tone_mapped(light)
         light = light @ self._matrix if light.shape[2] == 3 else light
@@ -134,13 +130,9 @@ class ColorSpace:
         return values if values.shape[2] == 3 else values.repeat(3, axis=2)
 
     @cached_property
-    def _light_of_samples(self) -> dict[int, Floats]:
-        """Bytes per sample -> table: the light of each possible sample value."""
-        largest = {1: 255, 2: 65535}
-        return {
-            size: self.curve(np.linspace(0.0, 1.0, count + 1)).astype(np.float32)
-            for size, count in largest.items()
-        }
+    def _light_of_samples(self) -> Floats:
+        """The light of each 16-bit sample, (65536,)."""
+        return self.curve(np.linspace(0.0, 1.0, 2**16)).astype(np.float32)
 
     @cached_property
     def _matrix(self) -> Floats:
@@ -165,11 +157,14 @@ def _tone_mapped(light: Floats) -> Floats:
 
 
 @cache
-def by_cicp(primaries: int, transfer: int) -> ColorSpace:
-    """Return the colour space of two numbers of ITU-T H.273 (UnknownColorsError if unknown).
+def by_cicp(primaries: int, transfer: int) -> ColorSpace | None:
+    """Return the colour space of two numbers of ITU-T H.273; None if both are "unspecified".
 
     PNG has them in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
+    (UnknownColorsError if a number is unknown.)
     """
+    if primaries == transfer == 2:
+        return None
     try:
         return ColorSpace(_CICP_PRIMARIES[primaries], _CICP_CURVES[transfer])
     except KeyError:

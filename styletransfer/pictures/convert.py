@@ -115,7 +115,14 @@ def _from_array(array: NDArray[Any], name: str) -> Picture:
         raise UserError(f"{name} is an array of {array.dtype}; give uint8, or floats in [0, 1]")
     # Copy the array, because torch warns about arrays that are not writable.
     layers = torch.from_numpy(np.array(samples.transpose(2, 0, 1), np.float32, order="C"))[None]
-    _check_range(layers, name)
+    if layers.numel() == 0:
+        raise UserError(f"{name} is empty")
+    if not layers.isfinite().all():
+        raise UserError(f"{name} holds NaN or infinity; floats must be in [0, 1]")
+    low, high = (float(value) for value in layers.aminmax())
+    if low < 0.0 or high > 1.0:
+        problem = f"holds values from {low:.9g} to {high:.9g}"
+        raise UserError(f"{name} {problem}; floats must be in [0, 1]")
     alpha = layers[:, 3:].contiguous() if layers.shape[1] == 4 else None
     return Picture(layers[:, :3].expand(1, 3, -1, -1).contiguous(), alpha, name)
 
@@ -134,18 +141,4 @@ def _from_tensor(tensor: Tensor, name: str) -> Picture:
         raise UserError(f"{name} is {kind}; it must be (3, H, W) or (1, 3, H, W)")
     if not image.is_floating_point():
         raise UserError(f"{name} is a tensor of {tensor.dtype}; give floats in [0, 1]")
-    image = image.detach().to("cpu", torch.float32)
-    _check_range(image, name)
-    return Picture(image, name=name)
-
-
-def _check_range(samples: Tensor, name: str) -> None:
-    if samples.numel() == 0:
-        raise UserError(f"{name} is empty")
-    if not samples.isfinite().all():
-        raise UserError(f"{name} holds NaN or infinity; floats must be in [0, 1]")
-    low, high = (float(value) for value in samples.aminmax())
-    if low < 0.0 or high > 1.0:
-        raise UserError(
-            f"{name} holds values from {low:.9g} to {high:.9g}; floats must be in [0, 1]"
-        )
+    return _from_array(to_array(image.detach()), name)

@@ -8,10 +8,9 @@ import errno
 import logging
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -22,7 +21,6 @@ from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.pictures import deep_heif, deep_png
-from styletransfer.pictures.color_spaces import ColorSpace
 from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
 from styletransfer.pictures.stated_colors import stated_colors
@@ -55,8 +53,8 @@ class Stored:
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
-    profile: Any = None  # the ICC profile's bytes; in a broken file, possibly another object
-    space: ColorSpace | None = None  # what a file without a profile states; None for sRGB
+    # An ICC profile (in a broken file, possibly no bytes), a colour space, or None for sRGB.
+    stated: Any = None
     orientation: int = 1  # EXIF, 1 to 8
 
 
@@ -66,19 +64,17 @@ def decode(path: Path) -> tuple[Tensor, Tensor | None]:
     If the file has several frames or pages, the first is returned. (UserError if the file cannot be
     read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
     """
-    return _converted(partial(_load, path), str(path))
+    with _refused(str(path)):
+        with _quiet():
+            stored = _load(path)
+        return _to_srgb(stored, str(path))
 
 
 def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
     """Return RGB and alpha of a Pillow image, as `decode` does; messages call the image `name`."""
-    return _converted(partial(_load_image, image, name), name)
-
-
-def _converted(load: Callable[[], Stored], name: str) -> tuple[Tensor, Tensor | None]:
-    """Load a picture and convert it to sRGB; any failure is a UserError about `name`."""
     with _refused(name):
         with _quiet():
-            stored = load()
+            stored = _load_image(image, name)
         return _to_srgb(stored, name)
 
 
@@ -189,7 +185,7 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
     """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
-    profile, space = stated_colors(image, name)
+    stated = stated_colors(image, name)
     if deep is not None:
         samples = np.atleast_3d(deep)
         has_alpha = samples.shape[2] in (2, 4)
@@ -201,8 +197,7 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
         mode = _MODES[image.mode] + ("A" if has_alpha else "")
         samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
     colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
-    turn = _orientation(image, name)
-    return Stored(colour, alpha, profile=profile, space=space, orientation=turn)
+    return Stored(colour, alpha, stated=stated, orientation=_orientation(image, name))
 
 
 def _orientation(image: Image.Image, name: str) -> int:
@@ -235,7 +230,7 @@ def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
     """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
-    convert = converter(colour, stored.profile, stored.space, name)
+    convert = converter(colour, stored.stated, name)
     height, width, _ = colour.shape
     rgb = np.empty((3, height, width), np.float32)
     rows, largest = max(1, _STRIP // width), np.iinfo(colour.dtype).max

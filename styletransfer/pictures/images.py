@@ -103,10 +103,8 @@ def write(
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
-        from styletransfer.pictures.write_tiff import write_tiff
-
         with atomic(path) as temporary:
-            write_tiff(temporary, layers, depth, xmp)
+            _write_tiff(temporary, layers, depth, xmp)
         return
     try:
         encoded = _encoded(layers, depth, extension, xmp)
@@ -120,12 +118,8 @@ def write(
 
 
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
-    """Return the bytes of a PNG, WebP or JPEG file of layers: [rgb], (1, 3, H, W), or [rgb, alpha].
-
-    JPEG has no alpha, so the picture is laid on white. `xmp` is an XMP packet, or empty. (OSError
-    or ValueError if the format cannot hold so many pixels.)
-    """
-    on_white = extension in (".jpg", ".jpeg")
+    """Return the bytes of a PNG, WebP or JPEG file (OSError or ValueError if it is too large)."""
+    on_white = extension in (".jpg", ".jpeg")  # JPEG has no alpha
     samples = np.concatenate(list(strips(layers, depth, on_white=on_white)))
     profile = srgb_profile()
     buffer, text = io.BytesIO(), PngInfo()
@@ -141,6 +135,27 @@ def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> by
     jpeg = {"format": "JPEG", "quality": 95, "subsampling": 0, "xmp": xmp}
     Image.fromarray(samples).save(buffer, icc_profile=profile, **options.get(extension, jpeg))
     return buffer.getvalue()
+
+
+def _write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> None:
+    """Write a TIFF file strip by strip, so that a large picture is in memory only once."""
+    import tifffile
+
+    height, width = layers[0].shape[2:]
+    channels = sum(layer.shape[1] for layer in layers)
+    tifffile.imwrite(
+        path,
+        strips(layers, depth),
+        shape=(height, width, channels),
+        dtype=np.uint8 if depth == 8 else np.uint16,
+        rowsperstrip=min(ROWS, height),
+        photometric="rgb",
+        extrasamples=["unassalpha"] if channels == 4 else None,
+        iccprofile=srgb_profile(),
+        software=False,
+        metadata=None,
+        extratags=[(700, tifffile.DATATYPE.BYTE, len(xmp), xmp, True)] if xmp else (),
+    )
 
 
 def strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
@@ -206,10 +221,7 @@ def is_grey(images: Iterable[Tensor]) -> bool:
 
 
 def blurred(image: Tensor, deviation: float, reach: int) -> Tensor:
-    """Return (1, C, H, W) blurred by a Gaussian with this standard deviation in pixels.
-
-    The kernel ends after `reach` pixels on each side; the border is repeated.
-    """
+    """Blur (1, C, H, W) by a Gaussian that ends after `reach` pixels; the border is repeated."""
     offsets = torch.arange(-reach, reach + 1, dtype=image.dtype, device=image.device)
     kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
     kernel = kernel / kernel.sum()
@@ -281,10 +293,9 @@ def fill_transparent(picture: Picture) -> Tensor:
 
 
 def _spread(premultiplied: Tensor, alpha: Tensor) -> Tensor:
-    """Return colours (1, 3, H, W) whose transparent pixels are filled from the visible ones.
+    """Fill transparent pixels by averages of visible colours, coarser where these are farther away.
 
-    The fill is an average of visible colours, coarser where they are farther away: the pull-push
-    algorithm (Gortler et al. 1996, "The Lumigraph").
+    This is the pull-push algorithm (Gortler et al. 1996, "The Lumigraph").
     """
     size = alpha.shape[2:]
     if max(size) == 1:

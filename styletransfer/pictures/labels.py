@@ -84,10 +84,9 @@ def _numbered(numbers: Tensor, visible: Tensor, name: str) -> Regions:
 
 
 def _voc_color(number: int) -> Color:
-    """Return a colour of PASCAL VOC's palette (VOCcode, `VOClabelcolormap`).
+    """Return a colour of PASCAL VOC's palette: bit 3 k + c of the number is bit 7 - k of channel c.
 
-    Bit 3 k + c of the number is bit 7 - k of channel c, for k from 0 to 2 and the channels 0 red,
-    1 green and 2 blue.
+    (VOCcode, `VOClabelcolormap`)
     """
     red, green, blue = (
         sum((number >> (3 * bit + channel) & 1) << (7 - bit) for bit in range(3))

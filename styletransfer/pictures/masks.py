@@ -23,27 +23,17 @@ def read_mask(source: Source, name: str) -> Tensor:
     if (picture.rgb.amax(1) - picture.rgb.amin(1)).max() > _GREY:
         raise UserError(f"{picture.name} is a colour picture; a mask is grey")
     mask = picture.rgb.mean(1, keepdim=True)
-    if not is_floating(source):
-        mask = _of_integers(mask, picture.name)
+    most = 255.0 * float(mask.max())
+    if 0.0 < most < MAX_REGIONS - 0.5 and not is_floating(source):
+        if most > 1.5 or mask[mask > 0].amin() < mask.amax():
+            kind = f"small numbers only (at most {most:.2g} of 255), as pictures of regions do"
+            raise UserError(f"{picture.name} holds {kind}; a mask is 0 and 255, or 0 and 1")
+        mask = (mask > 0).float()
     if picture.alpha is not None:
         mask = mask * picture.alpha
     if mask.max() < 0.5 / 255.0:
         raise UserError(f"{picture.name} is an empty mask; paint white (255) what it is to cover")
     return mask
-
-
-def _of_integers(mask: Tensor, name: str) -> Tensor:
-    """Return a mask that was read from integers; if it holds only 0 and 1, 1 becomes 1.0.
-
-    (UserError if the mask has other small integers only, as a picture of region numbers has.)
-    """
-    most = 255.0 * float(mask.max())
-    if not 0.0 < most < MAX_REGIONS - 0.5:
-        return mask
-    if most < 1.5 and mask[mask > 0].amin() == mask.amax():
-        return (mask > 0).float()
-    problem = f"holds small numbers only (at most {most:.2g} of 255), as pictures of regions do"
-    raise UserError(f"{name} {problem}; a mask is 0 and 255, or 0 and 1")
 
 
 def check_aspect(size: tuple[int, int], picture: tuple[int, int], name: str) -> None:

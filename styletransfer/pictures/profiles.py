@@ -23,19 +23,18 @@ Converter = Callable[[Samples], Floats]
 _SPACES = {b"GRAY": ("gray", "L"), b"RGB ": ("rgb", "RGB"), b"CMYK": ("cmyk", "CMYK")}
 
 
-def converter(colour: Samples, profile: Any, space: ColorSpace | None, name: str) -> Converter:
+def converter(colour: Samples, stated: Any, name: str) -> Converter:
     """Return the function from samples (H, W, 1, 3 or 4) to sRGB (H, W, 3) in [0, 1].
 
-    The function converts by the ICC profile, unless this is sRGB. An unusable profile is ignored
-    with a warning. Without a profile it converts from the colour space; None is sRGB.
-    (UserError if 16-bit samples have a profile, and the extra [tiff] is not installed.)
+    `stated` is an ICC profile, a colour space, or None for sRGB. A profile that cannot be used is
+    ignored with a warning. (UserError if 16-bit samples have a profile without imagecodecs.)
     """
-    if not profile:
-        return plain if space is None or colour.shape[2] == 4 else space.srgb_of
-    if profile == srgb_profile():
+    if isinstance(stated, ColorSpace):
+        return plain if colour.shape[2] == 4 else stated.srgb_of
+    if not stated or stated == srgb_profile():
         return plain
     try:
-        convert = _by_profile(colour, profile, name)
+        convert = _by_profile(colour, stated, name)
         convert(colour[:1, :1])
     except UserError:
         raise
@@ -67,11 +66,7 @@ def srgb_profile() -> bytes:
 
 
 def _by_profile(colour: Samples, profile: bytes, name: str) -> Converter:
-    """Return a function that converts samples by `profile` to sRGB in [0, 1].
-
-    The samples have the dtype and the number of channels of `colour`. (ValueError if the profile is
-    for another colour model.)
-    """
+    """Return a function from samples such as `colour` to sRGB (ValueError for a wrong profile)."""
     space, mode = _SPACES[profile[16:20]]
     channels = Image.getmodebands(mode)
     if colour.shape[2] not in (1, channels) or (mode == "CMYK" and colour.shape[2] == 1):

@@ -49,7 +49,7 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
         with suppress(Exception):  # there is no second page, or it is damaged
             if page is first and not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
                 logger.warning("%s has several pages; only the first is read", path)
-    return replace(stored, space=_space(file, stored.profile, str(path)))
+    return stored if stored.stated else replace(stored, stated=_space(file, str(path)))
 
 
 def _versions(tiff: Any, first: Any) -> list[Any]:
@@ -70,13 +70,13 @@ def _check_raw(path: Path, file: BinaryIO, page: Any) -> None:
         raise UserError(f"{path} {RAW}")
 
 
-def _space(file: BinaryIO, profile: Any, name: str) -> ColorSpace | None:
-    """Return the colour space that a file's tags state; None for sRGB, or if it has a profile."""
+def _space(file: BinaryIO, name: str) -> ColorSpace | None:
+    """Return the colour space that a file's tags state; None for sRGB."""
     exif = Image.Exif()
     with suppress(Exception):  # a picture with damaged metadata is still read
         file.seek(0)
         exif.load_from_fp(file)
-    return None if profile else told(lambda: (None, by_exif(exif)), None, name)[1]
+    return told(lambda: by_exif(exif), name)
 
 
 def _check_page(path: Path, page: Any) -> None:
@@ -122,6 +122,6 @@ def _load_page(path: Path, page: Any, first: Any) -> Stored:
         colour,
         alpha if extra != EXTRASAMPLE.UNSPECIFIED else None,
         premultiplied=extra == EXTRASAMPLE.ASSOCALPHA,
-        profile=page.iccprofile or first.iccprofile,
+        stated=page.iccprofile or first.iccprofile,
         orientation=orientation if isinstance(orientation, int) else 1,
     )

@@ -1,6 +1,7 @@
 """Regions of pictures: their colours, names, weights, pairs and styles."""
 
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from functools import cache
 
@@ -60,13 +61,9 @@ class Regions:
         text = text.strip().lower()
         digits = text.removeprefix("#").removeprefix("0x")
         is_hex = len(digits) == 6 and set(digits) <= set("0123456789abcdef")
-        try:
+        with suppress(ValueError):  # getrgb does not know the colour
             red, green, blue = ImageColor.getrgb(f"#{digits}" if is_hex else text)[:3]
-        except ValueError:
-            pass
-        else:
-            region = _nearest((red, green, blue), self.colors)
-            if distance((red, green, blue), self.colors[region]) <= SAME:
+            if (region := _like((red, green, blue), self.colors)) is not None:
                 return region
         raise UserError(f"{self.source} has no region {text!r}; it has {self.listed()}")
 
@@ -86,9 +83,10 @@ def distance(first: Color, second: Color) -> int:
     return max(abs(a - b) for a, b in zip(first, second, strict=True))
 
 
-def _nearest(color: Color, colors: Sequence[Color]) -> int:
-    """Return the index in `colors` of the nearest colour."""
-    return min(range(len(colors)), key=lambda index: distance(color, colors[index]))
+def _like(color: Color, colors: Sequence[Color]) -> int | None:
+    """Return the index of the nearest colour, or None if it is not within SAME levels."""
+    nearest = min(range(len(colors)), key=lambda index: distance(color, colors[index]))
+    return nearest if distance(color, colors[nearest]) <= SAME else None
 
 
 @cache
@@ -105,7 +103,7 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
     Regions whose colours are within 32 levels belong together. None marks a region that the style
     lacks. (UserError if a content region is in no style.)
     """
-    pairs = [[_partner(color, style) for color in content.colors] for style in styles]
+    pairs = [[_like(color, style.colors) for color in content.colors] for style in styles]
     for region in range(len(content.names)):
         if all(partners[region] is None for partners in pairs):
             lacking = " and ".join(f"{style.source} has only {style.listed()}" for style in styles)
@@ -114,12 +112,6 @@ def pair_regions(content: Regions, styles: Sequence[Regions]) -> list[list[int |
                 "give both the same regions"
             )
     return pairs
-
-
-def _partner(color: Color, style: Regions) -> int | None:
-    """Return the number of the region of `style` with about this colour, or None."""
-    partner = _nearest(color, style.colors)
-    return partner if distance(color, style.colors[partner]) <= SAME else None
 
 
 def assign(regions: Regions, region_styles: Mapping[str, int], styles: int) -> list[int]:

@@ -3,8 +3,8 @@
 import logging
 import os
 import struct
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager, suppress
+from collections.abc import Callable, Mapping
+from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any, BinaryIO, TypeVar, cast
 
@@ -29,8 +29,8 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-Stated = tuple[Any, ColorSpace | None]
-"""(ICC profile or None, colour space or None). A profile takes precedence. Both None: sRGB."""
+Stated = bytes | ColorSpace | None
+"""An ICC profile, a colour space, or None if nothing is stated, or sRGB."""
 
 # Numbers of EXIF tags; TIFF has the same numbers.
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
@@ -49,31 +49,28 @@ def stated_colors(image: Image.Image, name: str) -> Stated:
     Pillow image still has ICC, EXIF, gAMA, cHRM and HEIF's nclx, but not what Pillow leaves in
     the file: PNG's cICP, AVIF's nclx, BMP's header and TIFF's tags.
     """
-    profile = image.info.get("icc_profile")
 
     def read() -> Stated:
-        for stated in (_in_file(image), _in_info(image.info)):
-            if stated != (None, None):
-                return stated
-        return None, by_exif(image.getexif())
+        return _in_file(image) or _in_info(image.info) or by_exif(image.getexif())
 
-    return told(read, profile, name)
+    return told(read, name, image.info.get("icc_profile"))
 
 
-def told(read: Callable[[], Stated], profile: Any, name: str) -> Stated:
+def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
     """Return what `read` returns, with None in place of a colour space that is sRGB.
 
     If the statement has no conversion, log a warning that calls the picture `name`. Then, and if
-    the metadata is damaged, the result is (`profile`, None).
+    the metadata is damaged, the result is `otherwise`.
     """
     try:
-        found, space = read()
+        found = read()
     except UnknownColorsError as unknown:
         logger.warning("%s states %s, which is not converted; read as sRGB", name, unknown)
-        return profile, None
     except Exception:  # a picture with damaged metadata is still read
-        return profile, None
-    return found, None if space is None or space.is_srgb else space
+        pass
+    else:
+        return None if isinstance(found, ColorSpace) and found.is_srgb else found
+    return cast("T | None", otherwise)
 
 
 @cache  # cached, so that a film has one warning
@@ -82,13 +79,11 @@ def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
 
     If the numbers have no conversion, log a warning with the film's `name`, and return None.
     """
-    return told(lambda: (None, by_cicp(primaries, transfer)), None, name)[1]
+    return told(lambda: by_cicp(primaries, transfer), name)
 
 
 def by_exif(exif: Any) -> ColorSpace | None:
-    """Return the colour space of EXIF or TIFF tags; None if they state sRGB.
-
-    (UnknownColorsError if the stated colour space has no conversion.)
+    """Return the colour space of EXIF or TIFF tags; None for sRGB (UnknownColorsError if unknown).
 
     Cameras state Adobe RGB as "uncalibrated" with the interoperability index R03 (DCF 2.0).
     """
@@ -110,14 +105,11 @@ def by_exif(exif: Any) -> ColorSpace | None:
 
 
 def _table(transfer: tuple[int, ...] | None) -> Curve:
-    """Return the curve of TIFF's TransferFunction: one table, or three of which the first counts.
-
-    A table has a light from 0 to 65535 for each sample.
-    """
+    """Return the curve of TIFF's TransferFunction: one table, or the first of three."""
     if not transfer:
         return srgb
     length = len(transfer) if len(transfer) in (2**8, 2**16) else len(transfer) // 3
-    light = np.divide(transfer[:length], 65535.0)
+    light = np.divide(transfer[:length], 65535.0)  # the light of each sample
     places = np.linspace(0.0, 1.0, length)
     if np.abs(light - srgb(places)).max() < 0.01:
         return srgb
@@ -127,38 +119,31 @@ def _table(transfer: tuple[int, ...] | None) -> Curve:
 def _in_file(image: Image.Image) -> Stated:
     """Return what Pillow leaves in the file: PNG's cICP, AVIF's nclx, and what BMP states."""
     if image.format == "PNG" and (cicp := _from_file(image, b"\x89PNG", _cicp)):
-        return None, by_cicp(*cicp[:2])
+        return by_cicp(*cicp[:2])
     is_avif = image.format == "AVIF" and "icc_profile" not in image.info
     if is_avif and (numbers := _from_file(image, b"ftyp", nclx_of)):
-        return _by_nclx(*numbers)
-    if image.format == "BMP":
-        return _from_file(image, b"BM", _bmp_header) or (None, None)
-    return None, None
+        return by_cicp(*numbers)
+    return _from_file(image, b"BM", _bmp_header) if image.format == "BMP" else None
 
 
 def _in_info(info: Mapping[Any, Any]) -> Stated:
     """Return what Pillow read: an ICC profile, HEIF's nclx, PNG's sRGB, or gAMA and cHRM."""
     if profile := info.get("icc_profile"):
-        return profile, None
+        return cast(bytes, profile)
     if box := info.get("nclx_profile"):
-        return _by_nclx(box["color_primaries"], box["transfer_characteristics"])
+        return by_cicp(box["color_primaries"], box["transfer_characteristics"])
     if "srgb" in info:
-        return None, ColorSpace()
+        return ColorSpace()
     if "chromaticity" not in info and "gamma" not in info:
-        return None, None
+        return None
     stated, exponent = info.get("chromaticity"), info.get("gamma", _GAMMA_OF_SRGB)
     primaries = (*stated[2:8], *stated[:2]) if stated else SRGB
     is_near = abs(exponent - _GAMMA_OF_SRGB) < 0.001
     if is_near and ("gamma" not in info or ColorSpace(primaries).is_srgb):
-        return None, by_chromaticities(primaries, srgb)
+        return by_chromaticities(primaries, srgb)
     if not 0.1 <= exponent <= 10.0:
         raise UnknownColorsError(f"the gamma {exponent:g} (gAMA)")
-    return None, by_chromaticities(primaries, gamma(1.0 / exponent))
-
-
-def _by_nclx(primaries: int, transfer: int) -> Stated:
-    """Return what a box nclx states; (None, None) if both numbers are 2, which is unspecified."""
-    return None, None if primaries == transfer == 2 else by_cicp(primaries, transfer)
+    return by_chromaticities(primaries, gamma(1.0 / exponent))
 
 
 def _cicp(file: BinaryIO) -> bytes:
@@ -180,19 +165,16 @@ def _bmp_header(file: BinaryIO) -> Stated:
     if kind == _BMP_PROFILE and size >= 124:
         offset, length = struct.unpack("<II", header[112:120])
         file.seek(14 + offset)
-        return file.read(length), None
+        return file.read(length)
     if kind == _BMP_LINKED:
         raise UnknownColorsError("a profile in another file")
     if kind == _BMP_CALIBRATED and any(header[60:96]):
-        return None, _calibrated(header)
-    return None, None
+        return _calibrated(header)
+    return None
 
 
 def _calibrated(header: bytes) -> ColorSpace:
-    """Return the colour space of a BMP's header.
-
-    The header holds XYZ of red, green and blue, whose sum is white, and the gamma.
-    """
+    """Return the space of a BMP's header: XYZ of red, green and blue, whose sum is white; gamma."""
     xyz = np.reshape(struct.unpack("<9i", header[60:96]), (3, 3)) / 2**30
     points = np.vstack([xyz, xyz.sum(axis=0)])
     chromaticities = (points[:, :2] / points.sum(axis=1, keepdims=True)).ravel().tolist()
@@ -203,28 +185,18 @@ def _calibrated(header: bytes) -> ColorSpace:
 
 
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return read(file) for a Pillow image's file; None if it is gone or has no `signature`."""
-    with suppress(OSError, ValueError), _opened(image) as file:
+    """Return read(file) for a Pillow image's file; None if it is gone or has no `signature`.
+
+    A file that Pillow still reads is returned to its position; a closed one is opened by its path.
+    """
+    file: Any = getattr(image, "fp", None)
+    with suppress(OSError, ValueError), ExitStack() as stack:
+        if file is None or file.closed:
+            path = os.fsdecode(getattr(image, "filename", ""))
+            file = stack.enter_context(open(path, "rb"))
+        stack.callback(file.seek, file.tell())
+        file.seek(0)
         if signature in file.read(8):
             file.seek(0)
             return read(file)
     return None
-
-
-@contextmanager
-def _opened(image: Image.Image) -> Iterator[BinaryIO]:
-    """Yield the file that Pillow reads, at its beginning, and restore its position after the block.
-
-    If that file is closed, yield a new one, opened from its path.
-    """
-    fp = cast("BinaryIO | None", getattr(image, "fp", None))
-    if fp is None or fp.closed:
-        with open(os.fsdecode(getattr(image, "filename", "")), "rb") as file:
-            yield file
-        return
-    place = fp.tell()
-    fp.seek(0)
-    try:
-        yield fp
-    finally:
-        fp.seek(place)

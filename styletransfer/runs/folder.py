@@ -61,21 +61,27 @@ def read_run(folder: Path) -> RunFolder:
     path = folder / RECORD
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
-        seconds = record.get("seconds")
-        for key, kind in (("config", dict), ("status", str), ("picture", str)):
-            if not isinstance(record[key], kind):
-                raise TypeError(key)
-        if "\0" in record["picture"]:
-            raise ValueError("picture")
+
+        def known(key: str, *kinds: type) -> Any:
+            return value if isinstance(value := record.get(key), kinds) else None
+
+        needed = known("status", str), known("config", dict), known("picture", str)
+        if None in needed or "\0" in record["picture"]:
+            raise ValueError(RECORD)
     except OSError as error:
         raise UserError(f"{folder} is not the folder of a run: it holds no {RECORD}") from error
-    except (ValueError, LookupError, TypeError, AttributeError, RecursionError) as error:
+    except (ValueError, AttributeError, RecursionError) as error:
         raise UserError(f"{path} is damaged; start afresh in another folder") from error
-    seconds, steps = float(seconds) if _is_finite(seconds) else None, record.get("steps")
-    path, steps = Path(record["picture"]), steps if type(steps) is int else None
-    steered, said = record.get("steered") is True, record.get("error")
-    why = said if isinstance(said, str) else None
-    return RunFolder(folder, record["status"], record["config"], path, seconds, steps, steered, why)
+    return RunFolder(
+        folder,
+        status=record["status"],
+        settings=record["config"],
+        output=Path(record["picture"]),
+        seconds=known("seconds", int, float),
+        steps=known("steps", int),
+        steered=record.get("steered") is True,
+        error=known("error", str),
+    )
 
 
 def last_losses(folder: Path) -> dict[str, float]:
@@ -93,7 +99,8 @@ def last_losses(folder: Path) -> dict[str, float]:
             values = json.loads(line)
             for name in ("step", "scale", "width", "height"):
                 del values[name]
-            return {name: float(value) for name, value in values.items() if _is_finite(value)}
+            numbers = {name: one for name, one in values.items() if isinstance(one, int | float)}
+            return {name: float(one) for name, one in numbers.items() if math.isfinite(one)}
     return {}
 
 
@@ -106,11 +113,3 @@ def recorded(folder: Path, name: str, *keys: str) -> Any:
     except Exception:  # a damaged file may raise any error
         return None
     return value
-
-
-def _is_finite(value: Any) -> bool:
-    """Return whether a value is a number that is finite as a float."""
-    try:
-        return isinstance(value, int | float) and math.isfinite(value)
-    except OverflowError:
-        return False

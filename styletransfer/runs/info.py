@@ -24,15 +24,12 @@ from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.registry import Command, commands
-from styletransfer.settings.schemas import keys_marked, named_files, path_keys
+from styletransfer.settings.schemas import keys_marked, named_files
 from styletransfer.system.files import sha256
 
 
 def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe in a picture or film; if `config.verify`, paint it again and compare.
-
-    (UserError if there is no recipe, or if the file cannot be painted again.)
-    """
+    """Print the recipe in a picture or film; if `config.verify`, paint it again and compare."""
     path = Path(config.picture)
     recipe = carried(path)
     for key, text in recipe.items():
@@ -47,13 +44,11 @@ def main(config: InfoConfig, folder: Path) -> None:
 def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture or film again from its recipe; return in a few words what differs.
 
-    `given` is the value of the setting `inputs`. (UserError if the recipe's command cannot be
-    repeated, if the recipe sets a key that cannot change a picture, if an input is missing, or if
-    the settings do not work.)
+    `given` is the setting `inputs`. (UserError if the recipe cannot be followed.)
     """
     name, values = settings_in(recipe)
     command, default = commands()[name], default_config(name, is_pair="style_source" in values)
-    for key in path_keys(command.schema):
+    for key in keys_marked(command.schema, "path"):
         hashes = re.findall(r"\b[0-9a-f]{64}\b", recipe.get(f"sha256 of {key}", ""))
         value = values.get(key, attrgetter(key)(default) if hashes else None)
         if names := named_files(command.schema, key, value):

@@ -1,14 +1,12 @@
 """Recipes: a recipe holds what a picture or a film depends on.
 
-A recipe consists of the settings, the hashes of the input files, the versions of this package and
-of torch, the number of threads, and, of a run or a film, device and precision. `train` stores it in
-`run.json` and in the checkpoint, `film` in `film.json`. A run that is resumed compares the stored
-recipe with the recipe of the new command line.
+`train` stores it in `run.json` and in the checkpoint, `film` in `film.json`; a run that is resumed
+compares the stored recipe with that of the new command line.
 
 A picture or film file also holds its recipe, as a JSON text: a command line with the settings that
 are not defaults (paths without folders), the version, and the hashes of the inputs. In a picture,
 the text is in an XMP packet, metadata that every picture format can hold; in a film, it is the
-comment. The text depends on nothing but the recipe. `carried` and `settings_in` read it.
+comment.
 """
 
 import json
@@ -25,7 +23,6 @@ from typing import Any
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
-from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -33,10 +30,10 @@ from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
-from styletransfer.settings import ASSETS, each
+from styletransfer.settings import ASSETS, MISSING, each
 from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.registry import commands
-from styletransfer.settings.schemas import keys, path_keys
+from styletransfer.settings.schemas import keys, keys_marked
 from styletransfer.settings.values import command_line, override
 from styletransfer.system.files import sha256
 
@@ -96,7 +93,7 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths = path_keys(commands()[name].schema)
+    paths = keys_marked(commands()[name].schema, "path")
     default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
         override(key, _without_folder(value) if key in paths else value)
@@ -127,15 +124,9 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     or, if `is_pair` (style_source is given), PAIRED.
     """
     command = commands()[name]
-    given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
-    groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
-    if is_pair or any(one.get("experiment") for one in groups):
-        missing = [one.name for one in fields(command.schema) if one.default == MISSING]
-        words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
-        return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
-    own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
-    merged: Any = OmegaConf.merge(command.schema, own)
-    return settings_of(merged) if own else command.schema()
+    missing = [one.name for one in fields(command.schema) if one.default == MISSING]
+    words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
+    return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
 
 
 @cache

@@ -32,10 +32,7 @@ FREE_KEYS = (
 def write_record(
     folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
 ) -> bool:
-    """Write `run.json`: status, absolute path of the picture, the numbers `known`, and the recipe.
-
-    Return True on success. On failure, log a warning and return False.
-    """
+    """Write `run.json`; return whether that succeeded, and log a warning otherwise."""
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
         with atomic(folder / RECORD) as temporary:

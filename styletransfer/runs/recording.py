@@ -72,15 +72,10 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
 class Recording:
     """A recording writes the files of a run: metrics, checkpoints, and at the end the pictures.
 
-    Args:
-        run: the run, at its first step; `begin` continues it from a checkpoint, if there is one.
-        config: the settings of the run.
-        folder: folder of the run for metrics, the checkpoint and `run.json`.
-
     Attributes:
         spare: path of the pastiche if `picture` cannot be written.
-        written: names of the files that the run may write in `folder`.
-        goes_on: whether `folder` already holds this run, which is then resumed.
+        written: names of the files that the run may write in its folder.
+        goes_on: whether the folder already holds this run, which is then resumed.
         picture: path of the pastiche. `end` sets it to `spare` if the given path cannot be written,
             or if the run gave up and a file exists at the given path.
         outcome: result of the run, set by `end`.
@@ -158,20 +153,15 @@ class Recording:
             self._save()
 
     def end(self) -> None:
-        """Write the pictures and `run.json`.
-
-        If the run was stopped and `config.checkpoint_every` is above 0, save a checkpoint, too.
-        """
+        """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
         self.seconds, self.outcome = self._seconds(), self.run.result()
-        result, job = self.outcome, self.run.job
-        pastiche, alpha = result.picture, job.pictures.alpha
+        result = self.outcome
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
         if result.problem is not None and self.picture.exists():  # keep the earlier picture
             self.picture = self.spare
-        self.picture, problem = _write_picture(self.picture, self.spare, pastiche, alpha, xmp)
-        self.problem = result.problem or problem
-        _keep_pictures(self.folder, self.picture, pastiche, job, xmp)
+        self.problem = result.problem
+        self._write(result.picture, xmp)
         if self.status != "stopped":
             self.status = "finished" if self.problem is None else "gave up"
         elif self.config.checkpoint_every:
@@ -182,6 +172,26 @@ class Recording:
         # or if the disk is too full for run.json.
         if is_kept and self.status == "finished":
             self.checkpoint.remove()
+
+    def _write(self, image: Tensor, xmp: bytes) -> None:
+        """Write the pastiche (1, 3, H, W) and, for `mix`, it and the content as lossless files."""
+        pictures = self.run.job.pictures
+        try:
+            images.write(self.picture, image, pictures.alpha, xmp=xmp)
+        except UserError as error:
+            if self.picture == self.spare:
+                raise
+            images.write(self.spare, image, pictures.alpha, xmp=xmp)
+            self.problem = self.problem or f"{error}; the picture is at {self.spare} instead"
+            self.picture = self.spare
+        depth = images.BIT_DEPTHS[self.picture.suffix.lower()]
+        try:
+            for name, rgb, text in ((CONTENT, pictures.content, b""), (PASTICHE, image, xmp)):
+                path = self.folder / name
+                if not (path.exists() and path.samefile(self.picture)):
+                    images.write(path, rgb, pictures.alpha, bit_depth=depth, xmp=text)
+        except UserError as error:
+            logger.warning("%s; going on without", error)
 
     def _load(self) -> None:
         saved = self.checkpoint.load(self.run.job.device)
@@ -211,36 +221,3 @@ class Recording:
 def _describe(config: TrainConfig, job: Job) -> Recipe:
     """Return the recipe of a job's pastiche (UserError if an input file cannot be read)."""
     return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
-
-
-def _write_picture(
-    path: Path, spare: Path, image: Tensor, alpha: Tensor | None, xmp: bytes
-) -> tuple[Path, str | None]:
-    """Write the pastiche to `path` or, if that fails, to `spare`.
-
-    Return the path of the file, and one line that says why it is `spare`, or None for `path`.
-    (UserError if neither can be written.)
-    """
-    try:
-        images.write(path, image, alpha, xmp=xmp)
-    except UserError as error:
-        if spare == path:
-            raise
-        images.write(spare, image, alpha, xmp=xmp)
-        return spare, f"{error}; the picture is at {spare} instead"
-    return path, None
-
-
-def _keep_pictures(folder: Path, picture: Path, image: Tensor, job: Job, xmp: bytes) -> None:
-    """Write the pastiche (1, 3, H, W) and the content image as lossless files, for `mix`.
-
-    The file `picture`, which already holds the pastiche, is not overwritten.
-    """
-    depth = images.BIT_DEPTHS[picture.suffix.lower()]
-    try:
-        for name, rgb, text in ((CONTENT, job.pictures.content, b""), (PASTICHE, image, xmp)):
-            path = folder / name
-            if not (path.exists() and path.samefile(picture)):
-                images.write(path, rgb, job.pictures.alpha, bit_depth=depth, xmp=text)
-    except UserError as error:
-        logger.warning("%s; going on without", error)

@@ -19,11 +19,7 @@ METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A ProgressBar shows scale, steps, time and loss, see `progress_bar`.
-
-    Use it as a context manager. The bar starts at `done`, the number of steps that a resumed run
-    made before.
-    """
+    """A ProgressBar shows scale, steps, time and loss; it starts at `done` steps."""
 
     def __init__(self, done: int = 0) -> None:
         self.bar = progress_bar(unit="step", initial=done, leave=False)

@@ -18,8 +18,8 @@ from styletransfer.settings.schemas import (
     check_choice,
     flat,
     keys,
+    keys_marked,
     mapping_keys,
-    path_keys,
     refusal,
     unknown_key,
 )
@@ -58,7 +58,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
             OmegaConf.update(node, key, value, merge=key not in mappings)
         parsed = OmegaConf.to_object(node)
     except (OmegaConfBaseException, ArithmeticError, ValueError, TypeError) as error:
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     for key in asked:
         owner, _, name = key.rpartition(".")
         setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))
@@ -74,7 +74,7 @@ def plain(key: str, value: Any) -> Any:
         return [plain(key, entry) for entry in value]
     if isinstance(value, str | os.PathLike):
         return literal(os.fspath(value))
-    if value is not None and key in path_keys(StyleTransferConfig):
+    if value is not None and key in keys_marked(StyleTransferConfig, "path"):
         raise UserError(f"{key} is a {type(value).__name__}; give a path")
     return value.tolist() if hasattr(value, "tolist") else value
 

@@ -46,7 +46,7 @@ def compose(
         except UserError:
             raise
         except Exception as error:  # broken files under config_dir raise nearly any error
-            raise refusal(error, command.schema) from error
+            raise refusal(error) from error
 
 
 def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
@@ -70,11 +70,10 @@ def settings_of(config: DictConfig) -> Any:
 
     (UserError if a value is missing, is not allowed, or refers to a key that does not exist.)
     """
-    schema: Any = OmegaConf.get_type(config)
     try:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
-        raise refusal(error, schema) from error
+        raise refusal(error) from error
     check(settings)
     return settings
 
@@ -82,10 +81,8 @@ def settings_of(config: DictConfig) -> Any:
 @contextmanager
 def initialized(command: Command) -> Iterator[Any]:
     """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
-    # A config file may extend another file of the same schema.
-    same = [known for known in commands().values() if known.schema is command.schema]
     store = ConfigStore.instance()
-    for known in {known.name: known for known in (command, *same)}.values():
+    for known in (*commands().values(), command):  # a config file may extend that of another
         store.store(f"{known.name}_schema", known.schema)
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):

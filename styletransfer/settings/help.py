@@ -4,10 +4,11 @@ import inspect
 import json
 import os
 import re
+import sys
 import textwrap
-import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import fields, is_dataclass
+from functools import cache
 from itertools import zip_longest
 from pathlib import Path
 from types import MappingProxyType
@@ -22,10 +23,6 @@ from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
 
 # WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
 WIDTH, COLUMN = 100, 36
-# Results of `meanings`, and a lock: `meanings` parses source code with `ast`, and in Python 3.11
-# `ast` fails if several threads use it at once.
-_MEANINGS: dict[type[Any], Mapping[str, str]] = {}
-_ONE_AT_A_TIME = threading.Lock()
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
@@ -40,7 +37,8 @@ def help_text(
 
     The KEY=VALUE words `overrides` change the values (UserError if a word is wrong).
     """
-    texts = meanings(command.schema)
+    schema: Any = command.schema
+    texts = meanings(schema)
     config = compose(command, overrides, config_dir=config_dir, with_hydra=True)
     values: Any = OmegaConf.to_container(config)
     folders: list[str | Path] = [command.folder, *([config_dir] if config_dir else [])]
@@ -52,39 +50,33 @@ def help_text(
     lines = []
     for group, text in presets.items():
         lines += _row(group, config.hydra.runtime.choices[group] or "", text)
-    for key, field in keys(command.schema):
+    for key, field in keys(schema):
         if is_dataclass(field.type):
             continue
         group, _, leaf = key.rpartition(".")
         lines += _row(key, (values[group] if group else values)[leaf], texts[key])
     usage = [*(["styletransfer"] if command.folder == CONFIGS else []), command.name]
-    usage += [*map(str.upper, keys_marked(command.schema, "positional")), "KEY=VALUE ..."]
+    usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
     return "\n".join([" ".join(usage), command.summary, "", *lines, "", FOOT])
 
 
-def meanings(schema: type[Any]) -> Mapping[str, str]:
-    """Return key -> its meaning: the docstring below the key in the source of the dataclass.
-
-    The source is read once, and by one thread at a time.
-    """
-    with _ONE_AT_A_TIME:
-        if schema not in _MEANINGS:
-            _MEANINGS[schema] = MappingProxyType(_declared(schema))
-        return _MEANINGS[schema]
-
-
-def _declared(schema: type[Any]) -> dict[str, str]:
+@cache
+def meanings(schema: Any) -> Mapping[str, str]:
+    """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
-        source = inspect.getsource(base)
+        # The module's source, because inspect finds that of a class by `ast`, which fails in Python
+        # 3.11 if several threads use it at once.
+        module = inspect.getsource(sys.modules[base.__module__])
+        source = re.findall(rf"^class {base.__name__}\b.*?\n(?=\S|\Z)", module, re.M | re.S)[0]
         declared = r"^    (\w+): [^\n]*\n(?:    [ )][^\n]*\n)*"
         found = re.findall(declared + r'    """(.*?)"""', source, re.M | re.S)
         texts |= {key: " ".join(text.split()) for key, text in found}
     for group in fields(schema):
         if isinstance(group.type, type) and is_dataclass(group.type):
-            inner = _declared(group.type).items()
+            inner = meanings(group.type).items()
             texts |= {f"{group.name}.{key}": text for key, text in inner}
-    return texts
+    return MappingProxyType(texts)
 
 
 def _row(key: str, value: object, text: str) -> list[str]:

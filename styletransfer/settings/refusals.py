@@ -2,25 +2,21 @@
 
 import re
 from traceback import walk_tb
-from typing import Any
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import (
-    ConfigAttributeError,
-    ConfigKeyError,
     InterpolationResolutionError,
     MissingMandatoryValue,
     OmegaConfBaseException,
 )
 
 from styletransfer.errors import pip_install
-from styletransfer.settings.schemas import keys, unknown_key
 
 # Hydra's launcher of sweeps -> the extra of this package that installs the launcher.
 LAUNCHERS = dict.fromkeys(("joblib", "submitit_local", "submitit_slurm"), "sweep") | {"ray": "ray"}
 
 
-def explain(error: Exception, schema: type[Any]) -> str:
+def explain(error: Exception) -> str:
     """Return one line that says what is wrong with a command line or a config."""
     if isinstance(error, MissingConfigException) and error.options is not None:
         group, _, name = str(error.missing_cfg_file).rpartition("/")
@@ -44,7 +40,7 @@ def explain(error: Exception, schema: type[Any]) -> str:
             "hydra: in presets"
         )
     if isinstance(error, HydraException | OmegaConfBaseException | OverflowError):
-        return _of_a_key(error, schema)
+        return _of_a_key(error)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
     if isinstance(error, UnicodeDecodeError):
@@ -67,12 +63,10 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
     return error
 
 
-def _of_a_key(error: Exception, schema: type[Any]) -> str:
+def _of_a_key(error: Exception) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
     found = re.search(r"full_key: (\S+)", str(cause))  # OverflowError has its key only in its text
     key = getattr(cause, "full_key", found and found[1])
-    if key and isinstance(cause, ConfigAttributeError | ConfigKeyError):
-        return unknown_key(key, (name for name, _ in keys(schema)))
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"
     reason, *rest = [line.strip() for line in str(cause).splitlines()] or [type(cause).__name__]

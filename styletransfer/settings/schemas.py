@@ -37,11 +37,6 @@ def keys_marked(schema: type[Any], mark: str) -> tuple[str, ...]:
     return tuple(key for key, field in keys(schema) if field.metadata.get(mark))
 
 
-def path_keys(schema: type[Any]) -> tuple[str, ...]:
-    """Return the keys whose values are file names."""
-    return keys_marked(schema, "path")
-
-
 def named_files(schema: type[Any], key: str, value: Any) -> list[str]:
     """Return the files and folders in a key's value, without special words such as "auto"."""
     words = dict(keys(schema))[key].metadata.get("choices", ())
@@ -195,9 +190,9 @@ def on_disk(name: str) -> str:
     return next(filter(os.path.lexists, paths), paths[0])
 
 
-def refusal(error: Exception, schema: type[Any]) -> UserError:
+def refusal(error: Exception) -> UserError:
     """Return an error of Hydra or OmegaConf as a UserError with one line, and its key if known."""
     from styletransfer.settings.refusals import explain
 
     key = getattr(error.__cause__ or error, "full_key", None)
-    return UserError(explain(error, schema), key)
+    return UserError(explain(error), key)

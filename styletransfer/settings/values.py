@@ -9,7 +9,7 @@ from typing import Any
 from hydra.core.override_parser.types import Quote, QuotedString
 
 from styletransfer.settings import TrainConfig
-from styletransfer.settings.schemas import keys_marked, mapping_keys, path_keys
+from styletransfer.settings.schemas import keys_marked, mapping_keys
 
 # Hydra's own keys whose value is a folder. In these values, ${...} is an interpolation.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
@@ -31,7 +31,7 @@ def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str
     key, equals, value = override.partition("=")
     name = key.lstrip("+")
     is_folder = name in HYDRA_FOLDERS and "${" not in value
-    if not equals or value == "null" or not (is_folder or name in path_keys(schema)):
+    if not equals or value == "null" or not (is_folder or name in keys_marked(schema, "path")):
         return override
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
@@ -56,11 +56,8 @@ def literal(value: str) -> str:
 
 
 def override(key: str, value: Any) -> str:
-    """Return the word KEY=VALUE in Hydra's grammar.
-
-    The value is None, a bool, a number, a text, a list of these, or a mapping of names to numbers.
-    The key of a mapping, such as region_styles, gets the prefix ++, so that Hydra takes new names.
-    """
+    """Return the word KEY=VALUE in Hydra's grammar."""
+    # A mapping, such as region_styles, has names that are new to Hydra: these need ++.
     prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
     return f"{prefix}{key}={_word(value)}"
 

@@ -80,10 +80,7 @@ def has_native_bfloat16(device: torch.device) -> bool:
 
 
 def cpu_bfloat16_units() -> list[str]:
-    """Return the names of the CPU's bfloat16 units: AVX512-BF16, AMX, both or none.
-
-    The list is empty, too, if ONEDNN_MAX_CPU_ISA keeps oneDNN from using them.
-    """
+    """Return the CPU's bfloat16 units that oneDNN may use: AVX512-BF16, AMX, both or none."""
     if os.environ.get("ONEDNN_MAX_CPU_ISA", "").upper() in WITHOUT_BFLOAT16:
         return []
     units = {"avx512_bf16": "AVX512-BF16", "amx_bf16": "AMX"}
@@ -131,10 +128,7 @@ def free_bytes(device: torch.device) -> float:
 
 
 def available_memory(root: Path = Path("/")) -> float:
-    """Return the available bytes of the machine, or of the container if fewer.
-
-    `root` is the folder of the kernel's `proc` and `sys`.
-    """
+    """Return the available bytes of the machine, or of the container; `root` is for tests."""
     return max(0.0, min(float(psutil.virtual_memory().available), *_left_in_groups(root)))
 
 
@@ -175,10 +169,7 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number that ends a file's first line, or the line whose first word is `name`.
-
-    If there is none, return `unknown`.
-    """
+    """Return the number that ends the first line, or that of `name`, in a file; else `unknown`."""
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

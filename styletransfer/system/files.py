@@ -85,14 +85,11 @@ def check_outputs(
     inputs: Iterable[tuple[str, str | os.PathLike[str]]],
     filled: Iterable[Path] = (),
 ) -> None:
-    """Check, before any work, that `outputs` can be written and would replace no input.
+    """Check, before any work, that all `outputs` can be written and would replace no input.
 
-    A command calls this for all files that it will write. Two paths are equal if they lead to the
-    same file, links followed; their names do not count.
-
-    `inputs` are (key, path); an input may be missing. `filled` are folders whose files a command
-    writes or replaces, whatever their names. (UserError if an output equals an input or another
-    output, an input lies in a folder of `filled`, or `check_folder` refuses an output.)
+    `inputs` are (key, path); an input may be missing. `filled` are folders in which a command
+    writes or replaces any file. (UserError if an output and an input, or two outputs, lead to the
+    same file, an input lies in a folder of `filled`, or `check_folder` refuses an output.)
     """
     read: dict[object, str] = {}
     folders = [(folder, os.path.realpath(folder)) for folder in filled]
@@ -117,15 +114,13 @@ def check_outputs(
 
 
 def is_one_file(path: str, other: str) -> bool:
-    """Tell whether two paths, which differ only in case or form of accents, lead to one file.
-
-    The file system decides: a file is made and looked up in a temporary folder near the paths.
-    """
+    """Tell whether two paths, which differ only in case or form of accents, lead to one file."""
     if path == other:
         return True
     shared = Path(os.path.commonpath([path, other]))
     name, twin = (Path(one).relative_to(shared).parts[0] for one in (path, other))
     folder = next(parent for parent in (shared, *shared.parents) if parent.is_dir())
+    # The file system decides: a file is made, and looked up by the other name.
     with suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=folder) as trial:
         Path(trial, name).touch()
         return Path(trial, twin).exists()
@@ -133,11 +128,7 @@ def is_one_file(path: str, other: str) -> bool:
 
 
 def check_folder(path: str | os.PathLike[str]) -> None:
-    """Check that a file can be written at `path` later; leave no file there.
-
-    Raise UserError if `path` is a folder, a device or a pipe, or if its nearest existing parent
-    folder accepts no new file.
-    """
+    """Check that a file can be written at `path` later (UserError if not); leave no file there."""
     with _replaceable(path) as target:
         folder = next(parent for parent in target.parents if parent.exists())
         tempfile.TemporaryFile(dir=folder).close()

@@ -27,11 +27,7 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
 
 
 class _Lines(plain):  # type: ignore[type-arg]
-    """_Lines is a bar that writes a line for each 10 % of its total.
-
-    A line that is due is written when the loop sets the bar's text, or otherwise when the next step
-    is counted or the bar is closed.
-    """
+    """_Lines is a bar that writes a line for each 10 % of its total, once its text is set."""
 
     told = 0  # tenths of the total for which a line was written or is due
     is_due = False

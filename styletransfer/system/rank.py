@@ -12,15 +12,11 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 @dataclass(frozen=True)
 class ProcessRank:
-    """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files.
+    """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files."""
 
-    `rank` counts from 0 among all `world_size` processes, `local_rank` among the `local_world_size`
-    processes on this machine.
-    """
-
-    rank: int = 0
-    world_size: int = 1
-    local_rank: int = 0
+    rank: int = 0  # among all processes
+    world_size: int = 1  # number of all processes
+    local_rank: int = 0  # among the processes on this machine
     local_world_size: int = 1
 
 

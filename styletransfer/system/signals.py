@@ -43,8 +43,7 @@ SIGNALS = Stop()
 def stop_on_signals() -> Iterator[Stop]:
     """Make SIGINT, SIGTERM and SIGHUP raise `Stopped` in the body; then restore the old handlers.
 
-    A signal that is already ignored, as under `nohup` or in a background job, stays ignored.
-    Within another `stop_on_signals` the call changes nothing.
+    An ignored signal, as under `nohup`, stays so. Inside another such context it does nothing.
     """
     if SIGNALS.is_watched:
         yield SIGNALS

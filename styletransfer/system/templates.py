@@ -7,10 +7,7 @@ if TYPE_CHECKING:
 
 
 def templates(package: str) -> "Environment":
-    """Return a Jinja environment with the files in `templates/` of the package named `package`.
-
-    A value that a template shows is escaped for HTML; a missing value is an error.
-    """
+    """Return a Jinja environment, which escapes values for HTML, with `templates/` of `package`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
     return Environment(

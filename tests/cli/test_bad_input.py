@@ -48,22 +48,18 @@ LINES = [
     (["a.jpg", "b.jpg"], r"cannot understand 'a\.jpg'; .*: content=a\.jpg style=b\.jpg$"),
     (["a b.jpg"], r"cannot understand 'a b\.jpg'; .*: 'content=a b\.jpg'$"),
     (["--content", "a b.jpg"], r"unknown flag --content; .* take no dash: 'content=a b\.jpg'$"),
-    (["init", "=", "a b"], r"KEY=VALUE is one word, .*: 'init=a b'$"),
     (["size.x=1"], r"unknown key size\.x; did you mean size\?"),
     (["~size.x"], r"unknown key size\.x; did you mean size\?"),
     (["-m", "size=choice(16,32),range(1,3)"], r"size=choice\(.*: choice\(\.\.\.\) or range"),
-    (["init", "=", "noise"], r"KEY=VALUE is one word, without spaces around =: init=noise$"),
+    (["init", "=", "a b"], r"KEY=VALUE is one word, without spaces around =: 'init=a b'$"),
     (["init=", "noise"], r"KEY=VALUE is one word, .*: init=noise$"),
     (["init", "=noise"], r"KEY=VALUE is one word, .*: init=noise$"),
     (["~style_detail"], r"~style_detail: no key can be taken away; leave it out, or give style_"),
-    (["~experiment=1"], r"~experiment=1: no key can be taken away; leave it out"),
     (["~experiment"], r"~experiment: no key can be taken away; leave it out"),
     (["hydra.verbose=null"], r"Hydra cannot use one of its own settings; check the words"),
     (["output=folder.png"], r"cannot write folder\.png: it is a folder; add a file name"),
-    (["output=folder"], r"cannot write folder: it is a folder; add a file name"),
     (["output=http://a.b/c.png"], r"http://a\.b/c\.png is an address, .*; name a file on this"),
     (["optimizer.preconditioner=9e18"], r"optimizer\.preconditioner=9e\+18 must be .* at most 8"),
-    (["--content", "x"], r"unknown flag --content; .* keys take no dash: content=x$"),
     (["hydra.job.chdir=true"], r"hydra\.job\.chdir=true would change what file names mean"),
     (["output=out.gif"], r"cannot write out\.gif: unknown extension '\.gif'; use \.png"),
 ]
@@ -72,7 +68,6 @@ LINES = [
 @pytest.mark.parametrize(("words", "message"), LINES)
 def test_what_a_command_line_is_refused_for(words, message, desk, capsys):
     (desk / "folder.png").mkdir()
-    (desk / "folder").mkdir()
     before = sorted(desk.rglob("*"))
     status, printed, line = train(capsys, *words)
     assert re.match("error: .*" + message, line), line

@@ -102,7 +102,7 @@ def test_explain_has_the_default_look_and_no_keys_of_a_run():
     assert names == {each.name for each in fields(StyleTransferConfig)}
     assert all(getattr(explained, name) == getattr(trained, name) for name in names)
     for word in ("stop_after=1", "checkpoint_every=0", "recipe=false", "resume=auto"):
-        check_error(f"unknown key {word.partition('=')[0]};", composed, "explain", word)
+        check_error(f"Key '{word.partition('=')[0]}' not in", composed, "explain", word)
 
 
 def test_bad_input_writes_nothing(tmp_path):

@@ -105,13 +105,22 @@ def saved(path, grey):
 
 
 def test_soft_edges_of_masks_are_kept_whatever_they_are_given_as(tmp_path):
-    levels = np.round(RAMP * 255).astype(np.uint8)
+    levels, tensor = np.round(RAMP * 255).astype(np.uint8), torch.from_numpy(RAMP)
     files = [Image.fromarray(levels), levels, saved(tmp_path / "a.png", RAMP)]
-    for source in (RAMP, torch.from_numpy(RAMP), *files):
+    whole = [levels.astype(np.int64), torch.from_numpy(levels)]
+    axes = [
+        RAMP[None],
+        RAMP[None, None],
+        RAMP[..., None],
+        tensor[None],
+        tensor.double()[None, None],
+    ]
+    for source in (RAMP, tensor, *files, *whole, *axes):
         mask = read_mask(source, "protect")
         assert mask.shape == (1, 1, 10, 16)
         assert (mask[0, 0] - torch.from_numpy(RAMP)).abs().max() <= 0.5 / 255 + 1e-6
-    assert read_mask(RAMP > 0.5, "protect").unique().tolist() == [0.0, 1.0]
+    for mask in (RAMP > 0.5, (RAMP > 0.5)[None], tensor[None] > 0.5):
+        assert torch.equal(read_mask(mask, "protect")[0, 0], (tensor > 0.5).float())
     pixels = np.full((4, 6, 4), 255, np.uint8)
     pixels[:, 3:, 3] = 51
     assert read_mask(pixels, "protect")[0, 0, 0].tolist() == pytest.approx([1.0] * 3 + [0.2] * 3)

@@ -51,24 +51,6 @@ def test_a_mask_of_0_and_1_covers_what_is_1(tmp_path):
     assert read_mask(ones, "protect").unique().tolist() == [1.0]
 
 
-def test_a_mask_of_one_layer_may_have_more_axes():
-    soft = np.tile(np.linspace(0, 1, 16, dtype=np.float32), (12, 1))
-    expected = torch.from_numpy(soft)
-    for array in (soft, soft[None], soft[None, None], soft[..., None]):
-        assert (read_mask(array, "protect")[0, 0] - expected).abs().max() < 1e-6
-    for tensor in (expected, expected[None], expected[None, None], expected.double()[None]):
-        assert (read_mask(tensor, "protect")[0, 0] - expected).abs().max() < 1e-6
-    for array in (soft > 0.5, (soft > 0.5)[None], torch.from_numpy(soft > 0.5)[None]):
-        assert torch.equal(read_mask(array, "protect")[0, 0], (expected > 0.5).float())
-
-
-def test_masks_of_0_to_255_stay_as_they_are():
-    levels = np.tile(np.arange(0, 256, 17, dtype=np.int64), (12, 1))
-    for source in (levels, levels.astype(np.uint8), torch.from_numpy(levels)):
-        mask = read_mask(source, "protect")[0, 0]
-        assert (mask - torch.from_numpy(levels) / 255).abs().max() < 1e-6
-
-
 def test_numbers_of_regions_are_no_mask(tmp_path):
     message = r"holds small numbers only .*; a mask is 0 and 255, or 0 and 1"
     for source in (*files(tmp_path / "labels", THREE), *in_memory(THREE), *in_memory(HALF * 11)):
@@ -78,17 +60,11 @@ def test_numbers_of_regions_are_no_mask(tmp_path):
 
 
 def test_labels_of_small_numbers_are_regions(tmp_path):
-    for source in (*files(tmp_path / "labels", THREE), *in_memory(THREE)):
-        regions = read_regions(source, "labels")
-        assert regions.names == ("black", "maroon", "green"), source
-        assert regions.labels.tolist() == THREE.tolist(), source
-
-
-def test_a_mask_of_0_and_1_is_two_regions(tmp_path):
-    for source in (*files(tmp_path / "masks", HALF), *in_memory(HALF)):
-        regions = read_regions(source, "labels")
-        assert regions.names == ("black", "maroon"), source
-        assert regions.labels.tolist() == HALF.tolist(), source
+    for numbers, names in ((THREE, ("black", "maroon", "green")), (HALF, ("black", "maroon"))):
+        for source in (*files(tmp_path / str(len(names)), numbers), *in_memory(numbers)):
+            regions = read_regions(source, "labels")
+            assert regions.names == names, source
+            assert regions.labels.tolist() == numbers.tolist(), source
     assert set(read_regions(HALF > 0, "labels").names) == {"black", "white"}
 
 

@@ -306,9 +306,3 @@ def test_palettes_of_tiff_are_read_and_other_kinds_refused(tmp_path):
     for mode, compression in (("1", None), ("RGB", "jpeg")):
         image.convert(mode).save(path, compression=compression)
         refused(path, "which is not read; save it as RGB, grey or CMYK")
-
-
-def test_avif_is_read(tmp_path):
-    path = save(tmp_path / "a.avif", np.full((16, 16, 3), (200, 100, 50), np.uint8), quality=100)
-    rgb = read(path).rgb.mean((0, 2, 3))
-    assert (255 * rgb).tolist() == pytest.approx([200, 100, 50], abs=2)

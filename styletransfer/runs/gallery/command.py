@@ -65,10 +65,7 @@ class FoundRun:
 
 
 def main(config: GalleryConfig, folder: Path) -> None:
-    """Write a page of the runs in and below folders; print a summary and the page's path.
-
-    `folder` is not used. (UserError if an input cannot be used.)
-    """
+    """Write a page of the runs in and below folders; print a summary and the page's path."""
     folders = [Path(name) for name in each(config.folders)]
     if not folders:
         raise UserError("name the folder of a sweep or of runs: styletransfer gallery FOLDER")
