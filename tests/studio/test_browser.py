@@ -72,6 +72,8 @@ def test_a_chosen_style_is_seen_at_once(page):
         page.click("[data-picker=style] .tile[title=woodcut]")
     page.wait_for_function(IS_SHOWN, arg=looked.value.url)
     page.expect("#status").to_have_text("Sketch")
+    page.click("[data-picker=style] .tile:has-text('great wave')")
+    page.expect("[data-picker=style] > p").to_contain_text("Hokusai, Under the Wave")
     page.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
     page.click("[data-picker=style] .tile[title=oil]")
 
@@ -90,6 +92,8 @@ def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
                 look.locator("..").locator("..").hover()
                 expect.to_have_css("opacity", "0")
         page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
+        far = "[data-picker=style] .tile:has-text('village street')"  # below the wall's edge
+        page.expect(f"{far} .look").to_have_count(0)
         for name in ("painted", "bold"):
             picture = f"#looks .tile:has-text('{name}') img"
             page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))

@@ -3,11 +3,13 @@
 import asyncio
 import io
 import json
+import re
 import shlex
 import threading
 
 import pytest
 import torch
+from helpers import ROOT
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
@@ -44,14 +46,27 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    fields = {"id", "name", "width", "height", "kind", "purpose", "frames"}
+    fields = {"id", "name", "width", "height", "kind", "purpose", "frames", "origin"}
     assert all(set(entry) == fields for entry in entries)
+
+
+def test_each_bundled_painting_has_its_origin(client):
+    entries = {entry["id"]: entry for entry in client.get("/api/pictures").json()}
+    listed = (ROOT / "assets" / "README.md").read_text(encoding="utf-8")
+    paintings = sorted((ASSETS / "paintings").glob("*.jpg"))
+    assert len(paintings) == 18
+    for path in paintings:
+        entry = entries[f"style-{path.stem}"]
+        artist, *_, technique = entry["origin"].split(", ")
+        assert re.search(f"`{path.name}` . {artist}.*{technique}", listed)
+        assert min(entry["width"], entry["height"]) >= 340
+    assert entries["style-oil"]["origin"] == ""
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     data = photo(1, 300, 400)
     first = upload(client, data, "été.png").json()
-    size = {"width": 400, "height": 300, "frames": 0}
+    size = {"width": 400, "height": 300, "frames": 0, "origin": ""}
     said = {"id": first["id"], "name": "été.png", "kind": "upload", "purpose": "style"}
     assert first == said | size
     assert upload(client, data, purpose="output").status_code == 400

@@ -7,6 +7,7 @@ import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from
 import { value } from "./store.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
+const seen = new Set(); // ids of the styles whose tiles have come into view, for which there are sketches
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -96,14 +97,15 @@ function choose(key, id) {
 }
 
 /** A thumbnail with its name; for a style, also a sketch of the photograph, and a slider. */
-function Tile({ id, name, place }) {
+function Tile({ id, name, origin, place }) {
   const [key, label] = place;
   const isStyle = key === "style";
   const sketch = isStyle && state.sketches.get(id);
   const isOld = sketch && sketch !== tileUrl(id);
-  return html`<div class="tile" title=${name}>
+  return html`<div class="tile" title=${origin || name}>
     <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
-      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)} />
+      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)}
+        onload=${() => changed(isStyle && seen.add(id))} />
       ${sketch && html`<img class="look ${isOld ? "old" : ""}" alt="" src=${sketch} />`}</span>
       <span class="caption">${label}</span><//>
     ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100
@@ -123,9 +125,9 @@ function trialUrl({ values }) {
   return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
 }
 
-/** Show the photograph in each style, then in each look, one after the other. */
+/** Show the photograph in each style in view, then in each look, one after the other. */
 const sketchTiles = debounced(async (mine) => {
-  const tiles = offered("style").map(({ id }) => [id, tileUrl(id)]);
+  const tiles = [...seen].filter(picture).map((id) => [id, tileUrl(id)]);
   const looks = isFilm() || isPair() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
   for (const [id, url] of [...tiles, ...looks]) {
     if (state.sketches.get(id) === url || (active() && url.includes("trial"))) continue;
@@ -148,8 +150,9 @@ export function Picker({ control: { key, label, kind }, id }) {
     target.value = "";
   };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
-  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} id=${one.id} name=${one.name}
+  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} ...${one}
     place=${[key, pictureName(one.id)]} />`);
+  const origins = chosen.map((id) => picture(id)?.origin).filter(Boolean);
   const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
   return html`<div class="picker" data-picker=${key}>
     <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
@@ -159,6 +162,7 @@ export function Picker({ control: { key, label, kind }, id }) {
     <input class="away" type="file" ref=${file} tabindex="-1" multiple=${several}
       accept=${key === "content" ? "image/*,video/*" : "image/*"} aria-label="File for ${label}"
       onchange=${enter} />
+    ${origins.map((origin) => html`<p class="muted">${origin}</p>`)}
     ${canRemove && html`<${Sure} text="Remove" action=${() => discard(key)} />`}</div>`;
 }
 
@@ -193,7 +197,7 @@ export function startPicker() {
   const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
   on(() => {
-    const now = JSON.stringify([value("content"), value("style"), state.pictures.length, active()]);
+    const now = JSON.stringify([value("content"), value("style"), seen.size, active()]);
     if (now !== asked) sketchTiles((asked = now));
   });
 }
