@@ -60,7 +60,8 @@ class PictureShelf:
         for name, kind in BUNDLED.items():
             for path in sorted((ASSETS / name).glob("*.jpg")):
                 with Image.open(path) as image:
-                    size, origin = image.size, image.info.get("comment", b"").decode()
+                    size, comment = image.size, image.info.get("comment", b"")
+                origin = comment.decode() if name == "paintings" else ""
                 id, file = f"{kind}-{path.stem}", str(path)
                 self._add(ShelfPicture(id, path.stem, *size, kind, file, origin=origin))
         for stale in self._folder.glob(f".{'[0-9a-f]' * 16}.upload*"):
