@@ -160,7 +160,7 @@ class PictureShelf:
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
             path = temporary.replace(self._folder / id)  # the reader names its JPEGs after the file
-            measured = await self._reader.ask(copy, path)
+            measured = await self._reader.ask(copy, path, first=True)
         except BaseException as error:
             for made in (self._folder / id, *copies_of(self._folder / id)):
                 made.unlink(missing_ok=True)

@@ -156,14 +156,23 @@ def test_more_styles_than_can_be_mixed_are_told(page):
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
 
 
-def test_an_upload_has_a_tile_with_a_bar_at_once(page):
+def test_an_upload_is_seen_at_once_and_awaited_by_keep(page):
+    """Check tile, bar and stage before the server has the file, which then is what is kept."""
     held = []
+    page.enter("size", "96")
     page.route("**/api/pictures?name=*", lambda route: held.append(route))
     page.drop("#stage", harbour=png(96, 64, "navy"))
     page.expect("[data-picker=content] .waiting").to_have_attribute("title", "harbour.png")
     page.expect("[data-picker=content] .waiting progress").to_be_visible()
     page.expect("[data-picker=content] .waiting img").to_have_js_property("naturalWidth", 96)
+    page.expect("#title").to_have_text("harbour.png")
+    page.expect("#canvas").to_have_js_property("width", 96)
+    page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.click("#keep")
+    page.expect("#keep").to_have_attribute("aria-busy", "true")
     held[0].continue_()
+    page.expect("#title").to_have_text("harbour in oil")
+    page.expect("#status").to_have_text("Sketch, kept")
     page.expect("[data-picker=content] .waiting").to_have_count(0)
     page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
     page.click("[data-picker=content] .tile[title=coffee]")

@@ -121,6 +121,24 @@ def test_small_pictures_are_there_while_they_are_made_again(tmp_path, monkeypatc
     reader.copy(path)
 
 
+def test_uploads_and_the_stage_overtake_tiles(client, monkeypatch):
+    """Check which requests of the reader do not wait for others: a newcomer waits for these."""
+    ask, overtaking = reader.Reader.ask, {}
+
+    async def noted(self, function, *arguments, first=False):
+        side = arguments[1] if function is reader.look else None
+        overtaking[function.__name__, side] = first
+        return await ask(self, function, *arguments, first=first)
+
+    monkeypatch.setattr(reader.Reader, "ask", noted)
+    id = upload(client, photo(61)).json()["id"]
+    for side in (256, 2048):
+        asked = {"settings": json.dumps({"content": id}), "side": side}
+        client.get("/api/look", params=asked)
+    wanted = {("copy", None): True, ("recipe", None): True, ("look", 256): False}
+    assert overtaking == wanted | {("look", 2048): True}
+
+
 def test_a_check_overtakes_pictures_that_wait(client):
     """Check the order in which the reader answers; 36 pictures were in the way of one check."""
     gate, done = threading.Event(), []

@@ -1,5 +1,5 @@
 // Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
-import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
+import { busy, Button, debounced, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
 import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
 import { picture } from "./store.js";
@@ -30,7 +30,7 @@ async function send(files, key) {
     say(`Reading ${one.name}`);
     const progress = (share) => changed((one.share = share));
     try {
-      const taken = await upload(one.name, one.file, key, progress);
+      const taken = await busy(find("stage"), upload(one.name, one.file, key, progress));
       added.set(taken.id, taken);
     } catch (refusal) {
       refused.push(refusal);
@@ -68,6 +68,18 @@ async function addFiles(files, key, isDropped = false) {
   if (ids.length && several) change({ style: mixed, style_weights: [] });
   else if (ids.length) change({ [key]: ids[0] });
   return refused.forEach((refusal) => fail(refusal, key));
+}
+
+let adding = Promise.resolve();
+
+/** Add files, see `addFiles`. */
+const add = (...parts) => (adding = Promise.all([adding, addFiles(...parts)]));
+
+/** Wait until all files are added; return whether none was refused. */
+export async function filesAdded() {
+  const waits = state.uploads.length > 0;
+  await adding;
+  return !(waits && state.refusals.length);
 }
 
 const isDivided = () => Boolean(value("content_regions")) && !isFilm();
@@ -146,7 +158,7 @@ export function Picker({ control: { key, label, kind }, id }) {
   const several = kind === "pictures";
   const chosen = list(value(key));
   const enter = async ({ target }) => {
-    await addFiles(target.files, key);
+    await add(target.files, key);
     target.value = "";
   };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
@@ -181,7 +193,7 @@ function drop(event) {
   event.preventDefault();
   dragged(false);
   const key = event.target.closest?.("[data-picker]")?.dataset.picker ?? "content";
-  if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key, true);
+  if (event.dataTransfer.files.length) add(event.dataTransfer.files, key, true);
 }
 
 /** A pasted picture goes to the picker that has the focus, or else is the photograph. */
@@ -190,7 +202,7 @@ function paste(event) {
   if (!files.length) return;
   event.preventDefault();
   const picker = document.activeElement?.closest("[data-picker]");
-  addFiles(files, picker?.dataset.picker ?? "content", true);
+  add(files, picker?.dataset.picker ?? "content", true);
 }
 
 export function startPicker() {
