@@ -13,7 +13,7 @@ from helpers import ROOT
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
-from styletransfer.networks.apply.painter import Painter, Paintings
+from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
@@ -329,16 +329,3 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     assert carried("apply", "style=oil.jpg") is None
     hashes["content"] *= 65
     assert carried("train")["settings"] == {"style": [mine]}
-
-
-@pytest.mark.slow
-def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
-    (tmp_path / "style").mkdir()
-    style = tmp_path / "style" / "small.jpg"
-    style.write_bytes(photo(3, 48, 64))
-    reader._painter()
-    monkeypatch.setattr(reader, "ASSETS", tmp_path)
-    reader._look_at_bundled()
-    monkeypatch.setattr(Paintings, "look_at", None)
-    config = ApplyConfig(input=str(style), style=[str(style)])
-    assert reader.look(config)
