@@ -166,6 +166,7 @@ def test_an_upload_is_seen_at_once_and_awaited_by_keep(page):
     page.expect("[data-picker=content] .waiting progress").to_be_visible()
     page.expect("[data-picker=content] .waiting img").to_have_js_property("naturalWidth", 96)
     page.expect("#title").to_have_text("harbour.png")
+    page.expect("#status").to_have_text("Reading harbour.png")
     page.expect("#canvas").to_have_js_property("width", 96)
     page.expect("#stage").to_have_attribute("aria-busy", "true")
     page.click("#keep")
@@ -600,3 +601,5 @@ def test_whose_settings_they_are_stays_in_sight(fresh):
         fresh.expect(".whose").to_be_in_viewport()
         box = fresh.locator(".whose .name").bounding_box()
         assert box["height"] < 30  # one line
+        stage = fresh.locator("#stage").bounding_box()
+        assert width > 320 or box["y"] >= stage["y"] + stage["height"]  # not on the picture

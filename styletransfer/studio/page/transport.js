@@ -138,10 +138,10 @@ function Queue() {
 }
 
 export function Transport() {
-  const [run, { running, lost }] = [runOf(state.view), state];
+  const [run, { running, lost, uploads }] = [runOf(state.view), state];
   const { step, steps } = active(run) ? run : {};
   const done = steps ? step / steps : Number(run?.status === "finished");
-  const text = lost ? "Not connected" : statusText(run);
+  const text = lost ? "Not connected" : uploads[0] ? `Reading ${uploads[0].name}` : statusText(run);
   const words = running ? inWords(running.status) : "";
   if (running && spoken !== words) say((spoken = words)); // changes of status, not every step
   document.title = active() && running.steps ? `${words} · Studio` : "Studio";
