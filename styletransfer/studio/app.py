@@ -25,6 +25,7 @@ from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
     RunRequest,
+    command_of,
     default_config,
     form,
     network_values,
@@ -186,7 +187,8 @@ async def check(request: Request) -> Response:
         frames = _studio(request).pictures.frames_of(asked.shown.content)
         work = frames * cost["width"] * cost["height"]
     seconds = pace * work if pace and work else None
-    return PlainJson(cost | {"command": asked.typed, "seconds": seconds})
+    command = command_of(asked.overrides, name=asked.command)
+    return PlainJson(cost | {"command": command, "seconds": seconds})
 
 
 async def submit(request: Request) -> Response:

@@ -157,11 +157,6 @@ class RunRequest:
     # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
     cost: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def typed(self) -> str:
-        """The command line that makes the same picture or film."""
-        return command_of(self.overrides, name=self.command)
-
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
     """Return the run for the page's settings, key -> value; the value for a picture is its id.

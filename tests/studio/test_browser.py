@@ -486,7 +486,7 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     }"""
     assert fresh.locator("#stage video").evaluate(plays) == 96
     with fresh.expect_download() as download:
-        fresh.click("#result >> text=Film")
+        fresh.click("#save")
     with Film(download.value.path()) as film:
         assert len(list(film.frames())) == 5
     assert fresh.complaints == []
