@@ -25,14 +25,10 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
 
 @command
 def gradcheck(config: GradcheckConfig, folder: Path) -> int:
-    """Check a backward against measured slopes: target=FILE.py:NAME, or this package's own."""
-    if config.target:
-        from styletransfer.lessons.doctor.command import main
+    """Examine a backward, target=FILE.py:NAME: is it right, and who calls it?"""
+    from styletransfer.lessons.doctor.command import main
 
-        return main(config)
-    from styletransfer.lessons.checks import check_all
-
-    return check_all()
+    return main(config)
 
 
 @command

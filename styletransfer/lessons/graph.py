@@ -1,10 +1,9 @@
 """Reads an autograd graph: its nodes, the edges between them, and its leaves.
 
-A floating point tensor that was computed from a tensor that requires grad has a `grad_fn`: the node
-that differentiates the operation. A node's `next_functions` lead to the nodes of the operation's
-inputs, and are None for an input that needs no gradient. Each path ends there, or at an
-`AccumulateGrad`, whose `.variable` is the leaf tensor itself.
-`loss.backward()` visits these nodes and nothing else.
+The result of an operation that autograd records has a `grad_fn`: the node that differentiates the
+operation. A node's `next_functions` lead to the nodes of the operation's inputs; an input that
+needs no gradient has none. A path ends there, or at an `AccumulateGrad`, whose `.variable` is the
+leaf tensor itself.
 """
 
 from collections import Counter
@@ -24,11 +23,6 @@ def root(tensor: Tensor) -> Node:
     return get_gradient_edge(tensor).node
 
 
-def next_nodes(node: Node) -> list[Node]:
-    """Return the nodes of the operation's inputs, except inputs that need no gradient."""
-    return [following for following, _ in node.next_functions if following is not None]
-
-
 def walk(*roots: Node) -> list[Node]:
     """Return every node that a backward pass from `roots` reaches, each before those it leads to.
 
@@ -45,20 +39,10 @@ def walk(*roots: Node) -> list[Node]:
             finished[node] = None
         elif node not in finished:
             stack.append((node, True))
-            stack += [(following, False) for following in next_nodes(node)]
+            # An input that needs no gradient has no node: its pair is (None, 0).
+            stack += [(following, False) for following, _ in node.next_functions if following]
     # A node is finished after all nodes that it leads to, so in the reverse it is before them.
     return list(finished)[::-1]
-
-
-def leaf(node: Node) -> Tensor | None:
-    """Return the leaf tensor whose `.grad` the node fills, or None if `node` fills none."""
-    variable = getattr(node, "variable", None)
-    return variable if isinstance(variable, Tensor) else None
-
-
-def title(node: Node) -> str:
-    """Return the node's class without its C++ namespace, such as "ReluBackward0"."""
-    return node.name().rpartition("::")[2]
 
 
 def is_python_function(node: Node) -> bool:

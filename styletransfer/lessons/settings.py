@@ -25,7 +25,7 @@ class GradcheckConfig:
     """These are the settings of `scripts/gradcheck.py`, which examines a Function of yours."""
 
     target: str | None = path(None)
-    """FILE.py:NAME of a Function, a module or a function. Default: this package's Functions."""
+    """FILE.py:NAME of a Function, a module or a function."""
     inputs: list[str] = field(default_factory=lambda: ["4x3"])
     """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
     the name of a function in the file that returns the inputs as a tuple."""

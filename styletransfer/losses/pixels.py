@@ -20,7 +20,7 @@ def total_variation(image: Tensor) -> Tensor:
     """Return the sum of squared differences between neighbouring pixels, divided by 3 H W, 0-d.
 
     This is the squared (H^1) form of Mahendran and Vedaldi 2015 (arXiv:1412.0035, beta = 2), as a
-    mean, so that a weight acts the same at every size. A picture one pixel wide or high has no
+    mean, which does not grow with the number of pixels. A picture one pixel wide or high has no
     neighbours along that axis, and that axis then adds nothing.
     """
     down = (image[..., 1:, :] - image[..., :-1, :]).square().sum()

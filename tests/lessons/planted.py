@@ -332,6 +332,28 @@ class WrongVmap(RightJvp):
         return WrongVmap.apply(x.select(in_dims[0], 0)), None
 
 
+class FirstDimension(RightJvp):
+    """The examples are looked for in the first dimension, wherever they are."""
+
+    @staticmethod
+    def vmap(info, in_dims, x):
+        return FirstDimension.apply(x), 0
+
+
+class Batched(RightJvp):
+    generate_vmap_rule = True
+
+
+class Same(Doubled):
+    @staticmethod
+    def forward(ctx, x):
+        return x.clone()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output
+
+
 class WrongGated(Gated):
     @staticmethod
     def backward(ctx, grad_output):
@@ -358,8 +380,12 @@ def cut_beside(x):
     return WrongFactor.apply(x).detach() + Square.apply(x)
 
 
-def one_of_two(x):
-    return Square.apply(ViewedDoubled.apply(x).mT).mT
+def viewed_beside(x):
+    return Square.apply(x).view(-1)
+
+
+def beside_a_constant(x):
+    return 2 * x + Square.apply(torch.ones(3, requires_grad=True))
 
 
 def not_applied(x):

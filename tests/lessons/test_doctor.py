@@ -9,10 +9,10 @@ import pytest
 import torch
 from helpers import ROOT, call, refusal
 from lessons import planted
+from lessons.cases import cases
 from lessons.right import RIGHT, sinh
 from torch import nn
 
-from styletransfer.lessons import checks
 from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
 from styletransfer.lessons.doctor.study import Study, weights_like
@@ -59,7 +59,7 @@ def faults(*arguments, **options):
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
         ("WithoutTangent", "func.jvp", "not the derivative of forward"),
-        ("WrongVmap", "func.vmap", "another result in a batch of two than alone"),
+        ("WrongVmap", "func.vmap", "than alone for two examples in the first dimension"),
         ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
@@ -95,9 +95,34 @@ def test_the_wrong_one_of_two_functions_is_named():
     assert "WrongFactor.backward" in found["first derivative"].change
 
 
-def test_a_fault_of_one_of_two_functions_names_both():
-    found = verdicts(planted.one_of_two)["layouts in memory"]
-    assert found.change.startswith("in one of: Square, ViewedDoubled: use reshape")
+@pytest.mark.parametrize(
+    ("name", "row", "method"),
+    [
+        ("ViewedDoubled", "layouts in memory", "backward"),
+        ("WrongJvp", "func.jvp", "jvp"),
+        ("WrongVmap", "func.vmap", "vmap"),
+        ("AlwaysDouble", "low precision", "backward"),
+        ("NotForEmpty", "empty inputs", "backward"),
+        ("SavedIntermediate", "second derivative", "backward"),
+        ("Corner", "kinks", "backward"),
+    ],
+)
+def test_the_guilty_one_of_two_functions_is_named(name, row, method):
+    guilty = getattr(planted, name)
+    beside = planted.Batched if row.startswith("func") else planted.Same
+    found = verdicts(lambda x: beside.apply(guilty.apply(x).mT).mT)[row]
+    assert re.match(rf"planted.py:\d+, {name}.{method}: ", found.change)
+
+
+def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
+    found = verdicts(planted.viewed_beside)["layouts in memory"]
+    assert found.change.startswith("in viewed_beside: use reshape")
+
+
+def test_examples_in_the_last_dimension_are_tried():
+    found = verdicts(planted.FirstDimension)["func.vmap"]
+    assert found.text.endswith("for two examples in the last dimension")
+    assert re.match(r"planted.py:\d+, FirstDimension.vmap: compute each example", found.change)
 
 
 @pytest.mark.parametrize(
@@ -120,6 +145,12 @@ def test_saved_views_of_an_input_take_no_memory():
 def test_a_graph_without_a_function_is_noted(name):
     found = verdicts(getattr(planted, name))["backward is called"]
     assert (found.word, found.text[:27]) == ("note", "no Function is in the graph")
+
+
+def test_a_function_of_a_constant_is_no_fault():
+    found = verdicts(planted.beside_a_constant)["backward is called"]
+    assert (found.word, found.text[:13]) == ("note", "Square 0 x: f")
+    assert faults(planted.beside_a_constant) == {}
 
 
 def test_a_random_forward_is_told_and_its_derivatives_are_not():
@@ -201,10 +232,9 @@ def test_modules_of_torch_pass(module):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("case", checks.cases(), ids=lambda case: f"{case.name} {case.shapes}")
-def test_the_functions_of_the_package_pass(case):
-    found = faults(case.function, *case.inputs)
-    assert found == {}
+@pytest.mark.parametrize(("function", "inputs"), cases().values(), ids=cases())
+def test_the_functions_of_the_package_pass(function, inputs):
+    assert faults(function, *inputs) == {}
 
 
 @pytest.mark.slow
@@ -288,6 +318,7 @@ def test_a_wrong_target_is_refused_in_one_line(capsys):
         (f"target={FILE}", "give FILE.py:NAME"),
     ]:
         assert said in refusal(capsys, "gradcheck", words)
+    assert "give FILE.py:NAME" in refusal(capsys, "gradcheck")
     words = "gradcheck", f"target={FILE}:Square", "inputs=[sized]"
     assert "inputs=sized cannot be called without arguments" in refusal(capsys, *words)
 

@@ -1,6 +1,5 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
-import warnings
 from collections.abc import Callable, Sequence
 from functools import partial
 
@@ -33,19 +32,15 @@ def refused(error: Exception) -> Verdict:
     return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
 
 
-def func_grad(study: Study) -> Sequence[Tensor | None]:
-    """Return the gradients by `torch.func.grad`."""
-    return list(_func_grad(study)(*study.leaves))
-
-
-def _func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
+def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
+    """Return the function that computes the gradients by `torch.func.grad`."""
     return torch.func.grad(study.total_at, argnums=tuple(range(len(study.leaves))))
 
 
 def func_vmap(study: Study) -> Sequence[Tensor | None]:
     """Return the gradients by `torch.func.vmap` of `torch.func.grad`, for a batch of one."""
     batches = [x[None] for x in study.leaves]
-    return [x[0] for x in torch.func.vmap(_func_grad(study))(*batches)]
+    return [x[0] for x in torch.func.vmap(func_grad(study))(*batches)]
 
 
 def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
@@ -60,7 +55,7 @@ def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
 
 
 ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
-    "func.grad": func_grad,
+    "func.grad": lambda study: func_grad(study)(*study.leaves),
     "vmap of func.grad": func_vmap,
     "compile, aot_eager": partial(compiled, "aot_eager"),
     "compile, inductor": partial(compiled, "inductor"),
@@ -71,8 +66,7 @@ def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verd
     """Tell whether `ask` gets the gradient of the reader's backward, or of forward's operations."""
     if not study.functions:
         return Verdict("ok", "there is no Function in the graph")
-    with scaled(study.functions, FACTOR), warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with scaled(study.functions, FACTOR):
         ours = study.gradients_of(*study.subject.inputs)
         try:
             found = ask(study)
@@ -95,17 +89,29 @@ def jvp(study: Study) -> Verdict:
     wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
     if same([found], [wanted], TOLERANCE):
         return Verdict()
-    return Verdict("FAULT", "not the derivative of forward", study.place("jvp"))
+    change = f"{study.place('jvp')}: return the derivative of forward times the tangents"
+    return Verdict("FAULT", "not the derivative of forward", change)
 
 
 def vmap(study: Study) -> Verdict:
-    """Are the results of two examples in one batch those of each alone?"""
+    """Are the results of two examples in a batch those of each alone?"""
     pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
-    try:
-        found = torch.func.vmap(study.total_at)(*pairs)
-    except Exception as error:
-        return refused(error)
     alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-    if same(found, alone):
-        return Verdict()
-    return Verdict("FAULT", "another result in a batch of two than alone", study.place("vmap"))
+    for name, dim in (("first", 0), ("last", -1)):
+        try:
+            batches = [x.movedim(0, dim) for x in pairs]
+            is_right = same(torch.func.vmap(study.total_at, in_dims=dim)(*batches), alone)
+        except Exception as error:
+            if name == "first":
+                return refused(error)
+            is_right = False
+        if not is_right:
+            is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
+            return Verdict(
+                "FAULT",
+                f"another result than alone for two examples in the {name} dimension",
+                f"{study.place('forward' if is_generated else 'vmap')}: compute each example as "
+                "forward does, take them from dimension in_dims[i] of input i, and return the "
+                "dimension that they have in the result",
+            )
+    return Verdict()

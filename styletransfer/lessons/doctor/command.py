@@ -2,6 +2,7 @@
 
 import warnings
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
 from functools import partial
 
 from styletransfer.lessons.doctor import asks, habits, probes
@@ -40,13 +41,23 @@ def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str
     for name, probe in probes.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
-            try:
-                verdict = probe(study)
-            except Exception as error:
-                verdict = Verdict("FAULT", f"{type(error).__name__}: {first_line(error)}")
+            verdict = told(probe, study)
         yield name, verdict
         if verdict is RANDOM:
             return
+
+
+def told(probe: Probe, study: Study) -> Verdict:
+    """Return what a probe says of a study, or of the Function that alone has the same fault."""
+    try:
+        verdict = probe(study)
+    except Exception as error:
+        return Verdict("FAULT", f"{type(error).__name__}: {first_line(error)}")
+    if verdict.change:
+        with suppress(Exception):  # a Function that cannot be called alone
+            found = (told(probe, part) for part in study.parts)
+            return next((each for each in found if each.word == verdict.word), verdict)
+    return verdict
 
 
 def no_study(subject: Subject, error: Exception) -> Verdict:
@@ -67,7 +78,7 @@ def no_study(subject: Subject, error: Exception) -> Verdict:
 
 def main(config: GradcheckConfig) -> int:
     """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
-    subject = load(str(config.target), config.inputs)
+    subject = load(config.target or "", config.inputs)
     faults = 0
     print(f"{subject.name}, with inputs {', '.join(config.inputs)}")
     for name, verdict in examine(subject, PROBES):

@@ -19,20 +19,19 @@ from styletransfer.lessons.doctor.watch import Seen, context_name, watched
 
 def grad_output(study: Study) -> Verdict:
     """Does backward leave grad_output alone?"""
-    for seen in study.seen:
-        if seen.spoiled:
-            return Verdict(
-                "FAULT",
-                "grad_output is changed in place: other nodes may receive the same tensor",
-                f"{study.place(seen=seen)}: change a clone of it",
-            )
-    return Verdict()
+    if not any(seen.spoiled for seen in study.seen):
+        return Verdict()
+    return Verdict(
+        "FAULT",
+        "grad_output is changed in place: other nodes may receive the same tensor",
+        f"{study.place()}: change a clone of it",
+    )
 
 
 def marked(study: Study) -> Verdict:
     """Does forward mark the inputs that it changes in place?"""
     for seen in study.seen:
-        place = study.place(context_name(seen.function), seen)
+        place = study.place(context_name(seen.function))
         for index in seen.changed:
             return Verdict(
                 "FAULT",
@@ -46,7 +45,7 @@ def marked(study: Study) -> Verdict:
 def kept(study: Study) -> Verdict:
     """What is kept for backward, and by whom?"""
     for seen in study.seen:
-        cure = f"{study.place(context_name(seen.function), seen)}: use ctx.save_for_backward"
+        cure = f"{study.place(context_name(seen.function))}: use ctx.save_for_backward"
         for name, tensors in seen.attributes.items():
             if _is_any(tensors, tensors_in(seen.result)) and _is_alive(study):
                 text = f"ctx.{name} is an output: a reference cycle, freed only by the collector"
@@ -64,9 +63,8 @@ def _is_any(tensors: list[Tensor], others: list[Tensor]) -> bool:
 
 def _own(seen: Seen) -> list[Tensor]:
     """Return the kept tensors that share no memory with inputs and outputs."""
-    kept = [*seen.saved, *(x for each in seen.attributes.values() for x in each)]
-    known = {_memory(x) for x in [*tensors_in(seen.inputs), *tensors_in(seen.result)]}
-    return [x for x in kept if _memory(x) not in known]
+    known = {_memory(x) for x in tensors_in([seen.inputs, seen.result])}
+    return [x for x in seen.kept if _memory(x) not in known]
 
 
 def _memory(x: Tensor) -> int:
@@ -147,7 +145,8 @@ def empty(study: Study) -> Verdict:
     try:
         torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True)
     except Exception as error:
-        return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", study.place())
+        change = f"{study.place()}: return empty gradients for empty inputs"
+        return Verdict("FAULT", f"only backward refuses them: {first_line(error)}", change)
     return Verdict()
 
 
@@ -170,7 +169,8 @@ def precision(study: Study) -> Verdict:
         if wrong.text:
             return wrong
         if not all(x is None or bool(x.isfinite().all()) for x in found):
-            return Verdict("FAULT", f"not finite in {name}", study.place())
+            change = f"{study.place()}: compute in float32 what becomes too large"
+            return Verdict("FAULT", f"not finite in {name}", change)
     return Verdict()
 
 

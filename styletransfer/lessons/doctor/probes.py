@@ -2,16 +2,16 @@
 
 import math
 import re
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
+from torch import nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from styletransfer.lessons.doctor.study import Study, Verdict, is_module
-from styletransfer.lessons.doctor.subject import requires_grad, subject
+from styletransfer.lessons.doctor.study import Study, Verdict
+from styletransfer.lessons.doctor.subject import is_function, requires_grad
 from styletransfer.lessons.doctor.watch import Seen, backward_name
 
 # gradcheck's step is 1e-6, so a quotient is right to about 1e-10 times the size of the output.
@@ -32,24 +32,22 @@ def first_line(error: BaseException) -> str:
 def called(study: Study) -> Verdict:
     """Is backward called?"""
     target = study.subject.target
-    if is_module(study) and callable(getattr(target, "backward", None)):
+    if isinstance(target, nn.Module) and callable(getattr(target, "backward", None)):
         return Verdict(
             "FAULT",
             "autograd calls no method of a module, whatever its name",
             f"write a Function for what stands in {type(target).__name__}.backward",
         )
-    missed = [function for function in study.functions if not _calls(study, function)]
-    for function in missed:
-        return Verdict("FAULT", f"{function.__name__}.{backward_name(function)} was not called")
     if not study.functions:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
         return Verdict("note", text)
-    names = ", ".join(f"{each.__name__} {_calls(study, each)} x" for each in study.functions)
+    calls = dict.fromkeys(study.functions, 0)
+    for seen in study.seen:
+        calls[seen.function] += seen.called
+    names = ", ".join(f"{each.__name__} {count} x" for each, count in calls.items())
+    if not all(calls.values()):
+        return Verdict("note", f"{names}: from one with 0, no path leads to an input")
     return Verdict("ok", names)
-
-
-def _calls(study: Study, function: object) -> int:
-    return sum(seen.called for seen in study.seen if seen.function is function)
 
 
 def first(study: Study) -> Verdict:
@@ -83,63 +81,54 @@ def _gradcheck(study: Study) -> str:
 
 
 def _wrong(study: Study, said: str) -> Verdict:
-    """Return which Function is wrong, by a check of each call alone, or that none of them is."""
-    for seen in study.seen:
-        alone = Study(subject(seen.function, seen.inputs)) if seen.called else None
-        if alone is None or not _gradcheck(alone):
-            continue
-        due = (i for i, x in enumerate(seen.inputs) if requires_grad(x))
-        for index, grad, slope in zip(due, alone.gradients, alone.slopes, strict=True):
-            if grad is None and bool((slope.abs() > TOLERANCE).any()):
-                text = f"backward returns None for input {index}, which has a derivative"
-                return Verdict("FAULT", text, f"{study.place(seen=seen)}: return its gradient")
-        text = f"{said}: backward is not the derivative of forward"
-        return Verdict("FAULT", text, f"{study.place(seen=seen)}: derive the formula again")
-    text = f"{said}: the gradient is not the derivative of forward"
-    return Verdict("FAULT", text, f"in {study.subject.name}: {CUT}")
+    """Return what is wrong with the first derivative."""
+    if not is_function(study.subject.target):
+        text = f"{said}: the gradient is not the derivative of forward"
+        return Verdict("FAULT", text, f"{study.place()}: {CUT}")
+    due = (i for i, x in enumerate(study.subject.inputs) if requires_grad(x))
+    for index, grad, slope in zip(due, study.gradients, study.slopes, strict=True):
+        if grad is None and bool((slope.abs() > TOLERANCE).any()):
+            text = f"backward returns None for input {index}, which has a derivative"
+            return Verdict("FAULT", text, f"{study.place()}: return its gradient")
+    text = f"{said}: backward is not the derivative of forward"
+    return Verdict("FAULT", text, f"{study.place()}: derive the formula again")
 
 
 def second(study: Study) -> Verdict:
     """Is the second derivative right, or at least refused?"""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        try:
-            with torch.random.fork_rng(devices=[]):
-                torch.manual_seed(1)
-                gradgradcheck(study.subject.differentiable, study.subject.inputs, atol=TOLERANCE)
-            return Verdict()
-        except RuntimeError as error:
-            said = first_line(error)
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(1)
+            gradgradcheck(study.subject.differentiable, study.subject.inputs, atol=TOLERANCE)
+        return Verdict()
+    except RuntimeError as error:
+        said = first_line(error)
     if not re.search("mismatch|not the same|is not independent", said):
         return Verdict("note", f"refused: {said}")
-    for seen in study.seen:
-        cure = _second_cure(study, seen)
-        if cure is not None:
-            return cure
-    change = "use operations that autograd can differentiate, on saved tensors"
-    change = f"{study.place()}: {change if study.functions else CUT}"
-    return Verdict("FAULT", "wrong without an error", change)
+    text, change = "wrong without an error", CUT
+    if is_function(study.subject.target):
+        text, change = _second_cure(study.seen[0])
+    return Verdict("FAULT", text, f"{study.place()}: {change}")
 
 
-def _second_cure(study: Study, seen: Seen) -> Verdict | None:
+def _second_cure(seen: Seen) -> tuple[str, str]:
+    """Return what makes the second derivative of a Function wrong, and what to do about it."""
     backward = getattr(seen.function, backward_name(seen.function))
     code = getattr(backward, "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        return Verdict(
-            "FAULT",
+        return (
             "wrong, and once_differentiable does not always raise an error",
-            f"{study.place(seen=seen)}: take @once_differentiable away, and begin with "
+            "take @once_differentiable away, and begin with "
             "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
     if seen.intermediates:
         shapes = ", ".join(str(tuple(x.shape)) for x in seen.intermediates)
-        return Verdict(
-            "FAULT",
+        return (
             f"wrong without an error: it may take what forward saves for a constant ({shapes})",
-            f"{study.place(seen=seen)}: save inputs or outputs, compute the rest again, "
-            "and detach nothing",
+            "save inputs or outputs, compute the rest again, and detach nothing",
         )
-    return None
+    change = "use operations that autograd can differentiate, on saved tensors"
+    return "wrong without an error", change
 
 
 def returned(study: Study) -> Verdict:
@@ -161,7 +150,7 @@ def mismatch(study: Study, calls: Sequence[Seen]) -> Verdict:
                     return Verdict(
                         "FAULT",
                         f"{what} {have} for input {index} of {want}: torch {does}",
-                        f"{study.place(seen=seen)}: return {want}",
+                        f"{study.place()}: return {want}",
                     )
     return Verdict()
 
@@ -172,15 +161,15 @@ def _word(value: object) -> str:
 
 def undefined(study: Study) -> Verdict:
     """Does backward work if an output is not used?"""
-    several = [seen for seen in study.seen if isinstance(seen.result, tuple)]
-    for seen in several:
-        try:
-            # atol=inf accepts any finite number: another row of the report checks the numbers.
-            gradcheck(study.subject.differentiable, study.subject.inputs, atol=math.inf)
-        except Exception as error:
-            return Verdict(
-                "FAULT",
-                f"fails if an output is not used: {type(error).__name__}: {first_line(error)}",
-                f"{study.place(seen=seen)}: after set_materialize_grads(False) it receives None",
-            )
+    if not any(isinstance(seen.result, tuple) for seen in study.seen):
+        return Verdict()
+    try:
+        # atol=inf accepts any finite number: another row of the report checks the numbers.
+        gradcheck(study.subject.differentiable, study.subject.inputs, atol=math.inf)
+    except Exception as error:
+        return Verdict(
+            "FAULT",
+            f"fails if an output is not used: {type(error).__name__}: {first_line(error)}",
+            f"{study.place()}: after set_materialize_grads(False) it receives None",
+        )
     return Verdict()

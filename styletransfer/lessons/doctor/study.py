@@ -8,15 +8,17 @@ from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor, nn
+from torch import Tensor
 
 from styletransfer.lessons.doctor.subject import (
     Subject,
     differentiable_in,
+    is_function,
     requires_grad,
+    subject,
     tensors_in,
 )
-from styletransfer.lessons.doctor.watch import Seen, backward_name, watched
+from styletransfer.lessons.doctor.watch import backward_name, watched
 
 # Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
 STEP = 1e-6
@@ -115,13 +117,17 @@ class Study:
             for number, x in enumerate(self.subject.inputs)
         )
 
-    def place(self, method: str = "backward", seen: Seen | None = None) -> str:
-        """Return where a fault may be: "relu.py:14, ReLU.backward", or "in one of: ReLU, Cube"."""
-        functions = [seen.function] if seen else self.functions
-        if len(functions) != 1:
-            names = ", ".join(each.__name__ for each in functions)
-            return f"in one of: {names}" if names else f"in {self.subject.name}"
-        of = functions[0]
+    @cached_property
+    def parts(self) -> "list[Study]":
+        """Of a module or a function: each call of a Function alone, on the inputs that it got."""
+        calls = [] if is_function(self.subject.target) else self.seen
+        return [Study(subject(seen.function, seen.inputs)) for seen in calls if seen.called]
+
+    def place(self, method: str = "backward") -> str:
+        """Return where a fault is: "relu.py:14, ReLU.backward"; or "in NAME" of no Function."""
+        of = self.subject.target
+        if not is_function(of):
+            return f"in {self.subject.name}"
         name = backward_name(of) if method == "backward" else method
         try:
             code = inspect.unwrap(getattr(of, name))
@@ -141,11 +147,6 @@ def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
     for output in outputs:
         total = total + (output * weights_like(output)).sum()
     return total
-
-
-def is_module(study: Study) -> bool:
-    """Return whether the subject is a module."""
-    return isinstance(study.subject.target, nn.Module)
 
 
 def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:

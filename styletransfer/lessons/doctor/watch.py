@@ -1,8 +1,8 @@
 """Watches the Functions of a subject: what forward saves, what backward gets and returns."""
 
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import dataclass
 from typing import Any
 from unittest.mock import patch
 
@@ -18,21 +18,24 @@ class Seen:
 
     function: type[Function]
     inputs: tuple[Any, ...]
-    result: Any = None
-    changed: list[int] = field(default_factory=list)  #: inputs changed in place, and not marked
-    saved: list[Tensor] = field(default_factory=list)  #: by `save_for_backward`
-    attributes: dict[str, list[Tensor]] = field(default_factory=dict)  #: tensors set on `ctx`
-    needed: tuple[bool, ...] = ()  #: `ctx.needs_input_grad`
+    result: Any
+    changed: list[int]  #: inputs changed in place, and not marked
+    saved: list[Tensor]  #: by `save_for_backward`
+    attributes: dict[str, list[Tensor]]  #: tensors set on `ctx`
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
 
     @property
+    def kept(self) -> list[Tensor]:
+        """All tensors that were kept for backward."""
+        return tensors_in([self.saved, self.attributes])
+
+    @property
     def intermediates(self) -> list[Tensor]:
         """Floating point tensors that were kept, and are neither inputs nor outputs."""
-        kept = [*self.saved, *(x for each in self.attributes.values() for x in each)]
-        known = {id(x) for x in [*tensors_in(self.inputs), *tensors_in(self.result)]}
-        return [x for x in kept if x.is_floating_point() and id(x) not in known]
+        known = {id(x) for x in tensors_in([self.inputs, self.result])}
+        return [x for x in self.kept if x.is_floating_point() and id(x) not in known]
 
 
 def backward_name(function: type[Function]) -> str:
@@ -53,26 +56,35 @@ def _states(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _record(seen: Seen, ctx: Any, result: Any, before: list[Any]) -> None:
-    """Note what one forward has left on its inputs and on `ctx`."""
+def _seen(
+    function: type[Function], ctx: Any, inputs: tuple[Any, ...], result: Any, before: list[Any]
+) -> Seen:
+    """Return what one forward has left on its inputs and on `ctx`."""
     marked = {id(x) for x in tensors_in(ctx.dirty_tensors or ())}
-    after = _states(seen.inputs)
-    moved = [i for i, pair in enumerate(zip(before, after, strict=True)) if pair[0] != pair[1]]
-    seen.changed = [i for i in moved if id(seen.inputs[i]) not in marked]
-    seen.result, seen.needed = result, ctx.needs_input_grad
-    seen.saved = tensors_in(ctx.to_save or ())
+    pairs = enumerate(zip(before, _states(inputs), strict=True))
+    changed = [i for i, (old, new) in pairs if old != new and id(inputs[i]) not in marked]
     found = {name: tensors_in(value) for name, value in vars(ctx).items()}
-    seen.attributes = {name: tensors for name, tensors in found.items() if tensors}
+    attributes = {name: tensors for name, tensors in found.items() if tensors}
+    return Seen(function, inputs, result, changed, tensors_in(ctx.to_save or ()), attributes)
+
+
+@contextmanager
+def _patched(
+    functions: Sequence[type[Function]], make: Callable[[type[Function]], dict[str, Any]]
+) -> Iterator[None]:
+    """Replace methods of each Function by those that `make` returns, by their names."""
+    with ExitStack() as stack:
+        for function in functions:
+            for name, method in make(function).items():
+                stack.enter_context(patch.object(function, name, staticmethod(method)))
+        yield
 
 
 @contextmanager
 def watched(functions: Sequence[type[Function]]) -> Iterator[list[Seen]]:
     """Yield a list, to which each call of the Functions inside the `with` block is added."""
     calls: list[Seen] = []
-    with ExitStack() as stack:
-        for function in functions:
-            for name, method in _watching(function, calls).items():
-                stack.enter_context(patch.object(function, name, staticmethod(method)))
+    with _patched(functions, lambda function: _watching(function, calls)):
         yield calls
 
 
@@ -83,21 +95,21 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     is_apart = context_name(function) == "setup_context"
     before: list[list[Any]] = [[]]
 
+    def note(ctx: Any, inputs: tuple[Any, ...], result: Any) -> None:
+        calls.append(_seen(function, ctx, inputs, result, before[0]))
+        ctx._doctor = len(calls) - 1
+
     def watched_forward(*args: Any) -> Any:
         inputs = args if is_apart else args[1:]
         before[0] = _states(inputs)
         result = forward(*args)
         if not is_apart:
-            calls.append(Seen(function, inputs))
-            _record(calls[-1], args[0], result, before[0])
-            args[0]._doctor = len(calls) - 1
+            note(args[0], inputs, result)
         return result
 
     def watched_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
         setup(ctx, inputs, output)
-        calls.append(Seen(function, inputs))
-        _record(calls[-1], ctx, output, before[0])
-        ctx._doctor = len(calls) - 1
+        note(ctx, inputs, output)
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
         seen, before = calls[ctx._doctor], _states(grads)
@@ -112,21 +124,18 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     return methods | ({"setup_context": watched_setup} if is_apart else {})
 
 
-@contextmanager
-def scaled(functions: Sequence[type[Function]], factor: float) -> Iterator[None]:
+def scaled(functions: Sequence[type[Function]], factor: float) -> AbstractContextManager[None]:
     """Multiply what each backward returns by a factor, so that a result tells whose it is."""
 
-    def wrong(backward: Callable[..., Any]) -> Callable[..., Any]:
+    def wrong(function: type[Function]) -> dict[str, Any]:
+        name = backward_name(function)
+        backward = getattr(function, name)
+
         def method(ctx: Any, *grads: Any) -> Any:
             found = backward(ctx, *grads)
             found = found if isinstance(found, tuple) else (found,)
             return tuple(None if each is None else each * factor for each in found)
 
-        return method
+        return {name: method}
 
-    with ExitStack() as stack:
-        for function in functions:
-            name = backward_name(function)
-            method = staticmethod(wrong(getattr(function, name)))
-            stack.enter_context(patch.object(function, name, method))
-        yield
+    return _patched(functions, wrong)

@@ -32,7 +32,7 @@ class Map:
         self.row = dict(zip((loss.name for loss in self.losses), rows, strict=True))
         self.sums = self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(rows, default=-1))
         self.backward = self.sums + (48 if self.drivers else 0) + 22
-        self.height = self.backward + self.PASS * len(study.passes) + 104
+        self.height = self.backward + self.PASS * len(study.passes) + 84
 
     def corner(self, loss: Group) -> tuple[int, int]:
         """Return (x, y) of the upper left corner of a loss's box."""
@@ -69,14 +69,14 @@ def count(number: int, noun: str) -> str:
 
 
 def summary(study: Study) -> list[str]:
-    """Return three lines of text: the size of the graph, and how often autograd entered nodes."""
+    """Return two lines of text: the size of the graph, and how often autograd entered nodes."""
     visits = sum(len(node.passes) for node in study.nodes)
-    lines = [f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}"]
-    for whose, kind in (("losses'", "loss"), ("trunk's", "trunk")):
-        nodes, entered = study.written(kind)
-        names = ", ".join(f"{number} {name}" for name, number in nodes.items())
-        found = f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
-        if kind == "loss" and study.mode == "tensor_hook":
-            found += " among these nodes; each hook enters one in a small graph of its own"
-        lines.append(f"The {whose} hand-written backwards: {found}")
-    return lines
+    nodes, entered = study.written()
+    names = ", ".join(f"{number} {name}" for name, number in nodes.items())
+    found = f"{names} among the nodes, entered {count(entered, 'time')}" if names else "none"
+    if study.mode == "tensor_hook":
+        found += " among these nodes; each hook enters one in a small graph of its own"
+    return [
+        f"{count(len(study.nodes), 'node')}, entered {count(visits, 'time')}",
+        f"The losses' hand-written backwards: {found}",
+    ]

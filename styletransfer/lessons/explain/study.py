@@ -74,12 +74,12 @@ class Study:
         """All nodes of the graph, group by group."""
         return [node for group in self.groups for node in group.nodes]
 
-    def written(self, kind: str) -> tuple[Counter[str], int]:
-        """Count the nodes with a hand-written backward in the groups of a kind.
+    def written(self) -> tuple[Counter[str], int]:
+        """Count the nodes of losses with a hand-written backward.
 
         Return the backward's name -> number of its nodes, and how often the passes entered them.
         """
-        groups = [group for group in self.groups if group.kind == kind]
+        groups = [group for group in self.groups if group.kind == "loss"]
         nodes = [node for group in groups for node in group.nodes if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
@@ -125,7 +125,7 @@ class Watch(TorchFunctionMode):
         tensors = [each for each in made if isinstance(each, Tensor)]
         roots = [graph.root(tensor) for tensor in tensors if tensor.requires_grad]
         for node in graph.walk(*roots):
-            is_image = graph.leaf(node) is not None
+            is_image = hasattr(node, "variable")  # it fills the `.grad` of a leaf
             self.home.setdefault(node, "image" if is_image else self.group_of[module])
         self.trunk = set(graph.walk(roots[0]))
 
@@ -148,7 +148,7 @@ class Watch(TorchFunctionMode):
 
     def _facts(self, nodes: list[Node]) -> tuple[NodeFacts, ...]:
         return tuple(
-            NodeFacts(graph.title(node), graph.is_python_function(node), tuple(self.entered[node]))
+            NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
             for node in nodes
         )
 
