@@ -179,6 +179,20 @@ def test_an_upload_is_seen_at_once_and_awaited_by_keep(page):
     page.click("[data-picker=content] .tile[title=coffee]")
 
 
+def test_nothing_is_kept_if_an_awaited_file_is_refused(fresh):
+    held = []
+    fresh.route("**/api/pictures?name=*", lambda route: held.append(route))
+    fresh.drop("#stage", letter=b"Dear Sir or Madam")
+    fresh.expect("#status").to_have_text("Reading letter.png")
+    fresh.click("#keep")
+    fresh.expect("#keep").to_have_attribute("aria-busy", "true")
+    held[0].continue_()
+    fresh.expect("[data-control=content] .error").to_contain_text("letter.png")
+    fresh.expect("#keep").not_to_have_attribute("aria-busy", "true")
+    fresh.expect("#status").to_have_text("Sketch")
+    fresh.expect("#strip .thumb").to_have_count(0)
+
+
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     held, is_slow = [], [True]
     page.route(FIRST_LOOK, lambda one: held.append(one) if is_slow else one.continue_())

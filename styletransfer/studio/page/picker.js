@@ -7,7 +7,7 @@ import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from
 import { value } from "./store.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
-const seen = new Set(); // ids of the styles whose tiles have come into view, for which there are sketches
+const seen = new Set(); // ids of the styles whose tiles have come into view
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -52,35 +52,40 @@ function recall({ name, recipe: { settings, lost } }) {
 }
 
 /** Upload files for a key and choose them, in addition to several chosen styles, else instead of
- * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead. */
+ * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead.
+ * Return whether all files could be added. */
 async function addFiles(files, key, isDropped = false) {
   if (key === "content" && files.length > 1) {
-    await addFiles([files[0]], "content", isDropped);
-    return addFiles([...files].slice(1), "style");
+    const isAdded = await addFiles([files[0]], "content", isDropped);
+    return (await addFiles([...files].slice(1), "style")) && isAdded;
   }
   const several = state.controls.get(key).kind === "pictures";
   const { added, refused } = await send(several ? files : [files[0]], key);
   const [first] = added.values();
-  if (isDropped && key === "content" && first?.recipe) return recall(first);
+  if (isDropped && key === "content" && first?.recipe) {
+    recall(first);
+    return true;
+  }
   const ids = [...added.keys()];
   const before = list(value(key));
   const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
   if (ids.length && several) change({ style: mixed, style_weights: [] });
   else if (ids.length) change({ [key]: ids[0] });
-  return refused.forEach((refusal) => fail(refusal, key));
+  refused.forEach((refusal) => fail(refusal, key));
+  return !refused.length;
 }
 
-let adding = Promise.resolve();
+let adding = true; // whether all files of the last addition could be added, or its promise
 
-/** Add files, see `addFiles`. */
-const add = (...parts) => (adding = Promise.all([adding, addFiles(...parts)]));
-
-/** Wait until all files are added; return whether none was refused. */
-export async function filesAdded() {
-  const waits = state.uploads.length > 0;
-  await adding;
-  return !(waits && state.refusals.length);
+/** Add files, see `addFiles`; an addition that goes on and this one count as one. */
+function add(...parts) {
+  const before = state.uploads.length ? adding : true;
+  adding = Promise.all([before, addFiles(...parts)]).then((all) => all.every(Boolean));
+  return adding;
 }
+
+/** Wait for files that are being sent; return false if one of them was refused. */
+export const filesAdded = async () => !state.uploads.length || adding;
 
 const isDivided = () => Boolean(value("content_regions")) && !isFilm();
 
