@@ -25,6 +25,7 @@ from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
     RunRequest,
+    command_of,
     default_config,
     form,
     network_values,
@@ -136,7 +137,7 @@ async def take_picture(request: Request) -> Response:
     taken = await studio.pictures.take(name, purpose, request.stream())
     shown = taken.shown
     with suppress(UserError):  # the picture is stored, even if the reader fails
-        if recipe := await studio.reader.ask(reader.recipe, taken.path):
+        if recipe := await studio.reader.ask(reader.recipe, taken.path, first=True):
             shown["recipe"] = await asyncio.to_thread(recalled, recipe, studio.pictures)
     return PlainJson(shown)
 
@@ -169,7 +170,8 @@ async def get_look(request: Request) -> Response:
         made = await studio.reader.ask(reader.trial, with_values(default_config(), values))
     else:
         config = with_values(ApplyConfig(), network_values(values))
-        made = await studio.reader.ask(reader.look, config, _side(request))
+        side = _side(request)  # a sketch for the stage overtakes those for tiles
+        made = await studio.reader.ask(reader.look, config, side, first=side > reader.SIDES[0])
     return Response(made, media_type="image/jpeg", headers=KEPT)
 
 
@@ -185,7 +187,8 @@ async def check(request: Request) -> Response:
         frames = _studio(request).pictures.frames_of(asked.shown.content)
         work = frames * cost["width"] * cost["height"]
     seconds = pace * work if pace and work else None
-    return PlainJson(cost | {"command": asked.typed, "seconds": seconds})
+    command = command_of(asked.overrides, name=asked.command)
+    return PlainJson(cost | {"command": command, "seconds": seconds})
 
 
 async def submit(request: Request) -> Response:

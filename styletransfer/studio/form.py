@@ -157,11 +157,6 @@ class RunRequest:
     # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
     cost: dict[str, Any] = field(default_factory=dict)
 
-    @property
-    def typed(self) -> str:
-        """The command line that makes the same picture or film."""
-        return command_of(self.overrides, name=self.command)
-
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
     """Return the run for the page's settings, key -> value; the value for a picture is its id.
@@ -186,11 +181,11 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     if values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
         said = "drawn regions have one style each; reset the shares of the styles, or the regions"
         raise RefusedError(said, key="style_weights")
-    name, overrides, shown = command_name(kind, values), _overrides(values), None
+    name, overrides, shown = command_name(kind, values), overrides_of(values), None
     if name != "train":
         shown = settings_of(compose(train, overrides))
     if name == "apply":
-        overrides = _overrides(network_values(values))
+        overrides = overrides_of(network_values(values))
     command = {"train": train, "apply": apply, "film": film}[name]
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
@@ -211,12 +206,7 @@ def command_name(kind: str, settings: Mapping[str, Any]) -> str:
     return "film" if kind == "film" and settings.get(SOURCE) is not None else "apply"
 
 
-def overrides_of(settings: Any, shelf: PictureShelf) -> list[str]:
-    """Return settings of the page as KEY=VALUE words (RefusedError: an unknown key or value)."""
-    return _overrides(read_values(settings, shelf))
-
-
-def _overrides(values: Mapping[str, Any]) -> list[str]:
+def overrides_of(values: Mapping[str, Any]) -> list[str]:
     """Return values of settings as KEY=VALUE words."""
     return [override(key, value) for key, value in values.items()]
 

@@ -25,6 +25,8 @@ from styletransfer.system.files import atomic, sha256
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
 # Largest length of a picture's name in characters.
 LONGEST_NAME = 120
+# Folder of bundled pictures -> their kind.
+BUNDLED = {"content": "content", "style": "style", "paintings": "style"}
 bundled_sha256 = cache(sha256)  # cached, because bundled pictures do not change
 
 
@@ -40,6 +42,7 @@ class ShelfPicture:
     path: str  # path of the file
     purpose: str = ""  # for an upload, the key of the control to which it was added
     frames: int = 0  # number of frames of a film, estimated; 0 if unknown
+    origin: str = ""  # artist, title, year and technique of a bundled painting
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -54,11 +57,13 @@ class PictureShelf:
         self._folder, self._reader = folder, reader
         self._pictures: dict[str, ShelfPicture] = {}
         self._ids: dict[str, str] = {}  # real path -> id
-        for kind in ("content", "style"):
-            for path in sorted((ASSETS / kind).glob("*.jpg")):
+        for name, kind in BUNDLED.items():
+            for path in sorted((ASSETS / name).glob("*.jpg")):
                 with Image.open(path) as image:
-                    size = image.size
-                self._add(ShelfPicture(f"{kind}-{path.stem}", path.stem, *size, kind, str(path)))
+                    size, comment = image.size, image.info.get("comment", b"")
+                origin = comment.decode() if name == "paintings" else ""
+                id, file = f"{kind}-{path.stem}", str(path)
+                self._add(ShelfPicture(id, path.stem, *size, kind, file, origin=origin))
         for stale in self._folder.glob(f".{'[0-9a-f]' * 16}.upload*"):
             stale.unlink(missing_ok=True)
         # Add earlier uploads, the oldest first.
@@ -155,7 +160,7 @@ class PictureShelf:
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
             path = temporary.replace(self._folder / id)  # the reader names its JPEGs after the file
-            measured = await self._reader.ask(copy, path)
+            measured = await self._reader.ask(copy, path, first=True)
         except BaseException as error:
             for made in (self._folder / id, *copies_of(self._folder / id)):
                 made.unlink(missing_ok=True)

@@ -16,6 +16,7 @@ from styletransfer.studio.form import (
     command_name,
     command_of,
     overrides_of,
+    read_values,
 )
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.runs import OUTPUTS, StoredRun, keep_error
@@ -23,8 +24,8 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
-# Statuses of the run at work: the runner has received it, and it has not ended.
-AT_WORK = ("starting", "painting", "paused", "stopping")
+# Statuses of runs that have not ended; with all but the first, the runner has received the run.
+OPEN = ("queued", "starting", "painting", "paused", "stopping")
 # Command -> approximate time of one of its steps or frames, as a number of steps of `train`.
 STEPS = {"train": 1.0, "film": 2.0}
 
@@ -39,7 +40,7 @@ class QueueEntry:
     settings: dict[str, Any]
     typed: Sequence[str]  # KEY=VALUE words of the run's command
     order: dict[str, Any]  # the message that starts the run in the runner's process
-    status: str = "queued"  # then one of AT_WORK, then finished, stopped or failed
+    status: str = "queued"  # then another one of OPEN, then finished, stopped or failed
     error: str | None = None  # one line, if the run failed
     done: int = 0  # number of the last request to change settings that was answered
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
@@ -48,9 +49,9 @@ class QueueEntry:
     kind: str = "picture"  # picture, sketch or film
 
     @property
-    def command(self) -> str:
-        """The name of the command that makes the same picture or film."""
-        return command_name(self.kind, self.settings)
+    def is_open(self) -> bool:
+        """Whether the run waits or is at work."""
+        return self.status in OPEN
 
     @property
     def shown(self) -> dict[str, Any]:
@@ -60,7 +61,7 @@ class QueueEntry:
             "id": self.id,
             "status": self.status,
             "settings": self.settings,
-            "command": command_of(self.typed, name=self.command),
+            "command": command_of(self.typed, name=command_name(self.kind, self.settings)),
             **{name: self.progress.get(name) for name in reported},
             "is_steered": self.is_steered,
             "done": self.done,
@@ -85,7 +86,7 @@ class RunQueue:
     @property
     def at_work(self) -> QueueEntry | None:
         """The run that is being painted, or None."""
-        return self.current if self.current and self.current.status in AT_WORK else None
+        return self.current if self.current and self.current.is_open else None
 
     def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
         """Return the expected seconds per pixel (of `guide.work`) for a run with these settings.
@@ -124,12 +125,12 @@ class RunQueue:
         return next((entry for entry in entries if entry and entry.id == id), None)
 
     def has(self, id: str) -> bool:
-        """Return whether a run is at work or waits."""
-        return any(entry.id == id for entry in (*self.waiting, self.at_work) if entry)
+        """Return whether a run waits or is at work."""
+        return (entry := self.find(id)) is not None and entry.is_open
 
     def needs(self, picture: str) -> bool:
-        """Return whether the run at work or a waiting run uses the picture with this id."""
-        entries = (*self.waiting, *([self.at_work] if self.at_work else []))
+        """Return whether a run that waits or is at work uses the picture with this id."""
+        entries = [one for one in (*self.waiting, self.current) if one and one.is_open]
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
     def act(self, id: str, type: str, **details: Any) -> None:
@@ -174,10 +175,9 @@ class RunQueue:
 
     def _waiting(self, id: str) -> QueueEntry:
         """Return the waiting run with this id (RefusedError: the run does not wait)."""
-        for entry in self.waiting:
-            if entry.id == id:
-                return entry
-        raise RefusedError("that run does not wait", 409)
+        if (entry := self.find(id)) is None or entry.status != "queued":
+            raise RefusedError("that run does not wait", 409)
+        return entry
 
     def join(self) -> Viewer:
         """Add and return a viewer for a page; it first sends the state and the last preview."""
@@ -249,7 +249,7 @@ class RunQueue:
         """Store the settings that the runner reports, and whether they changed during the run."""
         if entry.progress and settings != entry.settings:
             entry.is_steered = True
-            entry.typed = overrides_of(settings, self._shelf)
+            entry.typed = overrides_of(read_values(settings, self._shelf))
         entry.settings = settings
 
     def _progress(self, entry: QueueEntry, message: dict[str, Any]) -> None:
@@ -276,7 +276,7 @@ class RunQueue:
     def _end(
         self, entry: QueueEntry, status: str, error: str | None = None, key: str | None = None
     ) -> None:
-        if entry.status not in AT_WORK:
+        if not entry.is_open:
             return
         entry.status, entry.error = status, error
         self._complain(error, key)

@@ -27,7 +27,6 @@ from styletransfer.networks.settings import ApplyConfig
 from styletransfer.settings import ASSETS, TrainConfig, each
 from styletransfer.studio.controls import SOURCE
 from styletransfer.studio.worker import CONTEXT, become_a_child
-from styletransfer.system.allocator import return_freed_memory
 from styletransfer.system.files import atomic
 
 # Seconds after which a request to the process fails and the process is killed.
@@ -42,7 +41,8 @@ LOOK, KNOWN = 512, 256
 # TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of the small picture of a look.
 TRIAL, TRIAL_STEPS = 112, 15
 REMEMBERED = 16  # number of small photographs that are kept in memory
-STYLE_SIZE = ApplyConfig.style_size
+# OIL, STYLE_SIZE: the page's first style, and the size in pixels at which a sketch looks at it.
+OIL, STYLE_SIZE = str(ASSETS / "style" / "oil.jpg"), ApplyConfig.style_size
 # GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
 # _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
@@ -122,20 +122,22 @@ def _begin() -> None:
     with suppress(OSError, AttributeError):
         os.nice(NICE)
     torch.set_num_threads(1)
-    threading.Thread(target=_look_at_bundled, daemon=True).start()
-
-
-def _look_at_bundled() -> None:
-    """Encode each bundled style for the style network, so that the first preview is quick."""
-    for file in (ASSETS / "style").glob("*.jpg"):
-        _painting(str(file), STYLE_SIZE, file.stat().st_mtime_ns)
-    return_freed_memory()
+    # So that the first sketch is quick.
+    threading.Thread(target=_painting, args=(OIL, STYLE_SIZE, _age(OIL)), daemon=True).start()
 
 
 def _end_with_the_server() -> None:
     if (server := multiprocessing.parent_process()) is not None:
         server.join()
         os._exit(1)
+
+
+def _age(path: str | Path) -> int:
+    """Return the time in ns when a file was last changed (UserError: it is gone)."""
+    try:
+        return os.stat(path).st_mtime_ns
+    except OSError as error:
+        raise UserError(f"{path} is gone") from error
 
 
 def copy_of(path: Path, side: int) -> Path:
@@ -151,10 +153,7 @@ def copies_of(path: Path) -> list[Path]:
 
 def is_copied(path: Path) -> bool:
     """Return whether a picture has both JPEGs, none older than it (UserError: it is gone)."""
-    try:
-        age = path.stat().st_mtime_ns
-    except OSError as error:
-        raise UserError(f"{path} is gone") from error
+    age = _age(path)
     with suppress(OSError):
         found = [copy.lstat() for copy in copies_of(path)]
         return all(stat.S_ISREG(one.st_mode) and one.st_mtime_ns >= age for one in found)
@@ -220,14 +219,11 @@ def look(config: ApplyConfig, side: int = LOOK) -> bytes:
     from styletransfer.pictures.convert import jpeg, to_image
 
     styles, painter = list(each(config.style)), _painter()
-    try:
-        side = min(side, LOOK, config.size or LOOK)
-        content = _photograph(config.input, os.stat(config.input).st_mtime_ns, side)
-        if min(content.shape[2:]) < SMALLEST_SIDE:
-            raise UserError("the photograph is too narrow for a sketch")
-        paintings = [_painting(one, config.style_size, os.stat(one).st_mtime_ns) for one in styles]
-    except OSError as error:
-        raise UserError(f"{error.filename} is gone") from error
+    side = min(side, LOOK, config.size or LOOK)
+    content = _photograph(config.input, _age(config.input), side)
+    if min(content.shape[2:]) < SMALLEST_SIDE:
+        raise UserError("the photograph is too narrow for a sketch")
+    paintings = [_painting(one, config.style_size, _age(one)) for one in styles]
     painter.config, painter.blend = config, blend(config, styles, named=False)
     painter.paintings.choose(paintings)
     painter.paintings.strength = config.strength
@@ -244,10 +240,7 @@ def trial(config: TrainConfig) -> bytes:
     from styletransfer.pictures.convert import jpeg, to_image
     from styletransfer.pictures.images import Picture
 
-    try:
-        photo = _photograph(config.content, os.stat(config.content).st_mtime_ns, SIDES[0])
-    except OSError as error:
-        raise UserError(f"{error.filename} is gone") from error
+    photo = _photograph(config.content, _age(config.content), SIDES[0])
     small = replace(config, size=TRIAL, steps=TRIAL_STEPS, init="content", output=None)
     given: dict[str, Any] = {"content": Picture(photo, name=config.content)}
     run = Run(prepare(small, given, like=_prepared.get("job")))
@@ -284,8 +277,7 @@ def _painter() -> Any:
     """Return the painter of sketches, which uses the style network for any style."""
     from styletransfer.networks.apply.painter import Painter
 
-    oil = str(ASSETS / "style" / "oil.jpg")
-    return Painter(ApplyConfig(network="any", style=oil, device="cpu", precision="float32"))
+    return Painter(ApplyConfig(network="any", style=OIL, device="cpu", precision="float32"))
 
 
 @lru_cache(KNOWN)
@@ -329,7 +321,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
     if source is not None:
         check_pair(source, paths[0], sizes)
-        if _has_margins(paths[0], os.stat(paths[0]).st_mtime_ns):
+        if _has_margins(paths[0], _age(paths[0])):
             raise UserError(
                 "the style has transparent margins: crop it, and this photograph alike", SOURCE
             )
@@ -339,7 +331,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"], free, peak, work, told = job, free_bytes(job.device), 0.0, 0.0, {}
     if source is not None:
-        seen = [_photograph(one, os.stat(one).st_mtime_ns, GREY) for one in (source, paths[0])]
+        seen = [_photograph(one, _age(one), GREY) for one in (source, paths[0])]
         told["warning"] = misfit(job.extractor, *seen)
         work += SEARCH * guide.work(job.scales[-1])
     for scale in job.scales:

@@ -72,6 +72,8 @@ def test_a_chosen_style_is_seen_at_once(page):
         page.click("[data-picker=style] .tile[title=woodcut]")
     page.wait_for_function(IS_SHOWN, arg=looked.value.url)
     page.expect("#status").to_have_text("Sketch")
+    page.click("[data-picker=style] .tile:has-text('great wave')")
+    page.expect("[data-picker=style] > p").to_contain_text("Hokusai, Under the Wave")
     page.expect("#original").to_have_attribute("src", "/api/pictures/content-coffee?side=2048")
     page.click("[data-picker=style] .tile[title=oil]")
 
@@ -90,6 +92,8 @@ def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
                 look.locator("..").locator("..").hover()
                 expect.to_have_css("opacity", "0")
         page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
+        far = "[data-picker=style] .tile:has-text('village street')"  # below the wall's edge
+        page.expect(f"{far} .look").to_have_count(0)
         for name in ("painted", "bold"):
             picture = f"#looks .tile:has-text('{name}') img"
             page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))
@@ -152,17 +156,41 @@ def test_more_styles_than_can_be_mixed_are_told(page):
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
 
 
-def test_an_upload_has_a_tile_with_a_bar_at_once(page):
+def test_an_upload_is_seen_at_once_and_awaited_by_keep(page):
+    """Check tile, bar and stage before the server has the file, which then is what is kept."""
     held = []
+    page.enter("size", "96")
     page.route("**/api/pictures?name=*", lambda route: held.append(route))
     page.drop("#stage", harbour=png(96, 64, "navy"))
     page.expect("[data-picker=content] .waiting").to_have_attribute("title", "harbour.png")
     page.expect("[data-picker=content] .waiting progress").to_be_visible()
     page.expect("[data-picker=content] .waiting img").to_have_js_property("naturalWidth", 96)
+    page.expect("#title").to_have_text("harbour.png")
+    page.expect("#status").to_have_text("Reading harbour.png")
+    page.expect("#canvas").to_have_js_property("width", 96)
+    page.expect("#stage").to_have_attribute("aria-busy", "true")
+    page.click("#keep")
+    page.expect("#keep").to_have_attribute("aria-busy", "true")
     held[0].continue_()
+    page.expect("#title").to_have_text("harbour in oil")
+    page.expect("#status").to_have_text("Sketch, kept")
     page.expect("[data-picker=content] .waiting").to_have_count(0)
     page.expect("[data-picker=content] [aria-pressed=true]").to_have_text("harbour")
     page.click("[data-picker=content] .tile[title=coffee]")
+
+
+def test_nothing_is_kept_if_an_awaited_file_is_refused(fresh):
+    held = []
+    fresh.route("**/api/pictures?name=*", lambda route: held.append(route))
+    fresh.drop("#stage", letter=b"Dear Sir or Madam")
+    fresh.expect("#status").to_have_text("Reading letter.png")
+    fresh.click("#keep")
+    fresh.expect("#keep").to_have_attribute("aria-busy", "true")
+    held[0].continue_()
+    fresh.expect("[data-control=content] .error").to_contain_text("letter.png")
+    fresh.expect("#keep").not_to_have_attribute("aria-busy", "true")
+    fresh.expect("#status").to_have_text("Sketch")
+    fresh.expect("#strip .thumb").to_have_count(0)
 
 
 def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
@@ -472,7 +500,7 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     }"""
     assert fresh.locator("#stage video").evaluate(plays) == 96
     with fresh.expect_download() as download:
-        fresh.click("#result >> text=Film")
+        fresh.click("#save")
     with Film(download.value.path()) as film:
         assert len(list(film.frames())) == 5
     assert fresh.complaints == []
@@ -587,3 +615,5 @@ def test_whose_settings_they_are_stays_in_sight(fresh):
         fresh.expect(".whose").to_be_in_viewport()
         box = fresh.locator(".whose .name").bounding_box()
         assert box["height"] < 30  # one line
+        stage = fresh.locator("#stage").bounding_box()
+        assert width > 320 or box["y"] >= stage["y"] + stage["height"]  # not on the picture

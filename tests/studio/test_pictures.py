@@ -3,15 +3,17 @@
 import asyncio
 import io
 import json
+import re
 import shlex
 import threading
 
 import pytest
 import torch
+from helpers import ROOT
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, act, opened, submit
 
-from styletransfer.networks.apply.painter import Painter, Paintings
+from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import decode, images
 from styletransfer.pictures.convert import as_picture
@@ -44,14 +46,27 @@ def test_bundled_pictures_come_first(client):
     entries = client.get("/api/pictures").json()
     assert {"content-coffee", "style-oil"} <= {entry["id"] for entry in entries}
     assert [entry["kind"] for entry in entries] == sorted(entry["kind"] for entry in entries)
-    fields = {"id", "name", "width", "height", "kind", "purpose", "frames"}
+    fields = {"id", "name", "width", "height", "kind", "purpose", "frames", "origin"}
     assert all(set(entry) == fields for entry in entries)
+
+
+def test_each_bundled_painting_has_its_origin(client):
+    entries = {entry["id"]: entry for entry in client.get("/api/pictures").json()}
+    listed = (ROOT / "assets" / "README.md").read_text(encoding="utf-8")
+    paintings = sorted((ASSETS / "paintings").glob("*.jpg"))
+    assert len(paintings) == 18
+    for path in paintings:
+        entry = entries[f"style-{path.stem}"]
+        artist, *_, technique = entry["origin"].split(", ")
+        assert re.search(f"`{path.name}` . {artist}.*{technique}", listed)
+        assert min(entry["width"], entry["height"]) >= 340
+    assert sum(bool(entry["origin"]) for entry in entries.values()) == len(paintings)
 
 
 def test_an_upload_is_kept_by_its_bytes_and_shown_small(client, folder):
     data = photo(1, 300, 400)
     first = upload(client, data, "été.png").json()
-    size = {"width": 400, "height": 300, "frames": 0}
+    size = {"width": 400, "height": 300, "frames": 0, "origin": ""}
     said = {"id": first["id"], "name": "été.png", "kind": "upload", "purpose": "style"}
     assert first == said | size
     assert upload(client, data, purpose="output").status_code == 400
@@ -104,6 +119,24 @@ def test_small_pictures_are_there_while_they_are_made_again(tmp_path, monkeypatc
 
     monkeypatch.setattr(Image.Image, "save", watched)
     reader.copy(path)
+
+
+def test_uploads_and_the_stage_overtake_tiles(client, monkeypatch):
+    """Check which requests of the reader do not wait for others: a newcomer waits for these."""
+    ask, overtaking = reader.Reader.ask, {}
+
+    async def noted(self, function, *arguments, first=False):
+        side = arguments[1] if function is reader.look else None
+        overtaking[function.__name__, side] = first
+        return await ask(self, function, *arguments, first=first)
+
+    monkeypatch.setattr(reader.Reader, "ask", noted)
+    id = upload(client, photo(61)).json()["id"]
+    for side in (256, 2048):
+        asked = {"settings": json.dumps({"content": id}), "side": side}
+        client.get("/api/look", params=asked)
+    wanted = {("copy", None): True, ("recipe", None): True, ("look", 256): False}
+    assert overtaking == wanted | {("look", 2048): True}
 
 
 def test_a_check_overtakes_pictures_that_wait(client):
@@ -296,16 +329,3 @@ def test_a_pastiche_brings_back_what_the_page_knows(client, folder, tmp_path):
     assert carried("apply", "style=oil.jpg") is None
     hashes["content"] *= 65
     assert carried("train")["settings"] == {"style": [mine]}
-
-
-@pytest.mark.slow
-def test_bundled_styles_are_looked_at_beforehand(tmp_path, monkeypatch):
-    (tmp_path / "style").mkdir()
-    style = tmp_path / "style" / "small.jpg"
-    style.write_bytes(photo(3, 48, 64))
-    reader._painter()
-    monkeypatch.setattr(reader, "ASSETS", tmp_path)
-    reader._look_at_bundled()
-    monkeypatch.setattr(Paintings, "look_at", None)
-    config = ApplyConfig(input=str(style), style=[str(style)])
-    assert reader.look(config)

@@ -16,21 +16,21 @@ let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer m
 export const brushIsOpen = () => !overlay.hidden;
 const covering = () => (hand.key === "protect" ? 255 : hand.number);
 
-function redraw(box) {
+function redraw() {
   const { width, height } = raster(hand.key);
-  const fits = overlay.width === width && overlay.height === height;
-  if (!fits) Object.assign(overlay, { width, height });
-  raster(hand.key).draw(overlay.getContext("2d"), box);
+  Object.assign(overlay, { width, height });
+  raster(hand.key).draw(overlay);
 }
 
 function stroke(from, to) {
   const made = raster(hand.key);
   const pixel = ({ u, v }) => ({ x: u * made.width, y: v * made.height });
   const radius = (hand.size * made.width) / 2;
-  redraw(made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering()));
+  made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering());
 }
 
 function finish() {
+  redraw();
   changed();
   keep(hand.key);
 }
@@ -38,7 +38,6 @@ function finish() {
 /** Change the whole raster (clear, fill or undo), draw it, and save it. */
 function whole(action) {
   action(raster(hand.key));
-  redraw();
   finish();
 }
 
@@ -90,14 +89,15 @@ const holder = {
   begin(to) {
     raster(hand.key).remember();
     hover(to);
-    stroke(to, to);
     last = to;
+    holder.move([to]);
   },
   move(path) {
     for (const to of last ? path : []) {
       stroke(last, to);
       last = to;
     }
+    redraw();
   },
   end() {
     if (last) finish();

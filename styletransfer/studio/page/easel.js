@@ -25,13 +25,14 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
-/** Load a picture; until it has come, the stage shows the old picture in its aspect ratio. */
+/** Load a picture; until it has come, the stage shows the old picture in its aspect ratio. Without
+ * a width, the picture has its own aspect ratio. */
 async function load(url, width, height, original) {
   if (failed === url) return;
   if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
   await loading;
-  if (drawn === url) setSize(width, height);
+  if (drawn === url && width) setSize(width, height);
 }
 
 async function fetchInto(url, original) {
@@ -42,6 +43,12 @@ async function fetchInto(url, original) {
   setSize(image.naturalWidth, image.naturalHeight); // then `load` sets the planned size
   put(image, image.naturalWidth, image.naturalHeight);
   seen = original;
+}
+
+/** Show a photograph that is being sent. */
+function showComing({ url }) {
+  wanted = null; // an older sketch, if it comes only now, is not shown
+  return load(url);
 }
 
 const isLive = (run) => active(run) && preview.id === run.id;
@@ -156,10 +163,12 @@ function draw() {
   const run = runOf(state.view);
   drawFilm(run);
   drawBefore(run);
-  const title = run ? titleOf(run) : pictureName(value("content"));
+  const coming = !active() && state.uploads.find(({ key }) => key === "content");
+  const title = coming ? coming.name : run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
-  if (run) showRun(run);
+  if (coming) showComing(coming);
+  else if (run) showRun(run);
   else showSketch(settings());
 }
 

@@ -64,10 +64,7 @@ class Raster {
     return [...new Set(this.bytes)].sort((one, other) => one - other);
   }
 
-  /**
-   * Draw with `value` on all pixels within `radius` pixels of the line between two places.
-   * Returns the box [x, y, width, height] that may have changed.
-   */
+  /** Draw with `value` on all pixels within `radius` pixels of the line between two places. */
   stroke(from, to, radius, value) {
     const feather = this.soft ? Math.max(1, radius * 0.2) : 0;
     const low = (one, other) => Math.max(0, Math.floor(Math.min(one, other) - radius - 1));
@@ -85,7 +82,6 @@ class Raster {
         if (distance <= radius)
           this.#touch(y * this.width + x, value, (radius - distance) / feather);
       }
-    return [left, top, Math.max(0, right - left), Math.max(0, bottom - top)];
   }
 
   #touch(at, value, inside) {
@@ -95,15 +91,13 @@ class Raster {
     else this.bytes[at] = Math.min(this.bytes[at], 255 - strength);
   }
 
-  /** Draw a part of the raster; `color(byte)` is [red, green, blue, alpha]. */
-  draw(context, [left, top, width, height] = [0, 0, this.width, this.height], color = this.seen) {
-    if (!width || !height) return;
-    const image = context.createImageData(width, height);
-    const colors = Array.from({ length: 256 }, (_, byte) => color(byte));
-    for (let y = 0; y < height; y++)
-      for (let x = 0; x < width; x++)
-        image.data.set(colors[this.bytes[(top + y) * this.width + left + x]], 4 * (y * width + x));
-    context.putImageData(image, left, top);
+  /** Draw the raster on a canvas of its size; `color(byte)` is [red, green, blue, alpha]. */
+  draw(canvas, color = this.seen) {
+    const image = new ImageData(this.width, this.height);
+    const bytes = Uint8ClampedArray.from([...Array(256).keys()].flatMap(color));
+    const colors = new Uint32Array(bytes.buffer);
+    new Uint32Array(image.data.buffer).set(Uint32Array.from(this.bytes, (byte) => colors[byte]));
+    canvas.getContext("2d").putImageData(image, 0, 0);
   }
 
   /** Read the raster from a picture. */
@@ -120,7 +114,7 @@ class Raster {
   /** Return the raster as a PNG file. */
   png() {
     const canvas = new OffscreenCanvas(this.width, this.height);
-    this.draw(canvas.getContext("2d"), undefined, this.written);
+    this.draw(canvas, this.written);
     return canvas.convertToBlob({ type: "image/png" });
   }
 }

@@ -1,5 +1,5 @@
 // Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
-import { Button, debounced, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
+import { busy, Button, debounced, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { html, useLayoutEffect, useRef } from "./preact.js";
 import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
 import { picture } from "./store.js";
@@ -7,6 +7,7 @@ import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from
 import { value } from "./store.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
+const seen = new Set(); // ids of the styles whose tiles have come into view
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -29,7 +30,7 @@ async function send(files, key) {
     say(`Reading ${one.name}`);
     const progress = (share) => changed((one.share = share));
     try {
-      const taken = await upload(one.name, one.file, key, progress);
+      const taken = await busy(find("stage"), upload(one.name, one.file, key, progress));
       added.set(taken.id, taken);
     } catch (refusal) {
       refused.push(refusal);
@@ -51,23 +52,40 @@ function recall({ name, recipe: { settings, lost } }) {
 }
 
 /** Upload files for a key and choose them, in addition to several chosen styles, else instead of
- * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead. */
+ * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead.
+ * Return whether all files could be added. */
 async function addFiles(files, key, isDropped = false) {
   if (key === "content" && files.length > 1) {
-    await addFiles([files[0]], "content", isDropped);
-    return addFiles([...files].slice(1), "style");
+    const isAdded = await addFiles([files[0]], "content", isDropped);
+    return (await addFiles([...files].slice(1), "style")) && isAdded;
   }
   const several = state.controls.get(key).kind === "pictures";
   const { added, refused } = await send(several ? files : [files[0]], key);
   const [first] = added.values();
-  if (isDropped && key === "content" && first?.recipe) return recall(first);
+  if (isDropped && key === "content" && first?.recipe) {
+    recall(first);
+    return true;
+  }
   const ids = [...added.keys()];
   const before = list(value(key));
   const mixed = before.length > 1 ? [...new Set([...before, ...ids])] : ids;
   if (ids.length && several) change({ style: mixed, style_weights: [] });
   else if (ids.length) change({ [key]: ids[0] });
-  return refused.forEach((refusal) => fail(refusal, key));
+  refused.forEach((refusal) => fail(refusal, key));
+  return !refused.length;
 }
+
+let adding = true; // whether all files of the last addition could be added, or its promise
+
+/** Add files, see `addFiles`; an addition that goes on and this one count as one. */
+function add(...parts) {
+  const before = state.uploads.length ? adding : true;
+  adding = Promise.all([before, addFiles(...parts)]).then((all) => all.every(Boolean));
+  return adding;
+}
+
+/** Wait for files that are being sent; return false if one of them was refused. */
+export const filesAdded = async () => !state.uploads.length || adding;
 
 const isDivided = () => Boolean(value("content_regions")) && !isFilm();
 
@@ -96,14 +114,15 @@ function choose(key, id) {
 }
 
 /** A thumbnail with its name; for a style, also a sketch of the photograph, and a slider. */
-function Tile({ id, name, place }) {
+function Tile({ id, name, origin, place }) {
   const [key, label] = place;
   const isStyle = key === "style";
   const sketch = isStyle && state.sketches.get(id);
   const isOld = sketch && sketch !== tileUrl(id);
-  return html`<div class="tile" title=${name}>
+  return html`<div class="tile" title=${origin || name}>
     <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
-      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)} />
+      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)}
+        onload=${() => changed(isStyle && seen.add(id))} />
       ${sketch && html`<img class="look ${isOld ? "old" : ""}" alt="" src=${sketch} />`}</span>
       <span class="caption">${label}</span><//>
     ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100
@@ -123,9 +142,9 @@ function trialUrl({ values }) {
   return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
 }
 
-/** Show the photograph in each style, then in each look, one after the other. */
+/** Show the photograph in each style in view, then in each look, one after the other. */
 const sketchTiles = debounced(async (mine) => {
-  const tiles = offered("style").map(({ id }) => [id, tileUrl(id)]);
+  const tiles = [...seen].filter(picture).map((id) => [id, tileUrl(id)]);
   const looks = isFilm() || isPair() ? [] : state.form.looks.map((look) => [look.name, trialUrl(look)]);
   for (const [id, url] of [...tiles, ...looks]) {
     if (state.sketches.get(id) === url || (active() && url.includes("trial"))) continue;
@@ -144,12 +163,13 @@ export function Picker({ control: { key, label, kind }, id }) {
   const several = kind === "pictures";
   const chosen = list(value(key));
   const enter = async ({ target }) => {
-    await addFiles(target.files, key);
+    await add(target.files, key);
     target.value = "";
   };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
-  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} id=${one.id} name=${one.name}
+  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} ...${one}
     place=${[key, pictureName(one.id)]} />`);
+  const origins = chosen.map((id) => picture(id)?.origin).filter(Boolean);
   const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
   return html`<div class="picker" data-picker=${key}>
     <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
@@ -159,6 +179,7 @@ export function Picker({ control: { key, label, kind }, id }) {
     <input class="away" type="file" ref=${file} tabindex="-1" multiple=${several}
       accept=${key === "content" ? "image/*,video/*" : "image/*"} aria-label="File for ${label}"
       onchange=${enter} />
+    ${origins.map((origin) => html`<p class="muted">${origin}</p>`)}
     ${canRemove && html`<${Sure} text="Remove" action=${() => discard(key)} />`}</div>`;
 }
 
@@ -177,7 +198,7 @@ function drop(event) {
   event.preventDefault();
   dragged(false);
   const key = event.target.closest?.("[data-picker]")?.dataset.picker ?? "content";
-  if (event.dataTransfer.files.length) addFiles(event.dataTransfer.files, key, true);
+  if (event.dataTransfer.files.length) add(event.dataTransfer.files, key, true);
 }
 
 /** A pasted picture goes to the picker that has the focus, or else is the photograph. */
@@ -186,14 +207,14 @@ function paste(event) {
   if (!files.length) return;
   event.preventDefault();
   const picker = document.activeElement?.closest("[data-picker]");
-  addFiles(files, picker?.dataset.picker ?? "content", true);
+  add(files, picker?.dataset.picker ?? "content", true);
 }
 
 export function startPicker() {
   const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
   on(() => {
-    const now = JSON.stringify([value("content"), value("style"), state.pictures.length, active()]);
+    const now = JSON.stringify([value("content"), value("style"), seen.size, active()]);
     if (now !== asked) sketchTiles((asked = now));
   });
 }

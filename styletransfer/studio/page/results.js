@@ -46,11 +46,9 @@ async function remove(run) {
 
 function Result({ run }) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  const film = { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
   const links = Object.entries(FORMATS).map(([format, name]) => html`<a class="button"
     href=${runUrl(run.id, "download", `format=${format}`)}
     download="${titleOf(run)}.${format}">${name}</a>`);
-  if (run.kind === "film") links.unshift(html`<a class="button" ...${film}>Film</a>`);
   return html`<p class="facts">${[...size, statusText(run), dated(run, "short")].join(" · ")}</p>
     <div class="actions" role="group" aria-label="Download">
     ${run.width && html`<span class="muted">Download</span>${links}`}

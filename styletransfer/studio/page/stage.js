@@ -46,7 +46,7 @@ export function setSize(width, height) {
     fitted = Math.abs(size.width * height - size.height * width) > Math.max(width, size.width);
   }
   size = { width, height };
-  stage.style.setProperty("--aspect", width / height);
+  document.body.style.setProperty("--aspect", width / height);
   draw();
 }
 

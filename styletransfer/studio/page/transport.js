@@ -1,6 +1,7 @@
 // Buttons to paint, pause, continue, stop, save and share; the progress; and the queue.
 import { alone, Button, busy, find, say } from "./dom.js";
 import { flushBrush } from "./layers.js";
+import { filesAdded } from "./picker.js";
 import { html } from "./preact.js";
 import { active, attempt, changed, forgive, isFilm, isPair, prepare, runOf } from "./store.js";
 import { runUrl, settings, show, state, stopped, subject, titleOf } from "./store.js";
@@ -27,7 +28,9 @@ export function costText() {
 
 /** Send the panel's settings as a new run or sketch, or continue the run that they belong to. */
 const paint = alone(async (asks = "go") => {
-  await flushBrush(); // the last stroke of the brush is part of it
+  // The last stroke of the brush, and files that are being sent, are part of it.
+  const [, areAdded] = await busy(find(asks), Promise.all([flushBrush(), filesAdded()]));
+  if (!areAdded) return;
   const [begins, run] = [!active(), asks === "keep" ? null : stopped()];
   forgive();
   if (!run) prepare(settings());
@@ -135,10 +138,10 @@ function Queue() {
 }
 
 export function Transport() {
-  const [run, { running, lost }] = [runOf(state.view), state];
+  const [run, { running, lost, uploads }] = [runOf(state.view), state];
   const { step, steps } = active(run) ? run : {};
   const done = steps ? step / steps : Number(run?.status === "finished");
-  const text = lost ? "Not connected" : statusText(run);
+  const text = lost ? "Not connected" : uploads[0] ? `Reading ${uploads[0].name}` : statusText(run);
   const words = running ? inWords(running.status) : "";
   if (running && spoken !== words) say((spoken = words)); // changes of status, not every step
   document.title = active() && running.steps ? `${words} · Studio` : "Studio";
