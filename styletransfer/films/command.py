@@ -9,6 +9,7 @@ import json
 import logging
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 
 from torch import Tensor
@@ -100,13 +101,15 @@ class FilmRun:
         `callback` is called after each frame; if it returns False, the painting ends.
         """
         config = self.config
+        frames = partial(self.film.images, self.job.scales[-1].size)
         painter: FrameOptimizer | FrameCopier = (
-            FrameCopier(self.job, self.folder / FRAMES)
+            # An independent frame has no place in time, so no frame of the film counts as a key.
+            FrameCopier(self.job, self.folder / FRAMES, tuple if config.independent else frames)
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )
         count = 0
-        bar, problem = self.film.bar(self.film.images(self.job.scales[-1].size)), None
+        bar, problem = self.film.bar(frames()), None
         try:
             for number, content in enumerate(bar):
                 path = self.path(number)

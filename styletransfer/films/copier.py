@@ -3,28 +3,40 @@
 Pixels are copied from the paintings of these photographs.
 """
 
+from bisect import bisect
+from collections.abc import Callable, Iterable
+from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file, save_file
 from torch import Tensor
-from torch.nn.functional import grid_sample
 
+from styletransfer.errors import UserError
+from styletransfer.films.flicker import crossfade
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.objective.inputs import Correspondence
-from styletransfer.objective.paired import Photographs
+from styletransfer.objective.paired import Photographs, pixels
 from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
+from styletransfer.system.signals import interruptible
 
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
 # value; otherwise a search finds its match. SAME: a frame counts as one of the photographs in
 # `style_source`, changed by compression only, if the mean absolute difference of their reduced
 # copies, in [0, 1], is below this value.
 RELIED, SAME = 0.5, 0.012
+# TIME_WEIGHT: weight in a search of the distance in time, divided by the distance of the two keys
+# between which a frame lies: of pixels that are otherwise equal, the one of the nearer key is
+# taken. FAR stands for the distance of all other keys, so that none of their pixels is taken.
+TIME_WEIGHT, FAR = 0.1, 100.0
+# A frame (1, 3, h, w), reduced as for a search, and its matches.
+Matched = tuple[Tensor, Correspondence]
 
 
 class FrameCopier:
@@ -34,107 +46,155 @@ class FrameCopier:
     is reliable, the position is that of the same object in the frame before, moved by fractions of
     a pixel; elsewhere, a search finds the position. Colours always come from a painting, never from
     a painted frame, so the film stays crisp. The search alone paints the first frame, the first
-    after a cut, and each frame that is one of the photographs.
+    after a cut, and each key: a frame that is one of the photographs.
 
-    The positions for the last frame are saved in `folder`, so that a film can be continued.
+    From a key, positions are also followed back in time, to the key before it or to a cut. A frame
+    between two keys is a mixture of both copies; the weight of the second rises linearly in time. A
+    frame without a key before it in its scene is the copy that is followed back.
+
+    The positions are saved in `folder`, so that a film can be continued. `frames` is a function
+    that yields all frames of the film, of the size of the job's finest scale.
     """
 
-    def __init__(self, job: Job, folder: Path) -> None:
-        self.pictures, self.folder, self.number = job.full_size(), folder, 0
+    def __init__(self, job: Job, folder: Path, frames: Callable[[], Iterable[Tensor]]) -> None:
+        self.pictures, self.folder, self.frames = job.full_size(), folder, frames
         self.photographs = Photographs(job.extractor, self.pictures)
-        self.before: tuple[Tensor, Correspondence] | None = None
+        self.keys = self._keys()
+        self.number = 0  # number of the next frame
+        self.before: Matched | None = None  # the frame before it
+        self.since = -1  # number of the last key, or -1 if it is in an earlier scene
+        self.followed = -1  # number of the last key that was followed back, or -1
+
+    def _keys(self) -> dict[int, int]:
+        """Return number -> index of its photograph, for each frame that is one of them."""
+        keys = {}
+        with interruptible(), suppress(UserError):  # a damaged film is painted up to the damage
+            for number, frame in enumerate(map(self.photographs.reduced, self.frames())):
+                for style, photo in enumerate(self.photographs.sources):
+                    if photo.shape == frame.shape and float((photo - frame).abs().mean()) < SAME:
+                        keys[number] = style
+        return keys
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
-        content = content.to(self.pictures.content)
-        carried = self._carried(self.photographs.reduced(content))
-        found = self.photographs.match(content, carried)
-        if carried is not None:
-            old, kept = carried
-            found = Correspondence(
-                torch.where(kept, old.styles, found.styles),
-                torch.where(kept, old.rows, found.rows),
-                torch.where(kept, old.columns, found.columns),
-                found.cells,
-            )
-        picture = copied_smoothly(found, self.pictures.styles, size_of(content))
+        content, number = content.to(self.pictures.content), self.number
+        found, is_carried = self._matched(number, self.photographs.reduced(content), self.before)
+        if not is_carried:
+            self.since = number if number in self.keys else -1
+        picture = pixels(found, self.pictures.styles, size_of(content)).clamp(0, 1)
+        if (later := self._later(number)) is not None:
+            other, since = pixels(later, self.pictures.styles, size_of(content)), self.since
+            share = (number - since) / (self.followed - since) if since >= 0 else 1.0
+            picture = crossfade(picture, other.clamp(0, 1), share)
         if (protection := replace(self.pictures, content=content).protection) is not None:
             picture = protection.hold(picture)
-        with atomic(self._places(self.number)) as temporary:
-            places = {"styles": found.styles, "rows": found.rows, "columns": found.columns}
-            save_file({name: one.contiguous() for name, one in places.items()}, temporary)
+        self._save(f"{number:06d}", found)
         image = picture.float().cpu()
         return Outcome(image, image, {}, 0)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
-        try:
-            places = load_file(self._places(self.number))
-            cells = list(map(size_of, self.photographs.sources))
-            found = Correspondence(places["styles"], places["rows"], places["columns"], cells)
-            self.before = self.photographs.reduced(content.to(self.pictures.content)), found
-        except (OSError, SafetensorError, KeyError):
-            # Only the newest frame's positions are on the disk; a resumed film also passes older
-            # frames.
-            self.before = None
-        self._places(self.number - 1).unlink(missing_ok=True)
+        name, last = f"{self.number:06d}", f"{self.number - 1:06d}"
+        # Only the newest frame's positions are on the disk; a resumed film also passes older
+        # frames.
+        found, self.since = self._load(name)
+        self.before = None if found is None else (self.photographs.reduced(content), found)
+        for old in (self._path(last), self._path(f"{name}-later")):
+            old.unlink(missing_ok=True)
         self.number += 1
 
-    def _places(self, number: int) -> Path:
-        return self.folder / f"{number:06d}.safetensors"
+    def _matched(
+        self, number: int, frame: Tensor, near: Matched | None
+    ) -> tuple[Correspondence, bool]:
+        """Return the matches of a reduced frame, and whether they are those of the frame `near`.
 
-    def _carried(self, frame: Tensor) -> tuple[Correspondence, Tensor] | None:
-        """Return the last frame's matches, moved to `frame`, and a mask (h, w) of reliable ones.
-
-        The result is None without stored matches, as for the first frame, for the first frame after
-        a cut, and for a frame that is one of the photographs.
+        `near` is the frame before or after. Its matches are moved to where the motion is reliable;
+        but not to a key, nor across a cut.
         """
-        keys = self.photographs.sources
-        is_key = any(
-            one.shape == frame.shape and float((one - frame).abs().mean()) < SAME for one in keys
-        )
-        if self.before is None or is_key:
+        carried = None
+        with interruptible():
+            if near is not None and number not in self.keys:
+                motion = motion_between(frame, near[0])
+                if not motion.is_cut:
+                    carried = moved(near[1], motion), motion.reliability[0, 0].cpu() > RELIED
+            found = self.photographs.match(frame, carried, self._distances(number))
+        return found, carried is not None
+
+    def _around(self, number: int) -> list[int]:
+        """Return the last key, which may be frame `number`, and the next key, as far as there."""
+        keys = list(self.keys)
+        place = bisect(keys, number)
+        return keys[max(place - 1, 0) : place + 1]
+
+    def _distances(self, number: int) -> list[float]:
+        """Return the weighted distance in time of each photograph from frame `number`.
+
+        It is 0 for a photograph that is no frame of the film.
+        """
+        styles, around = range(len(self.photographs.sources)), self._around(number)
+        distances = [FAR if style in self.keys.values() else 0.0 for style in styles]
+        for key in around:
+            span = around[-1] - around[0]
+            distances[self.keys[key]] = TIME_WEIGHT * abs(number - key) / span if span else 0.0
+        return distances
+
+    def _later(self, number: int) -> Correspondence | None:
+        """Return the matches of frame `number` that are followed back from the next key.
+
+        The result is None for a key, without a next key, and if there is a cut before the next key.
+        """
+        key = max(self._around(number), default=-1)
+        if key <= number or number in self.keys:
             return None
-        motion = motion_between(frame, self.before[0])
-        if motion.is_cut:
-            return None
-        return moved(self.before[1], motion), motion.reliability[0, 0].cpu() > RELIED
+        if key != self.followed:
+            self.followed = key
+            self._follow_back(number, key)
+        return self._load(f"{number:06d}-later")[0]
+
+    def _follow_back(self, first: int, key: int) -> None:
+        """Save the matches of the frames from `key` back to `first`, or back to a cut."""
+        frames = [
+            self.photographs.reduced(one).half() for one in islice(self.frames(), first, key + 1)
+        ]
+        later: Matched | None = None
+        for number in range(key, first - 1, -1):
+            frame = frames.pop().float()
+            found, is_carried = self._matched(number, frame, later)
+            if not is_carried and number < key:
+                break
+            later = frame, found
+            self._save(f"{number:06d}-later", found)
+
+    def _path(self, name: str) -> Path:
+        return self.folder / f"{name}.safetensors"
+
+    def _save(self, name: str, found: Correspondence) -> None:
+        tensors = {"places": found.places, "since": torch.tensor(self.since)}
+        with atomic(self._path(name)) as temporary:
+            save_file(tensors, temporary)
+
+    def _load(self, name: str) -> tuple[Correspondence | None, int]:
+        """Return saved matches, and `since` of their frame; None and -1 if none can be read."""
+        try:
+            tensors = load_file(self._path(name))
+            cells = list(map(size_of, self.photographs.sources))
+            return Correspondence(tensors["places"], cells), int(tensors["since"])
+        except (OSError, SafetensorError, KeyError):
+            return None, -1
 
 
 def moved(shown: Correspondence, motion: Motion) -> Correspondence:
-    """Return the matches for a frame, from the matches `shown` of the frame before.
+    """Return the matches for a frame, from the matches `shown` of the frame before or after it.
 
-    `motion` is from the frame to the frame before. The displacement from a pixel to its match is
+    `motion` is from the frame to that frame. The displacement from a pixel to its match is
     interpolated, except where it jumps.
     """
     flow = motion.flow.cpu().float()
-    sides = (torch.arange(side).float() for side in shown.rows.shape)
-    y, x = torch.meshgrid(*sides, indexing="ij")
-    field = torch.stack([shown.rows - y, shown.columns - x, shown.styles.float()])[None]
-    near, smooth = (warp(field, flow, mode) for mode in ("nearest", "bilinear"))
+    moves = (shown.places - shown.own)[None]
+    near, smooth = (warp(moves, flow, mode) for mode in ("nearest", "bilinear"))
     jumps = (near - smooth).abs().amax(1, keepdim=True) > 0.5
-    down, right, styles = torch.where(jumps, near, smooth)[0]
-    rows, columns = y + flow[0, 1] + down, x + flow[0, 0] + right
-    return Correspondence(styles.round().long(), rows, columns, shown.cells)
-
-
-def copied_smoothly(
-    found: Correspondence, styles: tuple[Tensor, ...], size: tuple[int, int]
-) -> Tensor:
-    """Return the picture (1, 3, H, W) that is copied from the matched positions in `styles`.
-
-    `size` is (H, W). Positions may lie between pixels; the copy is bicubic.
-    """
-    y, x = (
-        (torch.arange(side) + 0.5) * cells / side
-        for side, cells in zip(size, found.rows.shape, strict=True)
-    )
-    at = y.long()[:, None], x.long()[None]
-    picture = styles[0].new_zeros(1, 3, *size)
-    for number, (style, (height, width)) in enumerate(zip(styles, found.cells, strict=True)):
-        down = (found.rows[at] + y.frac()[:, None]) * (2 / height) - 1
-        right = (found.columns[at] + x.frac()) * (2 / width) - 1
-        grid = torch.stack((right, down), -1)[None].to(style)
-        painted = grid_sample(style, grid, "bicubic", padding_mode="border", align_corners=False)
-        picture = torch.where((found.styles[at] == number).to(style.device), painted, picture)
-    return picture.clamp(0, 1)
+    places = shown.own
+    places[1:] += flow[0].flip(0)
+    places += torch.where(jumps, near, smooth)[0]
+    places[0].round_()
+    return replace(shown, places=places)

@@ -96,6 +96,15 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     return _raised(image, local_contrast(like))
 
 
+def crossfade(image: Tensor, other: Tensor, share: float) -> Tensor:
+    """Return a mixture of two images (1, 3, H, W) in [0, 1]; `share` is the weight of `other`.
+
+    Mixing blurs, so the local variance is mixed as well, and the mixture is given this variance.
+    """
+    variance = torch.lerp(local_contrast(image), local_contrast(other), share)
+    return _raised(torch.lerp(image, other, share), variance)
+
+
 def moved_by(image: Tensor, flow: Tensor) -> Tensor:
     """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, without loss of local contrast.
 

@@ -105,14 +105,26 @@ class Correspondence:
     """A correspondence holds, for each pixel of the content, a pixel of one of the styles.
 
     A pixel here is a cell of a grid: the content is divided into (h, w) cells, and style image k
-    into `cells[k]`. So the correspondence applies to pictures of any size. The tensors are on the
-    CPU. In a film, a match may lie between cells: its row and column are then not integers.
+    into `cells[k]`. So the correspondence applies to pictures of any size. In a film, a match may
+    lie between cells: its row and column are then not integers.
     """
 
-    styles: Tensor  #: (h, w), index of the matched style image
-    rows: Tensor  #: (h, w), row of the matched cell in the grid of its style image
-    columns: Tensor  #: (h, w), column of the matched cell
+    #: (3, h, w), float32, on the CPU: the index of the matched style image, and the row and the
+    #: column of the matched cell in the grid of this style image.
+    places: Tensor
     cells: list[tuple[int, int]]  #: (height, width) of each style image's grid, in cells
+
+    @property
+    def size(self) -> Size:
+        """The (height, width) of the content's grid, in cells."""
+        return self.places.shape[1], self.places.shape[2]
+
+    @property
+    def own(self) -> Tensor:
+        """(3, h, w), float32: 0, and the row and the column of each cell of the content."""
+        rows, columns = (torch.arange(float(side)) for side in self.size)
+        zero, *grid = torch.meshgrid(torch.zeros(1), rows, columns, indexing="ij")
+        return torch.cat([zero, *grid])
 
 
 @dataclass(frozen=True)

@@ -75,10 +75,10 @@ class Matching:
     @classmethod
     def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
         """Return the matches of a correspondence as a matching; all positions have weight 1."""
-        places = (found.styles, found.rows, found.columns)
-        calm = torch.zeros(found.rows.shape, dtype=torch.bool)
-        freedom = [0.0] * len(features)
-        return cls(calm, (~calm).double(), *places, found.cells, features, freedom)
+        calm, freedom = torch.zeros(found.size, dtype=torch.bool), [0.0] * len(features)
+        styles, rows, columns = found.places.long()
+        weights = (~calm).double()
+        return cls(calm, weights, styles, rows, columns, found.cells, features, freedom)
 
     def values(self, layer: str, size: tuple[int, int]) -> Tensor:
         """Return the features (1, C, h, w) of the style position matched to each content position.

@@ -9,16 +9,16 @@ as in StyLit (Fiser et al. 2016).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from itertools import product
 from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d, interpolate, pad, unfold
+from torch.nn.functional import adaptive_avg_pool2d, grid_sample, interpolate, pad, unfold
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs, Size
-from styletransfer.objective.matching import Matching
 from styletransfer.objective.patches import PATCH, PatchSearch
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
@@ -49,12 +49,12 @@ TONE = 2.0
 HELD = 100.0
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
-# longer side of both pictures into FIT_CELLS cells. It compares the cells along FIT_AXES principal
-# axes. RIDGE, the penalty of the ridge regression, is relative to the mean sum of squares of an
-# axis. If `agreement` is below FITS, photograph and painting count as pictures of different things.
-# It is below FITS for 178 of 180 pairs of different things, by six artists. It is at least 0.47 for
-# 36 pairs that fit.
-FIT_SIDE, FIT_CELLS, FIT_AXES, RIDGE, FITS = 256, 16, 16, 0.05, 0.3
+# longer side of both pictures into FIT_CELLS cells, in FIT_PARTS parts. It compares the cells along
+# FIT_AXES principal axes. RIDGE is the penalty of the ridge regression for each cell. If
+# `agreement` is below FITS, photograph and painting count as pictures of different things. It is
+# below FITS for 178 of 180 pairs of different things, by six artists. It is at least 0.44 for 36
+# pairs that fit.
+FIT_SIDE, FIT_CELLS, FIT_PARTS, FIT_AXES, RIDGE, FITS = 256, 16, 4, 16, 0.003, 0.3
 
 
 @dataclass(frozen=True)
@@ -97,6 +97,7 @@ class Photographs:
     @torch.no_grad()
     def __init__(self, extractor: FeatureExtractor, pictures: Inputs) -> None:
         self.extractor, self.regions = extractor, pictures.regions
+        self.device = pictures.content.device
         sides = [(max(pictures.content.shape), CONTENT_SIDE)]
         sides += [(max(style.shape), STYLE_SIDE) for style in pictures.styles]
         shortest = min(min(image.shape[2:]) for image in pictures.tensors)
@@ -115,29 +116,41 @@ class Photographs:
     def reduced(self, image: Tensor) -> Tensor:
         """Return an image (1, 3, H, W) reduced by `factor`, in float32."""
         size = scaled_size(size_of(image), round(self.factor * max(image.shape)))
-        return resize(image.float(), size)
+        return resize(image.to(self.device, torch.float32), size)
 
     @torch.no_grad()
     def match(
-        self, content: Tensor, kept: tuple[Correspondence, Tensor] | None = None
+        self,
+        content: Tensor,
+        kept: tuple[Correspondence, Tensor] | None = None,
+        distances: Sequence[float] = (),
     ) -> Correspondence:
-        """Return the most similar pixel of the photographs for every pixel of a content image.
+        """Return the most similar pixel of the photographs for every pixel of a reduced image.
 
         `kept` is a pair: known matches, and a bool mask (h, w) that is True where the result takes
-        these matches. The result does not depend on global random state.
+        these matches. `distances` has one number for each photograph; its square is added to the
+        squared distances of the photograph's pixels. The result does not depend on global random
+        state.
         """
-        content = self.reduced(content)
         search = PatchSearch.over(content, self.sources, self.regions)
-        wanted = self._guides(self._seen(content))
+        wanted, keys = self._guides(self._seen(content)), self.keys
+        if any(distances):
+            lengths = torch.tensor([height * width for height, width in search.cells])
+            apart = torch.tensor(distances).repeat_interleave(lengths)[:, None].to(keys)
+            keys, wanted = torch.cat([keys, apart], 1), pad(wanted, (0, 1))
         if kept is not None:
             search.keep(*kept)
-        search.begin(self.keys, wanted)
-        search.improve(self.keys, wanted)
-        keys = torch.cat([self.keys, self.shown], 1)
+        search.begin(keys, wanted)
+        search.improve(keys, wanted)
+        keys = torch.cat([keys, self.shown], 1)
         for _ in range(ROUNDS):
             made = _patches(search.pixels(self.painted))
             search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
-        return search.result()
+        found = search.result()
+        if kept is None:
+            return found
+        known, mask = kept
+        return replace(found, places=torch.where(mask, known.places, found.places))
 
     def _seen(self, image: Tensor) -> list[Tensor]:
         """Return the maps (1, C, h, w) of an image that are compared, one for each of WEIGHTS."""
@@ -155,20 +168,51 @@ class Photographs:
 
 def correspondence(extractor: FeatureExtractor, pictures: Inputs) -> Correspondence:
     """Return the most similar pixel of `pictures.sources` for every pixel of the content image."""
-    return Photographs(extractor, pictures).match(pictures.content)
+    photographs = Photographs(extractor, pictures)
+    return photographs.match(photographs.reduced(pictures.content))
 
 
-def copied(found: Correspondence, styles: Sequence[Tensor], size: tuple[int, int]) -> Tensor:
+def copied(found: Correspondence, styles: Sequence[Tensor], size: Size) -> Tensor:
     """Return the picture (1, 3, H, W) of the matched pixels of the paintings `styles`.
 
     The blurred picture is about equal to the blurred mean of overlapping patches; see TONE.
     """
-    search = PatchSearch.of(found)
     small = [resize(style.float(), cell) for style, cell in zip(styles, found.cells, strict=True)]
-    tone = search.mean_of_patches(small) - search.pixels(small)
-    matching = Matching.at(found, [{"pixels": style} for style in styles])
-    picture = matching.values("pixels", size) + resize(_blurred(tone, TONE), size).to(styles[0])
+    tone = _mean_of_patches(found, small) - pixels(found, small, found.size)
+    picture = pixels(found, styles, size) + resize(_blurred(tone, TONE), size).to(styles[0])
     return picture.clamp(0, 1)
+
+
+def pixels(found: Correspondence, styles: Sequence[Tensor], size: Size) -> Tensor:
+    """Return the picture (1, 3, H, W) of the matched places of the paintings `styles`.
+
+    `size` is (H, W). Places may lie between pixels; the picture is interpolated bicubically.
+    """
+    y, x = (
+        (torch.arange(side) + 0.5) * cells / side
+        for side, cells in zip(size, found.size, strict=True)
+    )
+    numbers, rows, columns = found.places[:, y.long()[:, None], x.long()]
+    picture = styles[0].new_zeros(1, 3, *size)
+    for number, (style, (height, width)) in enumerate(zip(styles, found.cells, strict=True)):
+        down = (rows + y.frac()[:, None]) * (2 / height) - 1
+        right = (columns + x.frac()) * (2 / width) - 1
+        grid = torch.stack((right, down), -1)[None].to(style)
+        painted = grid_sample(style, grid, "bicubic", padding_mode="border", align_corners=False)
+        picture = torch.where((numbers == number).to(style.device), painted, picture)
+    return picture
+
+
+def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
+    """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
+    height, width = found.size
+    # From each pixel to its match. Outside the picture, the nearest pixel is the patch's centre.
+    moves = pad((found.places - found.own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
+    made = [
+        replace(found, places=moves[:, down : down + height, right : right + width] + found.own)
+        for down, right in product(range(PATCH), repeat=2)
+    ]
+    return torch.stack([pixels(one, styles, found.size) for one in made]).mean(0)
 
 
 def held(picture: Tensor) -> Anchor:
@@ -181,8 +225,9 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     """Return the fraction of a painting's colour variance that its photograph predicts, at most 1.
 
     Ridge regression predicts the mean colours of the painting's cells from the photograph's colours
-    and features in these cells. The cells are divided into 4 x 4 parts, and each part is predicted
-    by a regression on the other parts, in closed form. Both pictures are (1, 3, H, W) of one size.
+    and features in these cells. The cells form the fields of a chessboard: the black fields are
+    predicted by a regression on the white ones, and the white fields by one on the black ones. Both
+    pictures are (1, 3, H, W), of any size, and show the same view.
     """
     seen = resize(photograph.float(), scaled_size(size_of(photograph), FIT_SIDE))
     features = extractor(seen.to(extractor.dtype), ["relu3_1"])["relu3_1"].float()
@@ -190,19 +235,16 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     maps = torch.cat([adaptive_avg_pool2d(one, cells) for one in (features, seen)], 1)
     maps = (maps - maps.mean((2, 3), True)) / maps.std((2, 3), keepdim=True).clamp_min(1e-6)
     axes = Axes.of([maps], 1.0, FIT_AXES).along(maps, cells)
-    axes = torch.cat([axes, torch.ones_like(axes[:, :1])], 1)
     colors = adaptive_avg_pool2d(painting.float(), cells)[0].flatten(1).mT
     colors = colors - colors.mean(0)
-    second = axes.mT @ axes
-    second.diagonal().add_(RIDGE * len(axes) / FIT_AXES)
-    hat = axes @ torch.linalg.solve(second, axes.mT)
-    left, numbers = colors - hat @ colors, torch.arange(len(colors)).view(cells)
-    parts = [part.flatten() for rows in numbers.tensor_split(4) for part in rows.tensor_split(4, 1)]
-    missed = [
-        torch.linalg.solve(torch.eye(len(part)).to(hat) - hat[part][:, part], left[part])
-        for part in parts
-    ]
-    return 1 - float(torch.cat(missed).square().sum() / colors.square().sum().clamp_min(1e-6))
+    y, x = (torch.arange(side) * FIT_PARTS // side for side in cells)
+    black, missed = ((y[:, None] + x) % 2 == 0).flatten(), colors.new_zeros(())
+    for field in (black, ~black):
+        known = axes[~field]
+        penalty = RIDGE * len(known) * torch.eye(known.shape[1]).to(known)
+        weights = torch.linalg.solve(known.mT @ known + penalty, known.mT @ colors[~field])
+        missed += (colors[field] - axes[field] @ weights).square().sum()
+    return 1 - float(missed / colors.square().sum().clamp_min(1e-6))
 
 
 def fits(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> bool:

@@ -6,7 +6,6 @@ neighbour to the pixel. So a good match spreads over a whole surface, and patche
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import product
 from typing import Self
 
 import torch
@@ -36,7 +35,7 @@ class PatchSearch:
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
-    index: Tensor  # index of the matched source pixel; (h * w,) once `over` or `of` has returned
+    index: Tensor  # (h * w,), index of the matched source pixel
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of the content pixels that need a match
@@ -58,14 +57,6 @@ class PatchSearch:
         owners = owners_of(regions, size).to(content.device).flatten()
         search = cls(size, cells, torch.zeros_like(owners), torch.stack(allowed), owners)
         search.active = torch.arange(len(owners), device=content.device)
-        return search
-
-    @classmethod
-    def of(cls, found: Correspondence) -> Self:
-        """Return a search that holds the matches `found`; they can be read, but not improved."""
-        size = (found.rows.shape[0], found.rows.shape[1])
-        search = cls(size, found.cells, found.rows, torch.ones(1, 1), found.rows)
-        search.index = search.indices(found.styles, found.rows, found.columns).flatten()
         return search
 
     def indices(self, styles: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
@@ -117,8 +108,7 @@ class PatchSearch:
 
     def keep(self, known: Correspondence, kept: Tensor) -> None:
         """Use the matches of `known` where `kept` (h, w) is True; no search changes them."""
-        places = (known.styles, known.rows.round().long(), known.columns.round().long())
-        own = self.indices(*(one.to(self.index.device) for one in places)).flatten()
+        own = self.indices(*known.places.round().long().to(self.index.device)).flatten()
         kept = kept.flatten().to(self.index.device)
         self.index = torch.where(kept, own, self.index)
         self.active = (~kept).nonzero()[:, 0]
@@ -157,25 +147,13 @@ class PatchSearch:
 
     def pixels(self, painted: Sequence[Tensor]) -> Tensor:
         """Return the picture (1, 3, h, w) of the matched pixels."""
-        return _joined(painted)[:, self.index].view(1, 3, *self.size)
-
-    def mean_of_patches(self, painted: Sequence[Tensor]) -> Tensor:
-        """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
-        values, reach, index = _joined(painted), PATCH // 2, self.index.view(self.size)
-        y, x = (torch.arange(length, device=index.device) for length in self.size)
-        total = values.new_zeros(3, *self.size)
-        for down, right in product(range(-reach, reach + 1), repeat=2):
-            # The centres of the patches; outside the picture, the nearest pixel is the centre.
-            rows = (y + down).clamp(0, len(y) - 1)[:, None]
-            columns = (x + right).clamp(0, len(x) - 1)
-            centres = index[rows, columns]
-            total += values[:, self.moved(centres, y[:, None] - rows, x - columns)]
-        return total[None] / PATCH**2
+        colors = torch.cat([picture[0].flatten(1) for picture in painted], 1)
+        return colors[:, self.index].view(1, 3, *self.size)
 
     def result(self) -> Correspondence:
-        """Return the matches, on the CPU."""
-        styles, rows, columns = (one.cpu() for one in self.places(self.index.view(self.size)))
-        return Correspondence(styles, rows, columns, self.cells)
+        """Return the matches."""
+        places = self.places(self.index.view(self.size))
+        return Correspondence(torch.stack(places).cpu().float(), self.cells)
 
 
 def _corners(values: Tensor, size: Size) -> Tensor:
@@ -187,8 +165,3 @@ def _corners(values: Tensor, size: Size) -> Tensor:
 def _pooled(axes: Tensor, size: Size) -> Tensor:
     """Return the means (cells, D) of `axes` (h * w, D) over CELL x CELL pixels; size is (h, w)."""
     return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
-
-
-def _joined(pictures: Sequence[Tensor]) -> Tensor:
-    """Return the pixels (3, n) of all pictures, one picture after the other."""
-    return torch.cat([picture[0].flatten(1) for picture in pictures], 1)

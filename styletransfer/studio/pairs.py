@@ -2,12 +2,7 @@
 
 from typing import Any
 
-from torch import Tensor
-
-from styletransfer.errors import UserError
-from styletransfer.features import FeatureExtractor
-from styletransfer.objective.paired import fits
-from styletransfer.pictures.images import resize, size_of
+from styletransfer.errors import UserError, about
 from styletransfer.pictures.masks import check_aspect
 from styletransfer.studio.controls import SOURCE
 
@@ -22,23 +17,7 @@ def check_pair(source: str, style: str, sizes: Any) -> None:
 
     `sizes` maps paths to (width, height) in pixels.
     """
-    if source == style:
-        raise UserError("choose the photograph here, and not the painting itself", SOURCE)
-    (width, height), (across, down) = sizes[source], sizes[style]
-    try:
-        check_aspect((height, width), (down, across), source)
-    except UserError as error:
-        raise UserError(
-            f"the photograph has {width} x {height} pixels and the style {across} x {down}: crop "
-            "one of them to the shape of the other",
-            SOURCE,
-        ) from error
-
-
-def misfit(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor) -> str | None:
-    """Return a warning if a painting seems to show something else than a photograph, or None.
-
-    Both are (1, 3, H, W), of any size.
-    """
-    is_alike = fits(extractor, photograph, resize(painting, size_of(photograph)))
-    return None if is_alike else UNLIKE
+    with about(SOURCE):
+        if source == style:
+            raise UserError("choose the photograph here, and not the painting itself")
+        check_aspect(sizes[source][::-1], sizes[style][::-1], "the photograph")

@@ -306,9 +306,10 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.job.prepare import prepare
     from styletransfer.job.sources import files_of
+    from styletransfer.objective.paired import fits
     from styletransfer.pictures.images import Picture
     from styletransfer.studio import guide
-    from styletransfer.studio.pairs import check_pair, misfit
+    from styletransfer.studio.pairs import UNLIKE, check_pair
     from styletransfer.system.devices import free_bytes, readable
 
     choices = Choices.of(config)
@@ -332,7 +333,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     _prepared["job"], free, peak, work, told = job, free_bytes(job.device), 0.0, 0.0, {}
     if source is not None:
         seen = [_photograph(one, _age(one), GREY) for one in (source, paths[0])]
-        told["warning"] = misfit(job.extractor, *seen)
+        told["warning"] = None if fits(job.extractor, *seen) else UNLIKE
         work += SEARCH * guide.work(job.scales[-1])
     for scale in job.scales:
         peak = max(peak, plan_memory(job, scale, free).bytes)

@@ -11,7 +11,7 @@ from torch.nn.functional import avg_pool2d, interpolate
 from styletransfer import stylize
 from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Inputs, Region, StylePart
-from styletransfer.objective.paired import FITS, agreement, copied, correspondence
+from styletransfer.objective.paired import FITS, Photographs, agreement, copied, correspondence
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
 
@@ -69,20 +69,31 @@ def test_each_region_is_painted_from_its_style():
         Region("right", 1 - left, (StylePart(0),)),
     )
     found = matched(photo(0), [photo(0), photo(1)], regions)
-    assert found.styles.eq((torch.arange(48) < 24).long()).all()
+    assert found.places[0].eq((torch.arange(48) < 24).long()).all()
 
 
 def test_only_the_weighted_part_of_a_style_is_copied():
     upper = (torch.arange(40) < 20).float()[:, None].expand(1, 1, 40, 48)
     regions = (Region(sources=(StylePart(0, weights=upper),)),)
-    assert matched(photo(0), [photo(0)], regions).rows.max() < 20
+    assert matched(photo(0), [photo(0)], regions).places[1].max() < 20
 
 
 def test_of_equal_pixels_the_one_in_place_is_copied():
     grey = torch.full((1, 3, 40, 48), 0.5)
     found = matched(grey, [grey])
-    assert found.rows.equal(torch.arange(40)[:, None].expand(40, 48))
-    assert found.columns.equal(torch.arange(48).expand(40, 48))
+    assert found.places[1].equal(torch.arange(40.0)[:, None].expand(40, 48))
+    assert found.places[2].equal(torch.arange(48.0).expand(40, 48))
+
+
+@pytest.mark.parametrize(
+    ("second", "distances"), [(0, (0.06, 0.04)), (1, (100.0, 0.1))], ids=["nearer", "far"]
+)
+def test_a_photograph_nearer_in_time_is_preferred(second, distances):
+    sources, parts = (photo(), photo(second)), (StylePart(0), StylePart(1))
+    pictures = Inputs(photo(), sources, (Region(sources=parts),), sources=sources)
+    photographs = Photographs(tiny_network(VGG19).float(), pictures)
+    assert photographs.match(photo()).places[0].eq(0).all()
+    assert photographs.match(photo(), distances=distances).places[0].eq(1).all()
 
 
 def test_a_photograph_tells_its_own_painting_not_another():
@@ -103,7 +114,7 @@ def test_a_pair_that_does_not_fit_is_told(written, caplog):
 def test_larger_pictures_are_copied_in_full_detail():
     key, fine = photo(0), painted(photo(0, 80, 96))
     made = copied(matched(key, [key]), [fine], (80, 96))
-    torch.testing.assert_close(made, fine, rtol=0, atol=1e-6)
+    torch.testing.assert_close(made, fine, rtol=0, atol=1e-4)
 
 
 @pytest.mark.slow

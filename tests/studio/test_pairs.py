@@ -60,7 +60,7 @@ def test_a_pair_that_does_not_fit_is_told(client, pair):
     margins = Image.new("RGBA", (120, 80))
     margins.paste(bundled("coffee", (100, 70)), (0, 0))
     for changed, words in (
-        ({"style_source": long}, "120 x 60 pixels and the style 120 x 80"),
+        ({"style_source": long}, "120 x 60 pixels and its picture 120 x 80"),
         ({"style_source": pair["style"][0]}, "not"),
         ({"style": [sent(client, margins, "cut out.png")]}, "transparent margins"),
     ):
