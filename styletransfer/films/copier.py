@@ -12,7 +12,7 @@ from pathlib import Path
 
 import torch
 from safetensors import SafetensorError
-from safetensors.torch import load_file, save_file
+from safetensors.torch import load_file, save
 from torch import Tensor
 
 from styletransfer.errors import UserError
@@ -153,17 +153,23 @@ class FrameCopier:
 
     def _follow_back(self, first: int, key: int) -> None:
         """Save the matches of the frames from `key` back to `first`, or back to a cut."""
-        frames = [
-            self.photographs.reduced(one).half() for one in islice(self.frames(), first, key + 1)
-        ]
+        # A film is decoded forward only. Its frames wait on the disk, so that they fill no memory.
+        for number, frame in enumerate(islice(self.frames(), first, key + 1), first):
+            reduced = self.photographs.reduced(frame).half()
+            self._waiting(number).write_bytes(save({"frame": reduced}))
         later: Matched | None = None
         for number in range(key, first - 1, -1):
-            frame = frames.pop().float()
+            frame = load_file(self._waiting(number))["frame"].float()
             found, is_carried = self._matched(number, frame, later)
             if not is_carried and number < key:
                 break
             later = frame, found
             self._save(f"{number:06d}-later", found)
+        for number in range(first, key + 1):
+            self._waiting(number).unlink()
+
+    def _waiting(self, number: int) -> Path:
+        return self._path(f"{number:06d}-frame")
 
     def _path(self, name: str) -> Path:
         return self.folder / f"{name}.safetensors"
@@ -171,7 +177,8 @@ class FrameCopier:
     def _save(self, name: str, found: Correspondence) -> None:
         tensors = {"places": found.places, "since": torch.tensor(self.since)}
         with atomic(self._path(name)) as temporary:
-            save_file(tensors, temporary)
+            # save_file is not used: for a full disk it raises its own error instead of an OSError.
+            temporary.write_bytes(save(tensors))
 
     def _load(self, name: str) -> tuple[Correspondence | None, int]:
         """Return saved matches, and `since` of their frame; None and -1 if none can be read."""
