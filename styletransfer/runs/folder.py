@@ -99,8 +99,8 @@ def last_losses(folder: Path) -> dict[str, float]:
             values = json.loads(line)
             for name in ("step", "scale", "width", "height"):
                 del values[name]
-            numbers = {name: one for name, one in values.items() if isinstance(one, int | float)}
-            return {name: float(one) for name, one in numbers.items() if math.isfinite(one)}
+            numbers = {name: one for name, one in values.items() if isinstance(one, float)}
+            return {name: one for name, one in numbers.items() if math.isfinite(one)}
     return {}
 
 
