@@ -118,6 +118,7 @@ def test_strokes_stay_on_what_they_are_on(job, tmp_path):
     assert (made[3] - followed)[..., 4:-4, 4:-8].abs().mean() < 2 / 255
 
 
+@pytest.mark.slow
 def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path):
     job, flow = job_of([(filmed(3), painting(filmed(3)))]), torch.zeros(1, 2, 40, 48)
     flow[:, 0] = -4.5
@@ -126,6 +127,7 @@ def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path):
     assert (made[0] - followed)[..., 4:-4, 8:-4].abs().mean() < 2 / 255
 
 
+@pytest.mark.slow
 def test_a_frame_mixes_the_keys_around_it_by_time(here, tiny_vgg, tmp_path):
     pairs = [(filmed(0), 0.2), (filmed(4), 1.0), (filmed(6), 0.0)]
     made = levels(pairs, list(map(filmed, range(8))), tmp_path)
@@ -138,12 +140,14 @@ def test_only_the_keys_around_a_frame_are_used(here, tiny_vgg, tmp_path):
     assert made[1] > 0.39
 
 
+@pytest.mark.slow
 def test_a_key_of_another_scene_is_not_mixed_in(here, tiny_vgg, tmp_path):
     film = [filmed(0), filmed(1), other(2), other(3), other(4)]
     made = levels([(filmed(0), 0.0), (other(3), 1.0)], film, tmp_path)
     assert made == pytest.approx([0, 0, 1, 1, 1], abs=0.02)
 
 
+@pytest.mark.slow
 def test_a_film_goes_on_from_its_last_frame_alone(here, tiny_vgg, tmp_path):
     job = job_of([(filmed(time), painting(filmed(time))) for time in (0, 3)])
     whole = painted_film(job, tmp_path / "whole", CLIP)

@@ -81,6 +81,7 @@ def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}
 
 
+@pytest.mark.slow
 def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     images.write("content.png", picture(0, 24, 32), ALPHA)
     images.write("style.png", picture(1, 24, 32))

@@ -105,6 +105,7 @@ def test_a_picture_is_painted_again_and_compared(desk, capsys):
     assert "cannot find content=" in said
 
 
+@pytest.mark.slow
 def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
     images.write("secret.png", picture(5))
     Path("evil.pth").write_bytes(b"pickle")

@@ -110,6 +110,7 @@ def test_a_finished_run_whose_picture_is_lost_begins_afresh(started):
     assert_finished()
 
 
+@pytest.mark.slow
 def test_what_is_no_runs_checkpoint_or_anothers(started, capsys):
     """Check a foreign checkpoint and edited ones."""
     checkpoint = Checkpoint(Path("run", "checkpoint.pt"))

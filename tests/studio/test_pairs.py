@@ -51,6 +51,7 @@ def test_a_pair_is_painted_by_its_preset(client, pair):
     assert keys == ["content", "size", "style_source", "style"]  # others do not act, and are hidden
 
 
+@pytest.mark.slow
 def test_a_pair_that_does_not_fit_is_told(client, pair):
     other = sent(client, ImageOps.mirror(bundled("astronaut")))
     code, told = check(client, **pair | {"style_source": other})

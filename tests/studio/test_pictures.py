@@ -121,6 +121,7 @@ def test_small_pictures_are_there_while_they_are_made_again(tmp_path, monkeypatc
     reader.copy(path)
 
 
+@pytest.mark.slow
 def test_uploads_and_the_stage_overtake_tiles(client, monkeypatch):
     """Check which requests of the reader do not wait for others: a newcomer waits for these."""
     ask, overtaking = reader.Reader.ask, {}
