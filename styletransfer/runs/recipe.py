@@ -23,6 +23,7 @@ from typing import Any
 import torch
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.errors import HydraException
+from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -30,7 +31,7 @@ from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
-from styletransfer.settings import ASSETS, MISSING, each
+from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import PAIRED, compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, keys_marked
@@ -124,9 +125,15 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     or, if `is_pair` (style_source is given), PAIRED.
     """
     command = commands()[name]
-    missing = [one.name for one in fields(command.schema) if one.default == MISSING]
-    words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
-    return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
+    given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
+    groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
+    if is_pair or any(one.get("experiment") for one in groups):
+        missing = [one.name for one in fields(command.schema) if one.default == MISSING]
+        words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
+        return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
+    own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
+    merged: Any = OmegaConf.merge(command.schema, own)
+    return settings_of(merged) if own else command.schema()
 
 
 @cache
