@@ -67,11 +67,13 @@ class FrameCopier:
 
     def _keys(self) -> dict[int, int]:
         """Return number -> index of its photograph, for each frame that is one of them."""
-        keys = {}
+        keys, shape = {}, self.photographs.reduced(self.pictures.content).shape
+        photos = {k: one for k, one in enumerate(self.photographs.sources) if one.shape == shape}
+        film = self.frames() if photos else ()  # a film that can hold no key is not read
         with interruptible(), suppress(UserError):  # a damaged film is painted up to the damage
-            for number, frame in enumerate(map(self.photographs.reduced, self.frames())):
-                for style, photo in enumerate(self.photographs.sources):
-                    if photo.shape == frame.shape and float((photo - frame).abs().mean()) < SAME:
+            for number, frame in enumerate(map(self.photographs.reduced, film)):
+                for style, photo in photos.items():
+                    if float((photo - frame).abs().mean()) < SAME:
                         keys[number] = style
         return keys
 

@@ -119,7 +119,10 @@ class Study:
 
     @cached_property
     def parts(self) -> "list[Study]":
-        """Of a module or a function: each call of a Function alone, on the inputs that it got."""
+        """One study for each call of a Function inside a module or a plain function.
+
+        Each study holds the inputs that this call received. A Function itself has no parts.
+        """
         calls = [] if is_function(self.subject.target) else self.seen
         return [Study(subject(seen.function, seen.inputs)) for seen in calls if seen.called]
 
