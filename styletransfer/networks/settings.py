@@ -88,8 +88,9 @@ class ApplyConfig:
     for equal weights."""
     style_size: int = number(512, "[1, inf)")
     """Longer side of style images in pixels; their strokes keep their size in the pastiches."""
-    strength: float = number(1.0, "[0, 1]")
-    """Strength of a style image: from 0 (the picture does not change) to 1."""
+    strength: float = number(1.0, "[0, 2]")
+    """Strength of a style image: from 0 (the picture does not change) to 1; up to 2 exaggerates the
+    style, and the picture becomes less clear."""
     parts: int = number(1, "[1, inf)")
     """For a folder: number of parts into which its files are divided. Several jobs can paint one
     part each, into one output. The path of a file decides in which part it is."""

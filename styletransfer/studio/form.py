@@ -1,5 +1,6 @@
 """Describes the page's controls for JSON; converts their values from and to settings."""
 
+import math
 import re
 import sys
 from collections.abc import Mapping, Sequence
@@ -32,19 +33,21 @@ from styletransfer.studio.pictures import PictureShelf
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
+WEIGHT = "objective.content_weight"  # of the photograph
 # `apply` paints sketches, and films without SOURCE. BOTH: keys of the page that `apply` has too.
 # ACTING: keys of the page that act in `apply`, see `network_values`. STEADY: value of `steady` in
 # `apply`, the weight of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
-ACTING = BOTH | {"content", SOURCE, "objective.content_weight", "style_scale"}
+ACTING = BOTH | {"content", SOURCE, WEIGHT, "style_scale"}
 STEADY = 0.6
 FILM_COLORS = ("style", "content_luminance")  # values of `color` in `apply`
 # If SOURCE is set: keys of the page that act on a film, and on a picture; and values of `color`.
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
-# Value of objective.content_weight at which a sketch has half of its style's strength.
-HALF = 1.62
+# Strength of the style in a sketch: at the default weight of the photograph, at a weight of 0, and
+# its decrease for each tenfold weight. Above 1, less of the photograph stays than the network leaves.
+USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
 
@@ -225,9 +228,10 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     made |= {key: values[key] for key in sorted(BOTH & values.keys())}
     if made.get("color") not in FILM_COLORS:
         made.pop("color", None)
-    weight = max(0.0, whole["objective.content_weight"])
+    weight = whole[WEIGHT] / defaults()[WEIGHT]
+    strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
+    made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    made["strength"] = round(HALF / (HALF + weight), 3)
     if scale > 0:  # for a run, `settings.schemas.check` has refused other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})

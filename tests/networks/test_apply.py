@@ -263,6 +263,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
         ({"style": "a.png"}, first, one, 0.5),
         (several, first.lerp(second, 0.75), one.lerp(other, 0.75), 0.5),
         ({"style": "b.png", "strength": 0.25}, own.lerp(second, 0.25), other, 0.125),
+        ({"style": "b.png", "strength": 1.5}, own.lerp(second, 1.5), other, 0.75),
     ):
         made.append(work(**changed))
         set_rows(network, expected)

@@ -280,9 +280,12 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
     seen = []
     for more, same in (
         ({}, {"strength": 0.9}),
-        ({"style_weights": [1, 3], weight: 1.62}, {"style_weights": [1.0, 3.0], "strength": 0.5}),
-        ({"style_scale": 4, weight: 0}, {"style_size": 1024}),
-        ({"color": "content_luminance", weight: 0}, {"color": "content_luminance"}),
+        ({"style_weights": [1, 3], weight: 1.8}, {"style_weights": [1.0, 3.0], "strength": 0.45}),
+        ({"style_scale": 4, weight: 0.018}, {"style_size": 1024, "strength": 1.35}),
+        (
+            {"color": "content_luminance", weight: 0},
+            {"color": "content_luminance", "strength": 1.5},
+        ),
     ):
         exact = {"device": "cpu", "precision": "float32"}
         painted = Painter(ApplyConfig(network="any", style=paths, **exact, **same)).paint(small)

@@ -63,7 +63,7 @@ class Painter:
         self.network = deployed(file.network, dtype).to(self.device)
 
     def take(self, style: str, strength: float) -> None:
-        """Paint in the style of the file `style`, with `strength` in [0, 1], from now on.
+        """Paint in the style of the file `style`, with `strength` in [0, 2], from now on.
 
         (UserError if the file is no picture.)
         """
@@ -162,9 +162,12 @@ class Paintings:
         self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
-        """Set the network's scales and shifts, blended with those of `image` if `strength` < 1."""
+        """Set the network's scales and shifts, blended with those of `image`.
+
+        A `strength` above 1 moves them further away from those of `image`.
+        """
         rows = self.rows
-        if self.strength < 1:
+        if self.strength != 1:
             if self._own is None or self._own[0] is not image:
                 size = images.scaled_size(images.size_of(image), ENCODED_SIDE)
                 self._own = image, self._row(images.resize(image, size))
