@@ -154,7 +154,7 @@ async def remove_picture(request: Request) -> Response:
     """Remove an uploaded picture (RefusedError: the current or a waiting run needs it)."""
     studio, id = _studio(request), request.path_params["id"]
     if studio.queue.needs(id):
-        raise RefusedError("that picture is being painted from; wait for the end", 409)
+        raise RefusedError("a picture is being painted from it; wait until that ends", 409)
     studio.pictures.remove(id)
     return PlainJson({"id": id})
 
@@ -322,7 +322,7 @@ def _object(text: str | bytes) -> dict[str, Any]:
     try:
         body = json.loads(text)
     except (ValueError, RecursionError) as error:
-        raise RefusedError("the request is no JSON") from error
+        raise RefusedError("the request is not JSON") from error
     if not isinstance(body, dict):
         raise RefusedError("the request must be a JSON object")
     return body

@@ -63,7 +63,7 @@ GROUPS = {
     "": (
         Control("content", "Photograph"),
         Control("style", "Style"),
-        Control(SOURCE, "Painted from"),
+        Control(SOURCE, "The photograph that you painted"),
         Control("style_weights", "How much of each style", 0.0, 1.0),
         Control("size", "Size", 64, 2048),
         Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
@@ -72,46 +72,48 @@ GROUPS = {
     ),
     "Strokes and colour": (
         Control("style_rotation", "Turn the strokes", -180, 180, 1),
-        Control("color_strength", "How far colours are kept", 0.0, 1.0),
+        Control("color_strength", "Strength of the choice of colours", 0.0, 1.0),
     ),
-    "Regions": (
-        Control("content_regions", "Regions of the photograph"),
+    "Parts of the photograph": (
+        Control("content_regions", "Regions"),
         Control("region_styles", "Which style paints which"),
-        Control("protect", "Leave alone"),
+        Control("protect", "Protect"),
     ),
-    "Look": (
+    "Style in detail": (
         Control("objective.style_loss", "How styles are compared"),
-        Control("objective.match_weight", "Strokes where they belong", 0.0, 2.0),
-        Control("objective.style_weight", "Weight of the style", 0.01, 100.0, log=True),
+        Control("objective.match_weight", "Strokes from similar places", 0.0, 2.0),
+        Control("objective.style_weight", "Strength of the style", 0.01, 100.0, log=True),
         Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
     ),
     "Steps": (Control("steps", "Steps", 1, 1000), Control("scales", "Scales", 0, 8)),
 }
 # Key -> what the page says behind "?".
 HELP = {
-    "content": "The picture that is painted. Its shapes stay in place.",
-    "style": "The paintings whose strokes and colours are taken. Two sliders above 0 mix them.",
-    "style_source": "The photograph that you painted, if the style is your own painting of one. "
+    "content": "The photograph that is painted. Its shapes stay in place.",
+    "style": "The picture gets the strokes and colours of this painting. Move two sliders above 0 "
+    "to mix two styles.",
+    "style_source": "If the style is your own painting of a photograph, add that photograph here. "
     "Then the photograph above is painted as you painted this one.",
-    "size": "The longer side of the painting in pixels. More pixels take more time and memory.",
-    "objective.content_weight": "To the right the photograph stays clearer; to the left the style "
-    "takes over.",
-    "color": "Where colours come from. With the style's palette, only hues come from the style, "
-    "and light and dark stay as in the photograph.",
-    "style_scale": "How large strokes are. At 2 they are twice as large as at 1.",
+    "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
+    "objective.content_weight": "To the right, the photograph stays clearer. To the left, the "
+    "style becomes stronger.",
+    "color": "Where the colours come from. The style's palette is only its colours: light and dark stay "
+    "as in the photograph.",
+    "style_scale": "How large the strokes are. At 2 they are twice as large as at 1.",
     "style_rotation": "Turns the style, and so its strokes, to the left, in degrees.",
     "color_strength": "How much the choice of colours does: 0 is nothing, 1 is all.",
-    "content_regions": "Draw parts of the photograph. Each part is painted in the style that you "
-    "choose for it, and shares of styles are not used.",
+    "content_regions": "Draw parts of the photograph, and choose a style for each part. The sliders "
+    "below the styles are then hidden, because a part has one style.",
     "protect": "What you draw here stays as it is in the photograph.",
-    "objective.style_loss": "What painting and style must have in common: which marks and colours "
-    "occur together, or how much of each there is, or both.",
+    "objective.style_loss": "What the picture and the style must have in common: which marks and "
+    "colours occur together, or how much of each there is, or both.",
     "objective.match_weight": "How strongly each place takes strokes from the place of the style "
     "that is most like it. At 0, strokes may come from anywhere.",
-    "objective.style_weight": "How strongly the whole painting takes on the style's patterns.",
-    "objective.tv_weight": "Makes the painting smoother. 0 leaves it as it is.",
-    "steps": "How often the painting is improved. More steps take more time.",
-    "scales": "In how many sizes it is painted, from small to large. 0 lets the studio choose.",
+    "objective.style_weight": "How strong the style's patterns are in the whole picture.",
+    "objective.tv_weight": "Makes the picture smoother. 0 changes nothing.",
+    "steps": "How often the picture is improved. More steps take more time.",
+    "scales": "The picture is painted in several sizes, from small to large; each size is a scale. "
+    "0 lets the studio choose how many.",
 }
 # Controls that the page does not show; their keys are set by presets such as experiment=bold.
 HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)

@@ -176,7 +176,7 @@ class PictureShelf:
         """Remove an upload (RefusedError: no upload has this id)."""
         picture = self.find(id)
         if picture.kind != "upload":
-            raise RefusedError("that picture comes with the package, and stays", 403)
+            raise RefusedError("that picture comes with the studio, and cannot be removed", 403)
         del self._pictures[id], self._ids[os.path.realpath(picture.path)]
         path = self._folder / id
         for made in (path, self._folder / f"{id}.json", *copies_of(path)):

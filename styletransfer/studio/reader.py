@@ -94,7 +94,7 @@ class Reader:
             raise UserError("the process that reads pictures has ended; try again") from error
         except TimeoutError as error:
             kill(pool)
-            raise UserError("the picture takes too long to read; save it anew") from error
+            raise UserError("the picture takes too long to read; save it again in another program") from error
 
     def close(self) -> None:
         """End the process."""

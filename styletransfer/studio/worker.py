@@ -121,7 +121,7 @@ def _how_it_ended(code: int | None) -> str:
         return "could not start" if code is None else f"has ended with status {code}"
     name = signal.Signals(-code).name
     if name == "SIGKILL":  # compared by name, because Windows has no signal.SIGKILL
-        return "was killed, perhaps for want of memory: choose a smaller size"
+        return "was killed, perhaps because memory ran out: choose a smaller size"
     return f"was ended by {name}"
 
 

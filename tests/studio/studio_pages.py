@@ -115,7 +115,7 @@ class Visit:
 
     def paint_tiny(self):
         """Start a run that lasts for minutes and whose steps are short."""
-        self.unfold("steps", "look")
+        self.unfold("steps", "style")
         self.last_long()
         self.paint()
 

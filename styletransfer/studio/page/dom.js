@@ -25,7 +25,7 @@ export const Button = ({ onclick, idle = false, pressed, expanded, children, ...
 export function Sure({ text, action }) {
   const click = async ({ target }) => {
     const home = target.closest(".control, .card");
-    if (!confirm(`${text} for good?`)) return;
+    if (!confirm(`${text}? This cannot be undone.`)) return;
     await action();
     await null; // until the page is drawn again
     refocus(home.querySelector("input, button"));

@@ -9,9 +9,9 @@ const WORDS = {
   style: "the style's",
   content_luminance: "the photograph's",
   content_palette: "near the photograph's",
-  gram: "by what occurs together: the whole manner",
-  moments: "by how much of each: keeps shapes",
-  wasserstein: "by both: boldest",
+  gram: "what occurs together: usual",
+  moments: "how much of each: keeps shapes",
+  wasserstein: "both: boldest",
 };
 
 const NOTCHES = 200; // number of steps of a logarithmic slider

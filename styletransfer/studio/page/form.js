@@ -49,7 +49,7 @@ function Row({ control }) {
         : html`<span class="name">${label}</span>`}
       <${Button} ...${about} onclick=${() => setOpen(!isOpen)} aria-expanded=${String(isOpen)}>?<//>
       <span class="live" hidden=${!steered() || !steerable}
-        title="acts on the picture that is being painted"> acts at once</span>
+        title="Changes the picture that is being painted"> changes it at once</span>
       <button type="button" class="reset" hidden=${same(value(key), fallback(key))}
         aria-label="Reset ${label}" onclick=${back}>Reset</button>
     </div>
@@ -99,7 +99,9 @@ function Whose() {
   return html`<div class="heading whose" hidden=${!runOf(state.view)}>
     <span class="name">Settings of</span><span class="segments">
     <${Button} pressed=${isThis} onclick=${() => aim("this")}>this picture<//>
-    <${Button} pressed=${!isThis} onclick=${next}>the next one<//></span></div>`;
+    <${Button} pressed=${!isThis} onclick=${next}>the next picture<//></span></div>
+    <p id="aim" class="muted" hidden=${!active() || active(subject())}>Changes here are for the next picture. The
+      picture that is being painted stays as it is.</p>`;
 }
 
 export function Panel() {
@@ -116,7 +118,7 @@ export function Panel() {
     <${Fold} key=${group.title} class="group" title=${group.title} opens=${hasError(group)}
       data-group=${group.title.toLowerCase().split(" ")[0]}>${rows(group.controls)}<//>`);
   const own = list(value("style")).length === 1 && html`
-    <${Fold} class="own" title="Painted by yourself?" opens=${isPair() || refusalOf("style_source")}
+    <${Fold} class="own" title="Did you paint this style yourself?" opens=${isPair() || refusalOf("style_source")}
       >${source}<//>`;
   const looks = !isFilm() && !isPair() && html`<${Looks} />`;
   return html`<${Whose} />${content}${style}${own}${looks}${rest}

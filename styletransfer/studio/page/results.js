@@ -8,7 +8,7 @@ import { show, state, subject, titleOf, value } from "./store.js";
 import { statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
-const CHANGED = "It was changed while it was painted: this paints its last settings from the start";
+const CHANGED = "Settings were changed on the way: this command paints the last settings from the start";
 let checks = 0;
 
 const dated = ({ written }, style) =>
@@ -40,7 +40,7 @@ async function remove(run) {
   show(null);
   await refreshRuns();
   const kept = answer.kept.join(", ");
-  if (kept) fail({ message: `The run is deleted; its folder keeps what is not the studio's: ${kept}.` });
+  if (kept) fail({ message: `The result is deleted. Its folder keeps other files: ${kept}.` });
   find("results-title").focus();
 }
 

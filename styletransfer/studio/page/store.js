@@ -49,7 +49,7 @@ export function changed() {
 
 export const same = (one, other) => JSON.stringify(one) === JSON.stringify(other);
 
-const GONE = "The studio's server does not answer; look at the terminal it was started in.";
+const GONE = "The studio's server does not answer; look at the terminal in which it was started.";
 
 /** An error of a request: one line, its key or null, and whether the server did not answer. */
 const refusal = (message, key = null, isLost = false) =>

@@ -40,7 +40,7 @@ const paint = alone(async (asks = "go") => {
   const added = await busy(find(asks), posted);
   if (!added) state.asked = false;
   else if (begins) show(added.id);
-  else say("It waits for its turn.");
+  else say("The next picture waits for its turn.");
 });
 
 const act = (action) => attempt(`/api/queue/${state.running.id}/${action}`);
@@ -53,8 +53,8 @@ function go() {
 /** The status of a run, or of what is shown without a run, in one line. */
 export function statusText(run) {
   if (!run && isPair()) return "Not painted yet";
-  if (!run) return isFilm() ? "First look at the film" : "Sketch";
-  const { step, steps, scale, scales, seconds, left, loss, kind, error } = run;
+  if (!run) return isFilm() ? "Sketch of the first frame" : "Sketch";
+  const { step, steps, scale, scales, seconds, left, kind, error } = run;
   const word = inWords(run.status);
   if (run.status === "failed") return `${word}: ${error ?? "see the terminal"}`;
   if (error) return `${word}: ${error}`;
@@ -65,7 +65,6 @@ export function statusText(run) {
   if (run.status === "starting" || !step) return word; // a film has no frame at first
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
   if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
-  if (loss) parts.push(`loss ${loss.toPrecision(3)}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   return parts.join(" · ");
 }
@@ -107,9 +106,9 @@ function Actions() {
     ${active() && html`<${Button} id="stop" idle=${running.status === "stopping"}
       onclick=${() => act("stop")}>Stop<//>`}
     ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
-      aria-label="Add these settings to the queue">Queue<//>`}
+      title="Paints these settings after the picture that is being painted">Paint next<//>`}
     ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep")}
-      title="Keeps what is seen, at full size">Keep sketch<//>`}
+      title="Makes a result of this sketch, at full size">Keep sketch<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
       <${Button} id="share" onclick=${() => share(result)}
         >${copied === result.id ? "Copied" : "Share"}<//>`}`;
@@ -128,7 +127,7 @@ function Queue() {
   const lines = queue.map((run, place) => {
     const ask = (action) => () => attempt(`/api/queue/${run.id}/${action}`);
     const actions = { ...(place && { Sooner: ask("hurry") }), Cancel: ask("cancel") };
-    return html`<${Line} key=${run.id} run=${run} word="Next" actions=${actions} />`;
+    return html`<${Line} key=${run.id} run=${run} word="Waiting" actions=${actions} />`;
   });
   if (active() && view !== running.id) {
     const actions = { Show: () => show(running.id) };
