@@ -4,7 +4,6 @@ import asyncio
 import json
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,7 +19,7 @@ from styletransfer.networks.settings import ApplyConfig
 from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
 from styletransfer.settings.changes import with_values
-from styletransfer.studio import pictures, reader, runner
+from styletransfer.studio import checks, pictures, reader, runner
 from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
@@ -162,12 +161,12 @@ async def remove_picture(request: Request) -> Response:
 async def get_look(request: Request) -> Response:
     """Return a sketch as a JPEG; see `reader.look`. The query's "settings" are a JSON object.
 
-    With "trial" in the query, return a small picture of `train` instead; see `reader.trial`.
+    With "trial" in the query, return a small picture of `train` instead; see `checks.trial`.
     """
     studio, asked = _studio(request), request.query_params
     values = read_values(_object(asked.get("settings", "")), studio.pictures)
     if "trial" in asked:
-        made = await studio.reader.ask(reader.trial, with_values(default_config(), values))
+        made = await studio.reader.ask(checks.trial, with_values(default_config(), values))
     else:
         config = with_values(ApplyConfig(), network_values(values))
         side = _side(request)  # a sketch for the stage overtakes those for tiles
@@ -177,14 +176,11 @@ async def get_look(request: Request) -> Response:
 
 async def check(request: Request) -> Response:
     """Return a run's command line, size, memory, warning, and expected seconds (None: unknown)."""
-    asked, queue = await _checked(request), _studio(request).queue
-    pace = queue.pace(asked.kind, asked.settings) or asked.cost.get("pace")
-    cost: dict[str, Any] = {
-        key: asked.cost.get(key) for key in ("width", "height", "memory", "warning")
-    }
-    work = asked.cost["work"]
+    (asked, cost), studio = await _checked(request), _studio(request)
+    work, usual = cost.pop("work"), cost.pop("pace", None)
+    pace = studio.queue.pace(asked.kind, asked.settings) or usual
     if asked.shown is not None and asked.kind == "film":
-        frames = _studio(request).pictures.frames_of(asked.shown.content)
+        frames = studio.pictures.frames_of(asked.shown.content)
         work = frames * cost["width"] * cost["height"]
     seconds = pace * work if pace and work else None
     command = command_of(asked.overrides, name=asked.command)
@@ -193,7 +189,8 @@ async def check(request: Request) -> Response:
 
 async def submit(request: Request) -> Response:
     """Append a new run, or a sketch, to the queue; return its id."""
-    return PlainJson({"id": _studio(request).queue.submit(await _checked(request))}, 202)
+    asked, _ = await _checked(request)
+    return PlainJson({"id": _studio(request).queue.submit(asked)}, 202)
 
 
 async def get_entry(request: Request) -> Response:
@@ -290,8 +287,8 @@ async def _run(request: Request) -> StoredRun:
     return await asyncio.to_thread(_studio(request).runs.find, request.path_params["id"])
 
 
-async def _checked(request: Request) -> RunRequest:
-    """Return the run that a request describes, after the reader has checked its settings.
+async def _checked(request: Request) -> tuple[RunRequest, dict[str, Any]]:
+    """Return the run that a request describes, and its cost; see `checks.check`.
 
     Hydra composes the settings in a thread.
     """
@@ -301,10 +298,10 @@ async def _checked(request: Request) -> RunRequest:
     config = asked.shown or asked.config
     named = (config.content, *each(config.style), *each(config.style_source))
     sizes = {path: shelf.size_of(path) for path in named}
-    question: Any = (reader.check, config, sizes)
+    question: Any = (checks.check, config, sizes)
     if asked.command == "apply":
-        question = (reader.check_film, asked.config, sizes[config.content])
-    return replace(asked, cost=await studio.reader.ask(*question, first=True))
+        question = (checks.check_film, asked.config, sizes[config.content])
+    return asked, await studio.reader.ask(*question, first=True)
 
 
 async def _body(request: Request) -> dict[str, Any]:
@@ -333,7 +330,8 @@ async def _small(request: Request, file: Path) -> Response:
     side = _side(request)
     if not reader.is_copied(file):
         await _studio(request).reader.ask(reader.copy, file)
-    return FileResponse(reader.copy_of(file, side), headers=KEPT)
+    small, large = reader.copies_of(file)
+    return FileResponse(small if side <= reader.SIDES[0] else large, headers=KEPT)
 
 
 def _side(request: Request) -> int:

@@ -97,13 +97,13 @@ HELP = {
     "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
     "objective.content_weight": "To the right, the photograph stays clearer. To the left, the "
     "style becomes stronger.",
-    "color": "Where the colours come from. The style's palette is only its colours: light and dark stay "
-    "as in the photograph.",
+    "color": "Where the colours come from. The style's palette is only its colours: light and dark "
+    "stay as in the photograph.",
     "style_scale": "How large the strokes are. At 2 they are twice as large as at 1.",
     "style_rotation": "Turns the style, and so its strokes, to the left, in degrees.",
     "color_strength": "How much the choice of colours does: 0 is nothing, 1 is all.",
-    "content_regions": "Draw parts of the photograph, and choose a style for each part. The sliders "
-    "below the styles are then hidden, because a part has one style.",
+    "content_regions": "Draw parts of the photograph, and choose a style for each part. The "
+    "sliders below the styles are then hidden, because a part has one style.",
     "protect": "What you draw here stays as it is in the photograph.",
     "objective.style_loss": "What the picture and the style must have in common: which marks and "
     "colours occur together, or how much of each there is, or both.",

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, field, is_dataclass
+from dataclasses import asdict, dataclass, is_dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -46,7 +46,7 @@ COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
 # Strength of the style in a sketch: at the default weight of the photograph, at a weight of 0, and
-# its decrease for each tenfold weight. Above 1, less of the photograph stays than the network leaves.
+# its decrease for each tenfold weight. Above 1, the network exaggerates the style.
 USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
@@ -157,8 +157,6 @@ class RunRequest:
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.
     shown: TrainConfig | None = None
-    # The estimated size, memory and work, as returned by `reader.check` or `reader.check_film`.
-    cost: dict[str, Any] = field(default_factory=dict)
 
 
 def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> RunRequest:
