@@ -58,13 +58,8 @@ class PlainJson(JSONResponse):
         return to_json(content).encode("ascii")
 
 
-def refused(error: UserError) -> Response:
-    """Return the response to a request that ended in `error`: its message and key as JSON."""
-    return _answer(getattr(error, "status", 422), str(error), error.key)
-
-
-def _answer(status: int, message: str, key: str | None = None) -> Response:
-    return PlainJson({"error": message, "key": key}, status)
+def _answer(status: int, message: str) -> Response:
+    return PlainJson({"error": message, "key": None}, status)
 
 
 class Access:

@@ -20,7 +20,7 @@ from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
 from styletransfer.settings.changes import with_values
 from styletransfer.studio import checks, pictures, reader, runner
-from styletransfer.studio.access import Access, PlainJson, RefusedError, refused
+from styletransfer.studio.access import Access, PlainJson, RefusedError
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
     RunRequest,
@@ -38,7 +38,7 @@ from styletransfer.studio.viewers import live
 from styletransfer.system.files import is_locked
 
 PAGE = Path(__file__).parent / "page"
-MEDIA_TYPES = {kind: f"image/{kind}" for kind in ("png", "jpeg", "webp", "tiff")}
+FORMATS = ("png", "jpeg", "webp", "tiff")  # of downloads
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.
@@ -56,15 +56,10 @@ class Studio:
     """
 
     def __init__(self, folder: Path, paint: Any = runner.main) -> None:
-        self.folder, self.reader = folder, reader.Reader()
+        self.reader = reader.Reader()
         self.pictures = pictures.PictureShelf(folder / "pictures", self.reader)
         self.runs = StoredRuns(folder, self.pictures)
         self.queue = RunQueue(folder, self.pictures, paint)
-
-    def named(self, error: Any) -> Any:
-        """Return `error`; its message now has pictures' names in place of their paths and ids."""
-        error.args = (self.pictures.named(str(error)),)
-        return error
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
@@ -108,13 +103,22 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
         ],
         middleware=[Middleware(Access, port=port, token=token, near=near)],
         exception_handlers={
-            UserError: lambda request, error: refused(studio.named(error)),
+            UserError: refuse,
             ClientDisconnect: lambda request, error: Response(),  # the client is gone
         },
         lifespan=studio.opened,
     )
     app.state.studio = studio
     return app
+
+
+async def refuse(request: Request, error: Any) -> Response:
+    """Return the response to a request that ended in a UserError: its message and key as JSON.
+
+    Pictures have their names in the message, in place of their paths and ids.
+    """
+    said = {"error": _studio(request).pictures.named(str(error)), "key": error.key}
+    return PlainJson(said, getattr(error, "status", 422))
 
 
 async def get_form(request: Request) -> Response:
@@ -213,10 +217,8 @@ async def act(request: Request) -> Response:
         case "steer":
             changes = read_values((await _body(request)).get("settings"), studio.pictures)
             return PlainJson({"number": queue.steer(id, changes)}, 202)
-        case "hurry":
-            queue.hurry(id)
-        case "cancel":
-            queue.cancel(id)
+        case "hurry" | "cancel" as action:
+            queue.move(id, hurry=action == "hurry")
         case _:
             raise RefusedError("there is no such action", 404)
     return PlainJson({"id": id}, 202)
@@ -229,30 +231,28 @@ async def list_runs(request: Request) -> Response:
 
 
 async def get_run(request: Request) -> Response:
-    """Return one of a run's parts: "picture", "content", "film" or "download"."""
+    """Return one of a run's parts: "picture", "content", "film" or "download".
+
+    "download" is the pastiche at full size, in the format that the query names.
+    """
     run = await _run(request)
     match request.path_params["part"]:
         case "picture":
             return await _small(request, run.part(PREVIEW if run.shown["is_preview"] else PASTICHE))
         case "content":
             return await _small(request, run.part(CONTENT))
-        case "download":
-            return await _download(request, run)
         case "film":
             return FileResponse(run.part(FILM))
+        case "download":
+            kind = request.query_params.get("format", "png")
+            if kind not in FORMATS:
+                raise RefusedError(f"format must be one of {', '.join(FORMATS)}")
+            picture = str(run.part(PASTICHE))
+            file = await _studio(request).reader.ask(reader.converted, picture, f".{kind}")
+            # The header names no file, so the browser uses the name in the page's link.
+            headers = {"content-disposition": "attachment"}
+            return Response(file, media_type=f"image/{kind}", headers=headers)
     raise RefusedError("a run has no such part", 404)
-
-
-async def _download(request: Request, run: StoredRun) -> Response:
-    """Return the pastiche at full size in the format that the URL's query names."""
-    kind = request.query_params.get("format", "png")
-    if kind not in MEDIA_TYPES:
-        raise RefusedError(f"format must be one of {', '.join(MEDIA_TYPES)}")
-    picture = str(run.part(PASTICHE))
-    file = await _studio(request).reader.ask(reader.converted, picture, f".{kind}")
-    # The header names no file, so the browser uses the name in the page's link.
-    headers = {"content-disposition": "attachment"}
-    return Response(file, media_type=MEDIA_TYPES[kind], headers=headers)
 
 
 async def change_run(request: Request) -> Response:
@@ -265,17 +265,12 @@ async def change_run(request: Request) -> Response:
             studio.queue.go_on(run)
             return PlainJson({"id": run.id}, 202)
         case "delete":
-            return PlainJson({"id": run.id, "kept": await _delete(studio, run)})
+            if studio.queue.has(run.id) or is_locked(run.record.folder):
+                raise RefusedError("that picture is being painted; stop it first", 409)
+            kept = await asyncio.to_thread(run.delete)  # names of other files in its folder
+            studio.queue.changed(runs=True)
+            return PlainJson({"id": run.id, "kept": kept})
     raise RefusedError("there is no such action", 404)
-
-
-async def _delete(studio: Studio, run: StoredRun) -> list[str]:
-    """Delete a run's files; return the names of other files in its folder, which are kept."""
-    if studio.queue.has(run.id) or is_locked(run.record.folder):
-        raise RefusedError("that run is being painted; stop it first", 409)
-    kept = await asyncio.to_thread(run.delete)
-    studio.queue.changed(runs=True)
-    return kept
 
 
 def _studio(request: Request) -> Studio:

@@ -22,7 +22,7 @@ from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import CONFIGS
-from styletransfer.settings.schemas import flat, keys, unknown_key
+from styletransfer.settings.schemas import keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HELP, HIDDEN, SOURCE, Control
@@ -102,19 +102,17 @@ def plain_values(config: TrainConfig) -> dict[str, Any]:
 
 @cache
 def looks() -> list[dict[str, Any]]:
-    """Return the presets LOOKS: name, help, and key -> value of the page's keys that they set."""
+    """Return the presets LOOKS: name, help, and key -> value of the keys in which they differ."""
+    configs = {name: settings_of(compose(train, [f"experiment={name}"])) for name in LOOKS}
+    values = {name: page_values(config) for name, config in configs.items()}
+    differing = [
+        key for key in CONTROLS if any(one[key] != defaults()[key] for one in values.values())
+    ]
     presets = []
-    default = plain_values(default_config())
     for name in LOOKS:
-        config = settings_of(compose(train, [f"experiment={name}"]))
-        file = CONFIGS / "experiment" / f"{name}.yaml"
-        preset: Any = OmegaConf.load(file)
-        own = CONTROLS.keys() & {key for key, _ in flat(preset)}
-        pairs = plain_values(config).items()
-        values = {key: it for key, it in pairs if it != default[key] or key in own}
-        lines = file.read_text("utf-8").splitlines()
+        lines = (CONFIGS / "experiment" / f"{name}.yaml").read_text("utf-8").splitlines()
         heading = next(line for line in lines if line.startswith("# ") and "@" not in line)
-        shown = {key: _shown(CONTROLS[key], value) for key, value in values.items()}
+        shown = {key: _shown(CONTROLS[key], values[name][key]) for key in differing}
         presets.append({"name": name, "help": heading[2:], "values": shown})
     return presets
 

@@ -39,14 +39,18 @@ class QueueEntry:
     # Key -> value in the page's form; once the run has begun, as the runner reports them.
     settings: dict[str, Any]
     typed: Sequence[str]  # KEY=VALUE words of the run's command
-    order: dict[str, Any]  # the message that starts the run in the runner's process
+    order: dict[str, Any]  # the rest of the message that starts the run in the runner's process
     status: str = "queued"  # then another one of OPEN, then finished, stopped or failed
     error: str | None = None  # one line, if the run failed
     done: int = 0  # number of the last request to change settings that was answered
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
-    kind: str = "picture"  # picture, sketch or film
+
+    @property
+    def kind(self) -> str:
+        """The kind of the run: picture, sketch or film."""
+        return str(self.order["kind"])
 
     @property
     def is_open(self) -> bool:
@@ -101,18 +105,16 @@ class RunQueue:
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
-        kind = request.kind
-        config = replace(request.config, output=str(folder / OUTPUTS[kind]))
-        order = {"kind": kind, "config": config, "record": request.record, "shown": request.shown}
-        entry = QueueEntry(folder.name, folder, request.settings, request.overrides, order)
-        entry.kind = kind
-        self._enqueue(entry)
+        config = replace(request.config, output=str(folder / OUTPUTS[request.kind]))
+        order = {"kind": request.kind, "record": request.record, "shown": request.shown}
+        order |= {"config": config}
+        self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
         """Append a stopped run to the queue (RefusedError: it waits or is being painted)."""
         if self.has(run.id):
-            raise RefusedError("that run is being painted already", 409)
+            raise RefusedError("that picture is being painted already", 409)
         order: dict[str, Any] = {"kind": "picture", "config": None, "record": {}}
         shown = run.shown
         entry = QueueEntry(run.id, run.record.folder, shown["settings"], run.typed or (), order)
@@ -140,7 +142,7 @@ class RunQueue:
         """
         entry = self.at_work
         if entry is None or entry.id != id:
-            raise RefusedError("that run is not being painted", 409)
+            raise RefusedError("that picture is not being painted", 409)
         if entry.kind != "picture" and type == "steer":
             raise RefusedError(f"a {entry.kind} cannot be changed while it is painted", 409)
         if type == "stop":
@@ -158,26 +160,20 @@ class RunQueue:
         self.act(id, "steer", changes=changes, number=self._steered)
         return self._steered
 
-    def hurry(self, id: str) -> None:
-        """Move a waiting run forward by one in the queue (RefusedError: the run does not wait)."""
-        entry = self._waiting(id)
+    def move(self, id: str, *, hurry: bool) -> None:
+        """Move a waiting run forward by one in the queue if `hurry` is True; else remove it.
+
+        (RefusedError: the run does not wait.)
+        """
+        if (entry := self.find(id)) is None or entry.status != "queued":
+            raise RefusedError("that picture does not wait any more", 409)
         place = self.waiting.index(entry)
         self.waiting.remove(entry)
-        self.waiting.insert(max(0, place - 1), entry)
+        if hurry:
+            self.waiting.insert(max(0, place - 1), entry)
+        else:
+            _forget(entry)
         self.changed()
-
-    def cancel(self, id: str) -> None:
-        """Remove a waiting run from the queue (RefusedError: the run does not wait)."""
-        entry = self._waiting(id)
-        self.waiting.remove(entry)
-        _forget(entry)
-        self.changed()
-
-    def _waiting(self, id: str) -> QueueEntry:
-        """Return the waiting run with this id (RefusedError: the run does not wait)."""
-        if (entry := self.find(id)) is None or entry.status != "queued":
-            raise RefusedError("that run does not wait", 409)
-        return entry
 
     def join(self) -> Viewer:
         """Add and return a viewer for a page; it first sends the state and the last preview."""

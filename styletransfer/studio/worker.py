@@ -73,11 +73,6 @@ class Worker:
         with suppress(OSError):  # the process has just ended; `ended` will be called
             self._pipe.send(message)
 
-    def kill(self) -> None:
-        """Kill the process."""
-        if self._process is not None and self._process.pid is not None:
-            self._process.kill()
-
     async def close(self, patience: float) -> None:
         """Send None, which ends the process; kill the process after `patience` seconds."""
         self._closing = True
@@ -86,7 +81,8 @@ class Worker:
         self.send(None)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), patience)
-        self.kill()
+        if self._process is not None and self._process.pid is not None:
+            self._process.kill()
         await self._gone.wait()
 
     def _listen(self, pipe: Connection, far_end: Connection, loop: Any) -> None:
@@ -134,12 +130,14 @@ def become_a_child() -> None:
 
 
 class Orders:
-    """Orders holds the server's messages to this process; a separate thread receives them."""
+    """Orders holds the server's messages to this process; a separate thread receives them.
+
+    The server sends requests about a run only from its message "paint" until its end.
+    """
 
     def __init__(self, pipe: Connection) -> None:
         self.over = False  # True once the pipe is closed or sent None: the run must then stop
-        self._runs: deque[dict[str, Any]] = deque()
-        self._wishes: deque[dict[str, Any]] = deque()
+        self._messages: deque[dict[str, Any]] = deque()
         self._changed = threading.Condition()
         threading.Thread(target=self._listen, args=(pipe,), daemon=True).start()
 
@@ -147,44 +145,35 @@ class Orders:
         with suppress(EOFError, OSError):
             while (message := pipe.recv()) is not None:
                 with self._changed:
-                    orders = self._runs if message["type"] == "paint" else self._wishes
-                    orders.append(message)
+                    self._messages.append(message)
                     self._changed.notify()
         with self._changed:
             self.over = True
             self._changed.notify()
 
+    def _next(self, *, wait: bool) -> dict[str, Any] | None:
+        while wait and not (self.over or self._messages):
+            self._changed.wait()
+        return None if self.over or not self._messages else self._messages.popleft()
+
     def next_run(self) -> dict[str, Any] | None:
         """Wait for the next "paint" message and return it; return None once `over` is True."""
         with self._changed:
-            while not (self.over or self._runs):
-                self._changed.wait()
-            return None if self.over else self._runs.popleft()
+            while (message := self._next(wait=True)) and message["type"] != "paint":
+                pass  # a request about a run that has ended meanwhile
+            return message
 
-    def next_wish(self, id: str, *, wait: bool = False) -> dict[str, Any] | None:
-        """Return the next request about a run, or None if there is none or `over` is True.
+    def next_wish(self, *, wait: bool = False) -> dict[str, Any] | None:
+        """Return the next request about the run, or None if there is none or `over` is True.
 
-        Requests in a row that change settings become one.
-
-        Args:
-            id: the run's id; requests about ended runs are dropped.
-            wait: whether to wait until there is a request or `over` is True.
+        Requests in a row that change settings become one. With `wait`, wait for a request.
         """
         with self._changed:
-            while True:
-                # Requests about runs that have not begun stay in `_wishes`.
-                later = [run["id"] for run in self._runs]
-                while self._wishes and self._wishes[0]["id"] not in later:
-                    wish = self._wishes.popleft()
-                    after = self._wishes[0] if self._wishes else wish
-                    if wish["id"] != id:
-                        continue
-                    if after is wish or [one["type"] for one in (wish, after)] != ["steer"] * 2:
-                        return wish
-                    after["changes"] = wish["changes"] | after["changes"]
-                if self.over or not wait:
-                    return None
-                self._changed.wait()
+            wish = self._next(wait=wait)
+            while wish and [one["type"] for one in (wish, *self._messages)][:2] == ["steer"] * 2:
+                after = self._messages.popleft()
+                wish = after | {"changes": wish["changes"] | after["changes"]}
+            return wish
 
 
 class RunLink:
@@ -213,7 +202,7 @@ class RunLink:
         `pause` is called before a pause, and `steer` with each request to change settings.
         """
         is_paused = was_paused = False
-        while wish := self._orders.next_wish(self._id, wait=is_paused):
+        while wish := self._orders.next_wish(wait=is_paused):
             match wish["type"]:
                 case "stop":
                     raise KeyboardInterrupt

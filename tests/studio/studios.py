@@ -84,7 +84,7 @@ def pretend(pipe):
         say(type="progress", picture=JPEG, **report)
         refused = {"error": "size=3 is too small", "key": "size", "now": defaults()}
         status = "stopped"
-        while (wish := orders.next_wish(id, wait=True)) and wish["type"] != "stop":
+        while (wish := orders.next_wish(wait=True)) and wish["type"] != "stop":
             if wish["type"] == "resume":
                 status = "finished"
                 break

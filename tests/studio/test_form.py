@@ -249,14 +249,8 @@ def test_a_check_of_a_picture_that_is_gone_is_refused(client, folder):
 def test_looks_are_settings_of_the_page(client):
     presets = {one["name"]: one for one in client.get("/api/form").json()["looks"]}
     assert list(presets) == ["painted", "faithful", "painterly", "bold"]
-    assert presets["painted"]["values"] == {
-        "steps": 60,
-        "color": "style_palette",
-        "objective.match_weight": 0.5,
-        "objective.content_weight": 0.18,
-        "objective.style_weight": 1.0,
-        "objective.style_loss": "gram",
-    }
+    assert presets["painted"]["values"]["objective.match_weight"] == 0.5
+    assert len({frozenset(one["values"]) for one in presets.values()}) == 1  # all set the same keys
     for name, preset in presets.items():
         assert preset["help"]
         status, said = check(client, **preset["values"])

@@ -64,17 +64,9 @@ function Row({ control }) {
 /** The number of a look's values that the settings also have. */
 const likeness = (look) => Object.entries(look).filter(([key, one]) => same(one, value(key))).length;
 
-/** The looks; each also gets the defaults of the keys that only other looks set. */
-function wholeLooks() {
-  const { looks } = state.form;
-  const back = looks.flatMap((look) => Object.keys(look.values)).map((key) => [key, fallback(key)]);
-  return looks.map((look) => ({ ...look, values: { ...Object.fromEntries(back), ...look.values } }));
-}
-
 /** Looks: named sets of settings. A choice keeps values that differ from the present look. */
 function Looks() {
-  const { sketches } = state;
-  const looks = wholeLooks();
+  const { sketches, form: { looks } } = state;
   const most = Math.max(...looks.map((look) => likeness(look.values)));
   const now = looks.find((look) => likeness(look.values) === most);
   const choose = (look) => {

@@ -38,10 +38,12 @@ const KINDS = {
   },
 };
 
-/** What the brush has drawn: one byte for each pixel; `past` has earlier states for undo. */
+/** What the brush has drawn: one byte for each pixel. `id` is its picture on the server, `past` has
+ * earlier states for undo, and `saves` is the number of saves so far. */
 class Raster {
-  constructor(width, height, kind) {
-    Object.assign(this, { width, height, ...kind, bytes: new Uint8Array(width * height), past: [] });
+  constructor(width, height, key, id) {
+    Object.assign(this, { width, height, ...KINDS[key], id, past: [], saves: 0 });
+    this.bytes = new Uint8Array(width * height);
   }
 
   /** Store the present state, so that `undo` can return to it. */
@@ -119,9 +121,9 @@ class Raster {
   }
 }
 
-const rasters = new Map(); // key -> { raster, id of its picture on the server, number of saves }
+const rasters = new Map(); // key -> its raster
 
-export const raster = (key) => rasters.get(key)?.raster;
+export const raster = (key) => rasters.get(key);
 
 /** Load the raster of the settings in the content's aspect ratio; return false if it is loaded. */
 export async function load(key) {
@@ -129,10 +131,10 @@ export async function load(key) {
   const id = value(key);
   const fitting = Math.min(1, SIDE / Math.max(content.width, content.height));
   const [width, height] = scaled(content, fitting);
-  const old = rasters.get(key);
-  if (old?.id === id && old.raster.width === width && old.raster.height === height) return false;
-  const made = new Raster(width, height, KINDS[key]);
-  rasters.set(key, { raster: made, id, saves: 0 });
+  const old = raster(key);
+  if (old?.id === id && old.width === width && old.height === height) return false;
+  const made = new Raster(width, height, key, id);
+  rasters.set(key, made);
   if (id) await made.load(pictureUrl(id, SIDE)).catch(() => {});
   return true;
 }
@@ -153,17 +155,17 @@ let saving = Promise.resolve();
 
 /** Upload what was drawn, and put its id into the settings. */
 async function save(key) {
-  const layer = rasters.get(key);
-  const number = ++layer.saves;
+  const drawn = raster(key);
+  const number = ++drawn.saves;
   let id = null;
   try {
-    if (layer.raster.bytes.some(Boolean))
-      ({ id } = await upload(`drawn ${key}.png`, await layer.raster.png(), key));
+    if (drawn.bytes.some(Boolean))
+      ({ id } = await upload(`drawn ${key}.png`, await drawn.png(), key));
   } catch (refusal) {
     return fail(refusal, key);
   }
-  if (rasters.get(key) !== layer || layer.saves !== number) return null;
-  layer.id = id;
+  if (raster(key) !== drawn || drawn.saves !== number) return null;
+  drawn.id = id;
   const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
   return change(key === "protect" ? { protect: id } : regions);
 }

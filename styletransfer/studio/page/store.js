@@ -91,14 +91,10 @@ export function upload(name, blob, purpose, progress = () => {}) {
 
 /** Remove the uploaded picture of a key from the server; the key gets its default again. */
 export async function discard(key) {
-  const chosen = value(key);
-  const [id] = list(chosen);
-  change({ [key]: fallback(key) }); // first, so that no new request needs the picture
-  const refused = await post(`/api/pictures/${id}/delete`).then(() => null, (error) => error);
-  if (refused) change({ [key]: chosen });
-  else state.pictures = state.pictures.filter((one) => one.id !== id);
-  if (refused) fail(refused, key);
-  changed();
+  const [id] = list(value(key));
+  if (!(await attempt(`/api/pictures/${id}/delete`, {}, key))) return;
+  change({ [key]: fallback(key) });
+  changed((state.pictures = state.pictures.filter((one) => one.id !== id)));
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
@@ -126,7 +122,8 @@ export function forgive(stays = () => false) {
 }
 
 /** Post, and return the answer; if that fails, show the error and return undefined. */
-export const attempt = (path, body) => post(path, body).catch((refused) => fail(refused));
+export const attempt = (path, body, key) =>
+  post(path, body).catch((refused) => fail(refused, key));
 
 export const list = (value) => (value === null ? [] : [value].flat());
 
