@@ -30,27 +30,23 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(link)
-    for name, text in order["record"].items():
-        (folder / ".hydra").mkdir(exist_ok=True)
-        (folder / ".hydra" / name).write_text(text, encoding="utf-8")
     settings = {"config": plain_values(order["shown"])}
     output = Path(config.output)
     painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, settings, picture=output)
     with stop_on_signals() as stop, locked(folder):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
-        link.say("begun")
-        if painter is not None and order["kind"] == "sketch":
+        link.begin()
+        if painter is None:
+            _copy_frames(config, folder, stop, viewer)
+        elif order["kind"] == "film":
+            paint_film(painter, Path(config.input), output, viewer.show)
+        else:
             paint_picture(painter, Path(config.input), output)
             shutil.copyfile(output, folder / PASTICHE)
-            content, painted = images.read(config.input).rgb, images.read(output).rgb
-            viewer.show(1, content, painted)
-        else:
-            if painter is not None:
-                paint_film(painter, Path(config.input), output, viewer.show)
-            else:
-                _copy_frames(config, folder, stop, viewer)
-            content, painted = viewer.last
+            viewer.show(1, images.read(config.input).rgb, images.read(output).rgb)
+        content, painted = viewer.last
+        if order["kind"] == "film":
             images.write(folder / PASTICHE, painted)
         images.write(folder / CONTENT, images.resize(content, images.size_of(painted)))
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"

@@ -3,7 +3,6 @@
 import math
 import time
 from functools import partial
-from pathlib import Path
 from typing import Any
 
 import torch
@@ -35,12 +34,11 @@ STEP = 12_000
 class Guide:
     """A Guide reports a run to the server, and carries out the server's requests after each step.
 
-    It reports a step if a preview is due, or REPORT seconds after the last report. `order` has the
-    run's "folder", and its "record": file name -> text of Hydra's files.
+    It reports a step if a preview is due, or REPORT seconds after the last report.
     """
 
-    def __init__(self, order: dict[str, Any], link: RunLink) -> None:
-        self._order, self._link = order, link
+    def __init__(self, link: RunLink) -> None:
+        self._link = link
         self._reported = self._next_preview = 0.0
         self._clock = Clock()
         self._last: Iterate | None = None
@@ -48,12 +46,7 @@ class Guide:
     def step(self, run: Recording, iterate: Iterate) -> None:
         """Report a step if it is time; carry out requests (KeyboardInterrupt: stop the run)."""
         if self._last is None:
-            # Write the record of the run's settings to .hydra, the folder that Hydra would use.
-            folder = Path(self._order["folder"]) / ".hydra"
-            for name, text in self._order["record"].items():
-                folder.mkdir(exist_ok=True)
-                (folder / name).write_text(text, encoding="utf-8")
-            self._link.say("begun", now=page_values(run.config))
+            self._link.begin(now=page_values(run.config))
         self._clock.step(run.run, iterate)
         self._last = iterate
         began = time.monotonic()

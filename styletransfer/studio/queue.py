@@ -34,12 +34,11 @@ STEPS = {"train": 1.0, "film": 2.0}
 class QueueEntry:
     """A QueueEntry is a run that waits, is at work or has ended."""
 
-    id: str  # name of its folder
     folder: Path  # folder of the run
     # Key -> value in the page's form; once the run has begun, as the runner reports them.
     settings: dict[str, Any]
     typed: Sequence[str]  # KEY=VALUE words of the run's command
-    order: dict[str, Any]  # the rest of the message that starts the run in the runner's process
+    order: dict[str, Any]  # the message that starts the run in the runner's process
     status: str = "queued"  # then another one of OPEN, then finished, stopped or failed
     error: str | None = None  # one line, if the run failed
     done: int = 0  # number of the last request to change settings that was answered
@@ -47,10 +46,9 @@ class QueueEntry:
     is_steered: bool = False  # whether settings were changed during the run
     picture: bytes | None = None  # the last preview, a JPEG
 
-    @property
-    def kind(self) -> str:
-        """The kind of the run: picture, sketch or film."""
-        return str(self.order["kind"])
+    def __post_init__(self) -> None:
+        self.id, self.kind = self.folder.name, self.order["kind"]  # kind: picture, sketch or film
+        self.order |= {"type": "paint", "id": self.id, "folder": str(self.folder)}
 
     @property
     def is_open(self) -> bool:
@@ -108,7 +106,7 @@ class RunQueue:
         config = replace(request.config, output=str(folder / OUTPUTS[request.kind]))
         order = {"kind": request.kind, "record": request.record, "shown": request.shown}
         order |= {"config": config}
-        self._enqueue(QueueEntry(folder.name, folder, request.settings, request.overrides, order))
+        self._enqueue(QueueEntry(folder, request.settings, request.overrides, order))
         return folder.name
 
     def go_on(self, run: StoredRun) -> None:
@@ -116,9 +114,8 @@ class RunQueue:
         if self.has(run.id):
             raise RefusedError("that picture is being painted already", 409)
         order: dict[str, Any] = {"kind": "picture", "config": None, "record": {}}
-        shown = run.shown
-        entry = QueueEntry(run.id, run.record.folder, shown["settings"], run.typed or (), order)
-        entry.is_steered = shown["is_steered"]
+        entry = QueueEntry(run.record.folder, run.shown["settings"], run.typed or (), order)
+        entry.is_steered = run.shown["is_steered"]
         self._enqueue(entry)
 
     def find(self, id: str) -> QueueEntry | None:
@@ -215,8 +212,7 @@ class RunQueue:
         if self.waiting:
             entry = self.current = self.waiting.popleft()
             entry.status = "starting"
-            order = {"type": "paint", "id": entry.id, "folder": str(entry.folder)}
-            self.runner.send(order | entry.order)
+            self.runner.send(entry.order)
 
     def _hear(self, message: dict[str, Any]) -> None:
         """Handle a message of the runner's process; most of them come from `guide.py`."""

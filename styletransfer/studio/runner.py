@@ -25,7 +25,7 @@ def main(pipe: Connection) -> None:
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             try:
-                ended = _run(order, RunLink(order["id"], orders, pipe))
+                ended = _run(order, RunLink(order, orders, pipe))
             except OSError as error:  # the log cannot be written, as on a full disk
                 said = f"cannot write {order['folder']}: {error.strerror}; make room on the disk"
                 ended = {"status": "failed", "error": said}
@@ -75,7 +75,7 @@ def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
 
                 return {"status": film.paint(order, link), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
-            guide = Guide(order, link)
+            guide = Guide(link)
             run = Run(prepare(config))
             with recorded(run, config, folder) as record:
                 for step in run:

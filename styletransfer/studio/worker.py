@@ -1,7 +1,7 @@
 """The pipe between the server (Worker) and the runner's process (Orders).
 
 A message is a dict with "type", "id" of the run (not in "ready"), and the main entries in brackets:
-to runner: paint (folder, kind, config), pause, resume, stop, steer (changes, number)
+to runner: paint (folder, kind, config, record, shown), pause, resume, stop, steer (changes, number)
 to server: ready (pace), begun, progress, paused, resumed, standing (number, error), ended (status)
 """
 
@@ -16,6 +16,7 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
+from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -179,16 +180,25 @@ class Orders:
 class RunLink:
     """A RunLink sends a run's messages to the server, and carries out the server's requests.
 
-    Both methods raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop.
+    They raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop. `order`
+    is the server's message "paint".
     """
 
-    def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
-        self._id, self._orders, self._pipe = id, orders, pipe
+    def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
+        self._order, self._orders, self._pipe = order, orders, pipe
+
+    def begin(self, **message: Any) -> None:
+        """Write the record of the settings to .hydra, as Hydra would, and report the beginning."""
+        folder = Path(self._order["folder"]) / ".hydra"
+        for name, text in self._order["record"].items():
+            folder.mkdir(exist_ok=True)
+            (folder / name).write_text(text, encoding="utf-8")
+        self.say("begun", **message)
 
     def say(self, type: str, **message: Any) -> None:
         """Send a message about the run."""
         try:
-            self._pipe.send({"type": type, "id": self._id, **message})
+            self._pipe.send({"type": type, "id": self._order["id"], **message})
         except OSError as error:
             raise KeyboardInterrupt from error
 
