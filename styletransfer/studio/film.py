@@ -14,11 +14,11 @@ from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
+from styletransfer.runs.claim import claimed
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import RunLink
-from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, stop_on_signals
 
 
@@ -34,9 +34,9 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     output = Path(config.output)
     painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, settings, picture=output)
-    with stop_on_signals() as stop, locked(folder):
+    with stop_on_signals() as stop, claimed(folder, ()):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
-        link.begin()
+        link.say("begun")
         if painter is None:
             _copy_frames(config, folder, stop, viewer)
         elif order["kind"] == "film":

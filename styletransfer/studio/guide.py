@@ -46,7 +46,7 @@ class Guide:
     def step(self, run: Recording, iterate: Iterate) -> None:
         """Report a step if it is time; carry out requests (KeyboardInterrupt: stop the run)."""
         if self._last is None:
-            self._link.begin(now=page_values(run.config))
+            self._link.say("begun", now=page_values(run.config))
         self._clock.step(run.run, iterate)
         self._last = iterate
         began = time.monotonic()

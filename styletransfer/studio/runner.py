@@ -11,6 +11,7 @@ from typing import Any
 
 from styletransfer.cli.errors import LogFile
 from styletransfer.errors import UserError
+from styletransfer.runs.claim import made_by
 from styletransfer.runs.record import RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.worker import Orders, RunLink, become_a_child
@@ -25,7 +26,7 @@ def main(pipe: Connection) -> None:
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             try:
-                ended = _run(order, RunLink(order, orders, pipe))
+                ended = _run(order, RunLink(order["id"], orders, pipe))
             except OSError as error:  # the log cannot be written, as on a full disk
                 said = f"cannot write {order['folder']}: {error.strerror}; make room on the disk"
                 ended = {"status": "failed", "error": said}
@@ -68,7 +69,7 @@ def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
     from styletransfer.system.devices import is_out_of_memory
 
     folder = Path(order["folder"])
-    with _logged(folder) as log:
+    with _logged(folder) as log, made_by(order["record"]):
         try:
             if order["kind"] != "picture":
                 from styletransfer.studio import film

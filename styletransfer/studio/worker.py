@@ -16,7 +16,6 @@ from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
 from multiprocessing.connection import Connection
-from pathlib import Path
 from typing import Any
 
 logger = logging.getLogger(__name__)
@@ -180,25 +179,16 @@ class Orders:
 class RunLink:
     """A RunLink sends a run's messages to the server, and carries out the server's requests.
 
-    They raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop. `order`
-    is the server's message "paint".
+    Both methods raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop.
     """
 
-    def __init__(self, order: dict[str, Any], orders: Orders, pipe: Connection) -> None:
-        self._order, self._orders, self._pipe = order, orders, pipe
-
-    def begin(self, **message: Any) -> None:
-        """Write the record of the settings to .hydra, as Hydra would, and report the beginning."""
-        folder = Path(self._order["folder"]) / ".hydra"
-        for name, text in self._order["record"].items():
-            folder.mkdir(exist_ok=True)
-            (folder / name).write_text(text, encoding="utf-8")
-        self.say("begun", **message)
+    def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:
+        self._id, self._orders, self._pipe = id, orders, pipe
 
     def say(self, type: str, **message: Any) -> None:
         """Send a message about the run."""
         try:
-            self._pipe.send({"type": type, "id": self._order["id"], **message})
+            self._pipe.send({"type": type, "id": self._id, **message})
         except OSError as error:
             raise KeyboardInterrupt from error
 
