@@ -50,9 +50,7 @@ PATIENCE = 60.0
 class Studio:
     """Studio holds the server's state, and two processes: a reader of files and a runner of runs.
 
-    Args:
-        folder: folder in which runs and pictures are stored.
-        paint: function that the runner's process runs.
+    Runs and pictures are stored in `folder`. The runner's process runs the function `paint`.
     """
 
     def __init__(self, folder: Path, paint: Any = runner.main) -> None:
@@ -74,14 +72,7 @@ class Studio:
 
 
 def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
-    """Return the application, which starts and ends the studio's two processes.
-
-    Args:
-        studio: the state that the routes share.
-        port: the server's port, which `Access` expects in the header "Host".
-        token: the secret that requests must have as a cookie.
-        near: further addresses of the server, for share=true.
-    """
+    """Return the application, which starts and ends the studio's two processes; see `Access`."""
     app = Starlette(
         routes=[
             Route("/", lambda request: FileResponse(PAGE / "index.html")),
@@ -283,10 +274,7 @@ async def _run(request: Request) -> StoredRun:
 
 
 async def _checked(request: Request) -> tuple[RunRequest, dict[str, Any]]:
-    """Return the run that a request describes, and its cost; see `checks.check`.
-
-    Hydra composes the settings in a thread.
-    """
+    """Return the run that a request describes, and its cost; see `checks.check`."""
     studio, body = _studio(request), await _body(request)
     sketch, shelf = body.get("sketch") is True, studio.pictures
     asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)

@@ -53,10 +53,9 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     files, only the photograph `style_source` and its painting are read. Files of regions, the mask
     and `style_detail` are read, too.
 
-    Returns:
-        The pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work", the
-        sum of `guide.work` over all steps. With `style_source`, "work" includes the search, and
-        "warning" is a line, or None if photograph and painting fit.
+    Return the pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
+    the sum of `guide.work` over all steps. With `style_source`, "work" includes the search, and
+    "warning" is a line, or None if photograph and painting fit.
     """
     import torch
 

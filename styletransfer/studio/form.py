@@ -164,10 +164,8 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     network for any style. A film is painted by `film` if `style_source` is set, otherwise by
     `apply` with the same network. Values of keys that then have no effect are left out.
 
-    Raises:
-        RefusedError: a key is unknown, its value is not of the control's kind, two settings exclude
-            each other, or there is no photograph for `apply`.
-        UserError: the command line would refuse the settings.
+    (UserError: a key is unknown, a control cannot have a value, two settings exclude each other, or
+    the command line would refuse the settings.)
     """
     values = read_values(settings, shelf)
     kind = "film" if is_film(values.get("content") or "") else "sketch" if sketch else "picture"

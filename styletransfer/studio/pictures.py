@@ -23,8 +23,7 @@ from styletransfer.system.files import atomic, sha256
 
 # LARGEST, LARGEST_FILM: largest size in bytes of an uploaded picture and of an uploaded film.
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
-# Largest length of a picture's name in characters.
-LONGEST_NAME = 120
+LONGEST_NAME = 120  # largest length of a picture's name in characters
 # Folder of bundled pictures -> their kind.
 BUNDLED = {"content": "content", "style": "style", "paintings": "style"}
 bundled_sha256 = cache(sha256)  # cached, because bundled pictures do not change
@@ -118,16 +117,10 @@ class PictureShelf:
         return None
 
     async def take(self, name: str, purpose: str, body: AsyncIterator[bytes]) -> ShelfPicture:
-        """Store an upload in a file that is named by the hash of its bytes.
+        """Store an upload in a file that is named by the hash of its bytes, `body`.
 
-        Args:
-            name: the file's name on the user's machine.
-            purpose: the key for which the picture was added, or "".
-            body: the file's bytes.
-
-        Raises:
-            UserError: the file cannot be stored, or is no picture or film.
-            RefusedError: the file is too large.
+        `name` is the file's name on the user's machine, and `purpose` the key for which it was
+        added, or "". (UserError: it cannot be stored, is too large, or is no picture or film.)
         """
         self._folder.mkdir(parents=True, exist_ok=True)
         name = "".join(filter(str.isprintable, name))

@@ -27,12 +27,10 @@ from styletransfer.settings import ASSETS, each
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system.files import atomic
 
-# Seconds after which a request to the process fails and the process is killed.
-PATIENCE = 120.0
+PATIENCE = 120.0  # seconds after which a request fails and the process is killed
 HASHES = "sha256 of "  # a recipe has the hashes of a key's input files under "sha256 of KEY"
 QUALITY = 88  # JPEG quality of the pictures that the page shows, from 0 to 100
-# Longer sides in pixels of the two JPEGs of each picture.
-SIDES = (320, 2048)
+SIDES = (320, 2048)  # longer sides in pixels of the two JPEGs of each picture
 # LOOK: longer side of a sketch in pixels. KNOWN: number of style images whose data for the style
 # network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
@@ -60,10 +58,9 @@ class Reader:
         threading.Thread(target=self._pool.submit, args=(int,), daemon=True).start()
 
     async def ask(self, function: Callable[..., Any], *arguments: Any, first: bool = False) -> Any:
-        """Call a function of this module in the process, and return its value.
+        """Call a function in the process, and return its value.
 
-        Raises:
-            UserError: the function raised one or lacked memory; the process ended or took too long.
+        (UserError: the function raised one or lacked memory; the process ended or took too long.)
         """
         async with AsyncExitStack() as turn:
             for lock in [self._process] if first else [self._patient, self._process]:

@@ -22,13 +22,18 @@ class Viewer:
         self._news[kind] = news
         self._due.set()
 
-    async def next(self) -> list[str | bytes]:
-        """Wait for unsent messages and return them: JSON as text, a picture as bytes."""
-        await self._due.wait()
-        self._due.clear()
-        news, self._news = self._news, {}
-        kinds = [kind for kind in ("state", "message", "progress", "picture") if kind in news]
-        return [news[kind] if kind == "picture" else to_json(news[kind]) for kind in kinds]
+    async def send(self, socket: WebSocket) -> None:
+        """Send the messages, as JSON or as a picture's bytes, as fast as the page reads them."""
+        with suppress(WebSocketDisconnect, RuntimeError):  # the page has just closed the socket
+            while True:
+                await self._due.wait()
+                self._due.clear()
+                news, self._news = self._news, {}
+                for kind in ("state", "message", "progress"):
+                    if kind in news:
+                        await socket.send_text(to_json(news[kind]))
+                if "picture" in news:
+                    await socket.send_bytes(news["picture"])
 
 
 async def live(socket: WebSocket) -> None:
@@ -38,18 +43,9 @@ async def live(socket: WebSocket) -> None:
     try:
         await socket.accept()
         async with anyio.create_task_group() as group:
-            group.start_soon(_tell, socket, viewer)
+            group.start_soon(viewer.send, socket)
             while (await socket.receive())["type"] != "websocket.disconnect":
                 pass  # messages from the page are ignored
             group.cancel_scope.cancel()
     finally:
         queue.viewers.discard(viewer)
-
-
-async def _tell(socket: WebSocket, viewer: Viewer) -> None:
-    """Send the messages of `viewer` as fast as the page reads them."""
-    with suppress(WebSocketDisconnect, RuntimeError):  # the page has just closed the socket
-        while True:
-            for news in await viewer.next():
-                kind = "text" if isinstance(news, str) else "bytes"
-                await socket.send({"type": "websocket.send", kind: news})

@@ -33,11 +33,9 @@ PAUSE = 1.0
 class Worker:
     """A Worker is a process that is started again whenever it ends, and a pipe to it.
 
-    Args:
-        target: function that the process calls with its end of the pipe; it returns when the pipe
-            is closed or receives None.
-        hear: called in the event loop with each message that the process sends.
-        ended: called in the event loop with the reason if the process ends before `close`.
+    The process calls `target` with its end of the pipe, until that is closed or receives None. The
+    event loop calls `hear` with each message of the process, and `ended` with the reason if the
+    process ends before `close`.
     """
 
     def __init__(
