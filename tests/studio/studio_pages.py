@@ -5,12 +5,11 @@ import re
 import shutil
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from io import BytesIO
 from typing import Any
 
 import pytest
 from PIL import Image, ImageOps
-from studio.studios import LONG, Process
+from studio.studios import LONG, Process, bytes_of
 
 WHY = "no Playwright or no axe-core: pip install -e '.[browser]'"
 playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
@@ -44,10 +43,7 @@ NO_SMALL_LOOKS = """
 def png(width, height, color):
     """Return the bytes of a PNG file with rings in one colour."""
     rings = Image.radial_gradient("L").resize((width, height)).point(lambda level: level * 5 % 256)
-    image = ImageOps.colorize(rings, color, "white")
-    file = BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
+    return bytes_of(ImageOps.colorize(rings, color, "white"))
 
 
 @contextmanager

@@ -1,5 +1,6 @@
 """Studios for tests: in this process, with threads in place of child processes; or as a process."""
 
+import io
 import json
 import multiprocessing
 import os
@@ -120,6 +121,17 @@ def opened(
         with TestClient(app, ADDRESS, headers=origin, **here) as browser:
             assert browser.get(f"/?token={TOKEN}").status_code == status
             yield browser
+
+
+def bytes_of(image):
+    """Return the bytes of a PNG file with a picture of Pillow's."""
+    image.save(file := io.BytesIO(), "PNG")
+    return file.getvalue()
+
+
+def sent(client, image, name="picture.png"):
+    """Upload a picture of Pillow's; return its id."""
+    return client.post(f"/api/pictures?name={name}", content=bytes_of(image)).json()["id"]
 
 
 def submit(client, **settings):

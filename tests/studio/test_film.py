@@ -8,7 +8,7 @@ import pytest
 from films.film_files import make
 from helpers import picture
 from PIL import Image
-from studio.studios import act, opened, runner, status, watch
+from studio.studios import act, opened, runner, sent, status, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.films.read import Film
@@ -44,9 +44,7 @@ def frames(data, path):
 
 @pytest.mark.slow
 def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
-    style = io.BytesIO()
-    Image.radial_gradient("L").convert("RGB").save(style, "PNG")
-    style = client.post("/api/pictures?name=rings.png", content=style.getvalue()).json()["id"]
+    style = sent(client, Image.radial_gradient("L").convert("RGB"))
     settings = {**TINY, "content": film, "style": [style], "objective.content_weight": 0.5}
     told = client.post("/api/check", json={"settings": settings}).json()
     assert (told["width"], told["height"]) == (48, 32)

@@ -1,14 +1,12 @@
 """The form of the page: its controls, the command line for its settings, and its errors."""
 
-import io
 import shlex
 from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 from helpers import composed
 from PIL import Image
-
-pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
+from studio.studios import sent
 
 from styletransfer.cli.arguments import parse
 from styletransfer.job import memory
@@ -71,10 +69,9 @@ def test_no_key_of_the_page_takes_a_path(client):
 
 def labels(client, size=(512, 341), left="#ff0000", right="#00e100"):
     """Upload a label picture with two halves; return its id."""
-    picture, data = Image.new("RGB", size, left), io.BytesIO()
+    picture = Image.new("RGB", size, left)
     picture.paste(right, (size[0] // 2, 0, *size))
-    picture.save(data, "PNG")
-    return client.post("/api/pictures?name=drawn.png", content=data.getvalue()).json()["id"]
+    return sent(client, picture, "drawn.png")
 
 
 def test_the_command_line_is_the_very_settings(client):
@@ -145,9 +142,7 @@ def test_regions_and_masks_are_checked_before_painting(path, client):
 @pytest.mark.slow
 def test_a_drawing_of_any_picture_has_its_aspect_ratio(client):
     for width, height in ((4032, 3024), (1999, 1001), (641, 1137), (3000, 257), (100, 67)):
-        data = io.BytesIO()
-        Image.new("RGB", (width, height), "teal").save(data, "PNG")
-        content = client.post("/api/pictures?name=a.png", content=data.getvalue()).json()["id"]
+        content = sent(client, Image.new("RGB", (width, height), "teal"))
         scale = min(1, 1024 / max(width, height))
         drawn = labels(client, (round(width * scale), round(height * scale)))
         assert check(client, content=content, content_regions=drawn)[0] == 200
@@ -236,9 +231,7 @@ def test_a_check_decodes_no_picture(client, monkeypatch):
 
 
 def test_a_check_of_a_picture_that_is_gone_is_refused(client, folder):
-    data = io.BytesIO()
-    Image.new("RGB", (48, 32), "teal").save(data, "PNG")
-    id = client.post("/api/pictures?name=a.png", content=data.getvalue()).json()["id"]
+    id = sent(client, Image.new("RGB", (48, 32), "teal"), "a.png")
     assert check(client, content=id)[0] == 200
     (folder / "pictures" / id).unlink()
     status, answer = check(client, content=id)

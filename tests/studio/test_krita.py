@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import pytest
 from helpers import ROOT
 from PIL import Image
-from studio.studios import ADDRESS, PORT, TOKEN, Process, opened, submit
+from studio.studios import ADDRESS, PORT, TOKEN, Process, bytes_of, opened, submit
 
 FILE = ROOT / "integrations" / "krita" / "styletransfer_krita" / "studio.py"
 HERE = f" {ADDRESS}/?token={TOKEN}\n"
@@ -17,9 +17,7 @@ def png(color, width=48, height=32):
     """Return the bytes of a PNG whose left half is transparent."""
     image = Image.new("RGBA", (width, height), color)
     image.paste((0, 0, 0, 0), (0, 0, width // 2, height))
-    file = io.BytesIO()
-    image.save(file, "PNG")
-    return file.getvalue()
+    return bytes_of(image)
 
 
 LAYER, STYLE = ("Layer é", png("orange")), ("mosaic.png", png("blue"))

@@ -11,7 +11,7 @@ import psutil
 import pytest
 import tifffile
 from PIL import Image
-from studio.studios import LIVE, LONG, act, opened, runner, status, submit, watch
+from studio.studios import LIVE, LONG, act, opened, runner, sent, status, submit, watch
 
 from styletransfer.cli.hydrated import script
 from styletransfer.commands import train
@@ -135,12 +135,10 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
 
 @pytest.mark.slow
 def test_bad_input_is_told_in_the_words_of_the_command_line(client, folder):
-    buffer = io.BytesIO()
-    Image.new("RGB", (1, 1), "teal").save(buffer, "PNG")
-    uploaded = client.post("/api/pictures?name=dot.png", content=buffer.getvalue()).json()
+    uploaded = sent(client, Image.new("RGB", (1, 1), "teal"), "dot.png")
     before = set(folder.iterdir())
     for wrong, key, words in (
-        ({"content": uploaded["id"]}, "content", "dot.png shows 1 x 1 pixels"),
+        ({"content": uploaded}, "content", "dot.png shows 1 x 1 pixels"),
         ({"size": -3}, "size", "size=-3 must be"),
         ({"protect": "style-oil"}, "protect", "oil is a colour picture"),
     ):

@@ -1,24 +1,17 @@
 """A style that is a painting of a photograph: the check, and a film after a painted frame."""
 
-import io
 import shlex
 
 import pytest
 from films.film_files import make
 from helpers import picture
 from PIL import Image, ImageOps
-from studio.studios import opened, runner, status, watch
+from studio.studios import opened, runner, sent, status, watch
 
 from styletransfer.films.read import Film
 from styletransfer.settings import ASSETS, each
 from styletransfer.studio.form import recalled
 from styletransfer.system.files import sha256
-
-
-def sent(client, image, name="picture.png"):
-    """Upload an image; return its id."""
-    image.save(file := io.BytesIO(), "PNG")
-    return client.post(f"/api/pictures?name={name}", content=file.getvalue()).json()["id"]
 
 
 def bundled(name, size=(120, 80)):

@@ -11,7 +11,7 @@ import pytest
 import torch
 from helpers import ROOT
 from PIL import Image
-from studio.studios import ADDRESS, PORT, TOKEN, act, opened, submit
+from studio.studios import ADDRESS, PORT, TOKEN, act, bytes_of, opened, submit
 
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.settings import ApplyConfig
@@ -23,9 +23,7 @@ from styletransfer.system.files import sha256
 
 
 def photo(seed=0, height=24, width=32):
-    buffer = io.BytesIO()
-    Image.new("RGB", (width, height), (seed % 256, 80, 120)).save(buffer, "PNG")
-    return buffer.getvalue()
+    return bytes_of(Image.new("RGB", (width, height), (seed % 256, 80, 120)))
 
 
 def upload(client, data, name="photo.png", purpose="style"):
