@@ -174,11 +174,8 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     with suppress(UserError):
         told = carried(Path(path))
         name, values = settings_in({"command": told["command"]})  # also if "steered"
-        hashes = {
-            key.removeprefix(HASHES): each.split()
-            for key, each in told.items()
-            if key.startswith(HASHES)
-        }
+        named = [key for key in told if key.startswith(HASHES)]
+        hashes = {key.removeprefix(HASHES): told[key].split() for key in named}
         return (values, hashes) if name == "train" else None
     return None
 
