@@ -4,7 +4,6 @@ import asyncio
 from contextlib import suppress
 from typing import Any
 
-import anyio
 from starlette.websockets import WebSocket, WebSocketDisconnect
 
 from styletransfer.system.files import to_json
@@ -38,14 +37,13 @@ class Viewer:
 
 async def live(socket: WebSocket) -> None:
     """Send the messages for one page, through its WebSocket, until the page closes it."""
+    await socket.accept()
     queue = socket.app.state.studio.queue
     viewer = queue.join()
+    sending = asyncio.create_task(viewer.send(socket))
     try:
-        await socket.accept()
-        async with anyio.create_task_group() as group:
-            group.start_soon(viewer.send, socket)
-            while (await socket.receive())["type"] != "websocket.disconnect":
-                pass  # messages from the page are ignored
-            group.cancel_scope.cancel()
+        while (await socket.receive())["type"] != "websocket.disconnect":
+            pass  # messages from the page are ignored
     finally:
+        sending.cancel()
         queue.viewers.discard(viewer)

@@ -12,6 +12,7 @@ import os
 import signal
 import sys
 import threading
+import time
 from collections import deque
 from collections.abc import Callable
 from contextlib import suppress
@@ -46,45 +47,35 @@ class Worker:
     ) -> None:
         self._target, self._hear, self._ended = target, hear, ended
         self._process: Any = None
-        self._pipe: Connection | None = None
-        self._waiting: list[Any] = []
-        self._closing = False
-        self._gone = asyncio.Event()
+        self._pipe: Connection
+        self._closing, self._gone = False, asyncio.Event()
 
-    def start(self) -> None:
-        """Start the process; call this in the event loop."""
-        if self._closing:
-            return
+    def start(self, pause: float = 0.0) -> None:
+        """Start the process after `pause` seconds; call this in the event loop."""
         loop = asyncio.get_running_loop()
         self._pipe, far_end = CONTEXT.Pipe()
         self._process = CONTEXT.Process(target=self._target, args=(far_end,), daemon=True)
-        self._gone.clear()
-        threading.Thread(target=self._listen, args=(self._pipe, far_end, loop), daemon=True).start()
-        while self._waiting:
-            self.send(self._waiting.pop(0))
+        ends = (self._pipe, far_end)
+        threading.Thread(target=self._listen, args=(*ends, loop, pause), daemon=True).start()
 
     def send(self, message: Any) -> None:
-        """Send a message; if no process runs, the message waits for the next process."""
-        if self._pipe is None:
-            self._waiting.append(message)
-            return
+        """Send a message, which waits until the process has started."""
         with suppress(OSError):  # the process has just ended; `ended` will be called
             self._pipe.send(message)
 
     async def close(self, patience: float) -> None:
         """Send None, which ends the process; kill the process after `patience` seconds."""
         self._closing = True
-        if self._process is None:
-            return
         self.send(None)
         with suppress(TimeoutError):
             await asyncio.wait_for(self._gone.wait(), patience)
-        if self._process is not None and self._process.pid is not None:
+        if self._process.pid is not None:
             self._process.kill()
         await self._gone.wait()
 
-    def _listen(self, pipe: Connection, far_end: Connection, loop: Any) -> None:
+    def _listen(self, pipe: Connection, far_end: Connection, loop: Any, pause: float) -> None:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
+        time.sleep(pause)
         with suppress(RuntimeError):  # the loop is closed
             try:
                 self._process.start()  # the first process waits until torch is imported
@@ -95,18 +86,15 @@ class Worker:
                 loop.call_soon_threadsafe(self._is_gone)
 
     def _is_gone(self) -> None:
-        assert self._pipe is not None
         if self._process.pid is not None:  # it has started
             self._process.join()
-        code, self._process = self._process.exitcode, None
         self._pipe.close()
-        self._pipe = None
-        self._gone.set()
         if self._closing:
+            self._gone.set()
             return
-        reason = _how_it_ended(code)
+        reason = _how_it_ended(self._process.exitcode)
         logger.warning("a process of the studio %s; it is started again", reason)
-        asyncio.get_running_loop().call_later(PAUSE, self.start)
+        self.start(PAUSE)
         self._ended(reason)
 
 

@@ -32,10 +32,12 @@ DROP = """([query, files]) => {
     target.dispatchEvent(
       new DragEvent(kind, { dataTransfer: dropped, bubbles: true, cancelable: true }));
 }"""
-# JavaScript that replaces the small pictures on tiles, which take seconds, by an icon.
-NO_SMALL_LOOKS = """
+# JavaScript that replaces the small pictures on tiles, which take seconds, by an icon, except those
+# whose addresses have the pattern MADE.
+FEW_SMALL_LOOKS = """
   const own = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, "src");
-  const stood = (url) => (/side=256|trial=1/.test(url) ? "/static/icon.svg" : url);
+  const isLeftOut = (url) => /side=256|trial=1/.test(url) && !/MADE/.test(url);
+  const stood = (url) => (isLeftOut(url) ? "/static/icon.svg" : url);
   Object.defineProperty(HTMLImageElement.prototype, "src",
     { ...own, set(url) { own.set.call(this, stood(url)); } });"""
 
@@ -126,17 +128,16 @@ def browsing(*flags):
 
 
 @contextmanager
-def visited_by(browser, address, width=1280, scheme="light", height=844, small_looks=False):
+def visited_by(browser, address, width=1280, scheme="light", height=844, made="none"):
     """Open the page in a new browser profile, below 500 pixels wide as on a phone; yield Visit.
 
-    Without `small_looks`, the small pictures on tiles are replaced, see NO_SMALL_LOOKS.
+    `made` is a pattern of the addresses of small pictures that are made, see FEW_SMALL_LOOKS.
     """
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
     context.set_default_timeout(PATIENCE)
-    if not small_looks:
-        context.add_init_script(NO_SMALL_LOOKS)
+    context.add_init_script(FEW_SMALL_LOOKS.replace("MADE", made))
     try:
         yield visit(context, address)
     finally:

@@ -80,7 +80,7 @@ def test_a_chosen_style_is_seen_at_once(page):
 
 def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
     """Check that each tile shows the chosen photograph, and the style itself under the pointer."""
-    with visited(address, small_looks=True) as page:
+    with visited(address, made="style-(oil|woodcut).*side=256|trial=1") as page:
         for name, styles in (("rocket", ["oil"]), ("coffee", ["oil", "woodcut"])):
             page.click(f"[data-picker=content] .tile[title={name}]")
             for style in styles:

@@ -1,6 +1,6 @@
 // The brush draws regions and protection on the picture, with a mouse, a finger or keys. Its bar
 // has controls for what is drawn, for the brush's size, and for undo, fill and clear.
-import { Button, find, say, Slider, within } from "./dom.js";
+import { Button, Either, find, say, Slider, within } from "./dom.js";
 import { keep, load, raster, REGIONS, regionStyles } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
@@ -168,11 +168,6 @@ function Region({ number }) {
     : html`<span class="pick">${swatch}${text}</span>`}
     <${StyleOf} number=${number} text=${text} /></div>`;
 }
-
-/** Two buttons, one of them pressed; `pairs` has [text, whether pressed, action] for each. */
-const Either = ({ label, pairs }) => html`<div class="segments" role="group" aria-label=${label}>
-  ${pairs.map(([text, pressed, act]) =>
-    html`<${Button} pressed=${pressed} onclick=${act}>${text}<//>`)}</div>`;
 
 export function Brushes() {
   if (!brushIsOpen()) return null;

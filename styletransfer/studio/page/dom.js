@@ -44,6 +44,11 @@ export const Slider = ({ label, enter, ...range }) =>
   html`<input type="range" aria-label=${label} ...${range}
     oninput=${({ target }) => enter(Number(target.value))} />`;
 
+/** Two buttons, one of them pressed; `pairs` has [text, whether pressed, action] for each. */
+export const Either = ({ label, pairs }) =>
+  html`<div class="segments" role="group" aria-label=${label}>${pairs.map(([text, pressed, act]) =>
+    html`<${Button} pressed=${pressed} onclick=${act}>${text}<//>`)}</div>`;
+
 export const within = (low, number, high) => Math.min(high, Math.max(low, number));
 
 /** Make screen readers say a text, which is not visible. */

@@ -1,5 +1,5 @@
 // The settings: a few controls at first, the others in groups behind "More".
-import { Button, find, refocus } from "./dom.js";
+import { Button, Either, find, refocus } from "./dom.js";
 import { Field } from "./fields.js";
 import { openBrush } from "./brush.js";
 import { Picker } from "./picker.js";
@@ -89,9 +89,8 @@ function Whose() {
   const isThis = Boolean(subject());
   const next = () => (active() ? aim("next") : show(null));
   return html`<div class="heading whose" hidden=${!runOf(state.view)}>
-    <span class="name">Settings of</span><span class="segments">
-    <${Button} pressed=${isThis} onclick=${() => aim("this")}>this picture<//>
-    <${Button} pressed=${!isThis} onclick=${next}>the next picture<//></span></div>
+    <span class="name">Settings of</span><${Either} label="Settings of" pairs=${[
+      ["this picture", isThis, () => aim("this")], ["the next picture", !isThis, next]]} /></div>
     <p id="aim" class="muted" hidden=${!active() || active(subject())}>Changes here are for the next picture. The
       picture that is being painted stays as it is.</p>`;
 }
