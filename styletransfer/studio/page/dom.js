@@ -3,13 +3,6 @@ import { html } from "./preact.js";
 
 export const find = (id) => document.getElementById(id);
 
-export const press = (control, pressed) => control.setAttribute("aria-pressed", String(pressed));
-
-/** Call an action at clicks on the element with an id: clicked({ fit, one: pixelByPixel }). */
-export function clicked(actions) {
-  for (const [id, click] of Object.entries(actions)) listen(find(id), { click });
-}
-
 /** Call an action at events of a kind: listen(stage, { keydown: move }). */
 export function listen(target, actions) {
   for (const [kind, action] of Object.entries(actions)) target.addEventListener(kind, action);

@@ -45,12 +45,6 @@ async function fetchInto(url, original) {
   seen = original;
 }
 
-/** Show a photograph that is being sent. */
-function showComing({ url }) {
-  wanted = null; // an older sketch, if it comes only now, is not shown
-  return load(url);
-}
-
 const isLive = (run) => active(run) && preview.id === run.id;
 
 /** Draw the latest live picture; decode one at a time. */
@@ -105,7 +99,6 @@ function photoOf(run) {
 const resultUrl = (run) => runUrl(run.id, "picture", `side=${SIDE}&seconds=${run.seconds}`);
 
 function showRun(run) {
-  wanted = null;
   if (isLive(run)) return decode();
   const ended = ["finished", "stopped"].includes(run.status) && !run.written;
   if (ended) return null; // its picture comes with the list of results
@@ -167,7 +160,8 @@ function draw() {
   const title = coming ? coming.name : run ? titleOf(run) : pictureName(value("content"));
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
-  if (coming) showComing(coming);
+  if (coming || run) wanted = null; // an older sketch, if it comes only now, is not shown
+  if (coming) load(coming.url);
   else if (run) showRun(run);
   else showSketch(settings());
 }

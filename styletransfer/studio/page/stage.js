@@ -1,6 +1,6 @@
 // The stage shows a picture, which the wheel, keys and pointers zoom and move. The stage's own size
 // does not depend on the picture, except for the aspect ratio on narrow pages.
-import { clicked, find, listen, press, within } from "./dom.js";
+import { find, listen, within } from "./dom.js";
 
 const stage = find("stage");
 const planes = [...document.querySelectorAll(".plane")];
@@ -33,8 +33,8 @@ function draw() {
   }
   stage.classList.toggle("zoomed", !fitted);
   find("percent").textContent = `${Math.round(100 * dense)} %`;
-  press(find("fit"), fitted);
-  press(find("one"), !fitted && Math.abs(dense - 1) < 0.01);
+  find("fit").ariaPressed = fitted;
+  find("one").ariaPressed = !fitted && Math.abs(dense - 1) < 0.01;
   brush?.moved();
 }
 
@@ -159,7 +159,8 @@ function key(event) {
 }
 
 export function startStage() {
-  clicked({ fit, one: pixelByPixel, in: zoomIn, out: zoomOut });
+  const buttons = { fit, one: pixelByPixel, in: zoomIn, out: zoomOut };
+  for (const [id, click] of Object.entries(buttons)) listen(find(id), { click });
   listen(stage, { pointerdown: down, pointermove: move, pointerup: up, pointercancel: up });
   listen(stage, { pointerleave: () => brush?.hover(null), keydown: key });
   stage.addEventListener("wheel", wheel, { passive: false });
