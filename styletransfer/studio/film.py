@@ -15,8 +15,8 @@ from styletransfer.films.settings import FilmConfig
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
+from styletransfer.runs.recipe import settings
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
-from styletransfer.studio.form import plain_values
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import RunLink
 from styletransfer.system.signals import Stop, stop_on_signals
@@ -30,10 +30,10 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     """
     folder, config = Path(order["folder"]), order["config"]
     viewer = _Viewer(link)
-    settings = {"config": plain_values(order["shown"])}
+    recipe = {"config": settings(order["shown"])}
     output = Path(config.output)
     painter = None if isinstance(config, FilmConfig) else Painter(config)
-    keep = partial(write_record, folder, settings, picture=output)
+    keep = partial(write_record, folder, recipe, picture=output)
     with stop_on_signals() as stop, claimed(folder, ()):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         link.say("begun")

@@ -5,7 +5,7 @@ import re
 import sys
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
-from dataclasses import asdict, dataclass, is_dataclass
+from dataclasses import asdict, dataclass
 from functools import cache
 from operator import attrgetter
 from typing import Any
@@ -25,7 +25,7 @@ from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import CONTROLS, FIELDS, GROUPS, HELP, HIDDEN, SOURCE, Control
+from styletransfer.studio.controls import CONTROLS, GROUPS, HELP, HIDDEN, SOURCE, Control
 from styletransfer.studio.pictures import PictureShelf
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
@@ -92,12 +92,6 @@ def defaults() -> dict[str, Any]:
 def page_values(config: TrainConfig) -> dict[str, Any]:
     """Return key -> value in `config`, for each key that the page can set."""
     return {key: attrgetter(key)(config) for key in CONTROLS}
-
-
-def plain_values(config: TrainConfig) -> dict[str, Any]:
-    """Return key -> value of all keys of a config of `train`, such as "optimizer.name"."""
-    plain = [key for key, field in FIELDS.items() if not is_dataclass(field.type)]
-    return {key: attrgetter(key)(config) for key in plain}
 
 
 @cache

@@ -8,7 +8,7 @@ from helpers import composed, files_in
 from PIL import Image
 from studio.studios import opened
 
-from styletransfer.studio.form import plain_values
+from styletransfer.runs import recipe
 from styletransfer.studio.runs import FILM, WRITTEN
 
 
@@ -32,7 +32,7 @@ def make_run(folder, picture="pastiche.tiff", **settings):
     (folder / ".lock").unlink()
     for name in ("pastiche.png", "content_resized.png"):
         Image.new("RGB", (32, 24), "teal").save(folder / name)
-    config = plain_values(composed("train")) | settings
+    config = recipe.settings(composed("train")) | settings
     record = {"status": "finished", "picture": str(folder / picture), "config": config}
     (folder / "run.json").write_text(json.dumps(record))
     return folder
