@@ -94,6 +94,8 @@ def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
         page.expect("[data-picker=style] .tile[title=mosaic] .look").to_have_css("opacity", "1")
         far = "[data-picker=style] .tile:has-text('village street')"  # below the wall's edge
         page.expect(f"{far} .look").to_have_count(0)
+        page.locator(far).scroll_into_view_if_needed()
+        page.expect(f"{far} .look").to_have_count(1)
         for name in ("painted", "faithful"):
             picture = f"#looks .tile:has-text('{name}') img"
             page.expect(picture).to_have_attribute("src", re.compile("content-coffee.*trial"))

@@ -30,8 +30,8 @@ export function Sure({ text, action }) {
 export const refocus = (to) => document.activeElement.offsetParent || to?.focus();
 
 /** A picture, loaded once it is scrolled into view; `alt` is empty: its name is beside it. */
-export const Thumbnail = ({ src, ...more }) =>
-  html`<img src=${src} alt="" loading="lazy" decoding="async" ...${more} />`;
+export const Thumbnail = ({ src }) =>
+  html`<img src=${src} alt="" loading="lazy" decoding="async" />`;
 
 export const Slider = ({ label, enter, ...range }) =>
   html`<input type="range" aria-label=${label} ...${range}

@@ -8,6 +8,10 @@ import { value } from "./store.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
 const seen = new Set(); // ids of the styles whose tiles have come into view
+const watch = new IntersectionObserver((tiles) => {
+  for (const { isIntersecting, target } of tiles)
+    if (isIntersecting) changed(seen.add(target.dataset.style));
+});
 
 /** What a picker offers: uploads for it, the newest first, then the bundled pictures of its kind. */
 function offered(key) {
@@ -121,8 +125,8 @@ function Tile({ id, name, origin, place }) {
   const isOld = sketch && sketch !== tileUrl(id);
   return html`<div class="tile" title=${origin || name}>
     <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
-      <span class="frame"><${Thumbnail} src=${pictureUrl(id, 320)}
-        onload=${() => changed(isStyle && seen.add(id))} />
+      <span class="frame" data-style=${id} ref=${(frame) => isStyle && frame && watch.observe(frame)}
+        ><${Thumbnail} src=${pictureUrl(id, 320)} />
       ${sketch && html`<img class="look ${isOld ? "old" : ""}" alt="" src=${sketch} />`}</span>
       <span class="caption">${label}</span><//>
     ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100
