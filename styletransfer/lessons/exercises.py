@@ -10,7 +10,7 @@ import torch
 
 from styletransfer.lessons.doctor.command import PROBES, examine
 from styletransfer.lessons.doctor.probes import first_line
-from styletransfer.lessons.doctor.subject import subject
+from styletransfer.lessons.doctor.study import Study
 
 
 class UnsolvedError(AssertionError):
@@ -51,7 +51,7 @@ def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
     """
     __tracebackhide__ = True
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
-    for name, verdict in examine(subject(target, inputs), probes):
+    for name, verdict in examine(Study(target, inputs), probes):
         is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")
         hint(is_wrong, f"{name}: {verdict.text}\n{verdict.change}".rstrip())
 

@@ -15,8 +15,8 @@ from torch import nn
 
 from styletransfer.lessons.doctor.asks import whose
 from styletransfer.lessons.doctor.command import PROBES, examine
-from styletransfer.lessons.doctor.study import Study, weights_like
-from styletransfer.lessons.doctor.subject import is_function, load, subject
+from styletransfer.lessons.doctor.load import load
+from styletransfer.lessons.doctor.study import Study, is_function, weights_like
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # The probes that torch refuses for a Function whose forward takes ctx: such a Function has no
@@ -28,7 +28,7 @@ FILE = ROOT / "tests" / "lessons" / "planted.py"
 def verdicts(target, *inputs, probes=QUICK):
     """Return name -> verdict, without those that are "ok"."""
     inputs = inputs or (torch.randn(4, 3, generator=torch.Generator().manual_seed(0)),)
-    found = examine(subject(target, inputs), probes)
+    found = examine(Study(target, inputs), probes)
     return {name: verdict for name, verdict in found if verdict.word != "ok"}
 
 
@@ -51,6 +51,12 @@ def faults(*arguments, **options):
         ("Unmarked", "inputs in place", "input 0 is changed in place and not marked"),
         ("Halves", "unused outputs", "fails if an output is not used"),
         ("Cycle", "kept for backward", "ctx.result is an output: a reference cycle"),
+        ("Closure", "kept for backward", "a function on ctx keeps it, or the class"),
+        ("OnClass", "kept for backward", "if forward is called twice before backward"),
+        ("Larger", "first derivative", "another gradient when it is called again"),
+        ("Rounded", "first derivative", "forward computes in float32"),
+        ("Unrecorded", "second derivative", "wrong without an error"),
+        ("Dense", "layouts in memory", "strided inputs: another result"),
         ("Attribute", "kept for backward", "ctx.both is an input"),
         ("Dictionary", "kept for backward", "ctx.kept is an input"),
         ("Viewed", "layouts in memory", "transposed grad_output: view size is not"),
@@ -59,7 +65,7 @@ def faults(*arguments, **options):
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
         ("WithoutTangent", "func.jvp", "not the derivative of forward"),
-        ("WrongVmap", "func.vmap", "than alone for two examples in the first dimension"),
+        ("WrongVmap", "func.vmap", "two examples in the first dimension: another result"),
         ("WrongBackward", "first derivative", "not the derivative of forward"),
     ],
 )
@@ -75,6 +81,8 @@ def test_a_planted_fault_is_named(target, name, words):
         ("SummedShape", "gradients returned", "shape (4, 3) for input 1 of (3,)"),
         ("MissingGradient", "first derivative", "None for input 1"),
         ("WrongGated", "first derivative", "backward is not the derivative of forward"),
+        ("Frozen", "gradients returned", "if input 0 alone requires grad: unsupported operand"),
+        ("BothBatched", "func.vmap", "two examples of input 0, which share the other inputs"),
         ("OneForTwo", "backward is called", "incorrect number of gradients (expected 2, got 1)"),
     ],
 )
@@ -121,7 +129,7 @@ def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
 
 def test_examples_in_the_last_dimension_are_tried():
     found = verdicts(planted.FirstDimension)["func.vmap"]
-    assert found.text.endswith("for two examples in the last dimension")
+    assert found.text == "two examples in the last dimension: another result"
     assert re.match(r"planted.py:\d+, FirstDimension.vmap: compute each example", found.change)
 
 
@@ -136,7 +144,7 @@ def test_the_method_that_fills_ctx_is_named(target, name):
 
 def test_saved_views_of_an_input_take_no_memory():
     ((_, found),) = examine(
-        subject(planted.Neighbours, (torch.randn(4, 3),)), {"kept": PROBES["kept for backward"]}
+        Study(planted.Neighbours, (torch.randn(4, 3),)), {"kept": PROBES["kept for backward"]}
     )
     assert found.text.startswith("0 bytes")
 
@@ -169,7 +177,7 @@ def test_a_jvp_is_not_compared_with_a_wrong_backward():
 
 
 def test_forwards_derivative_is_known_beside_a_wrong_backward():
-    study = Study(subject(planted.WrongBackward, (torch.randn(4, 3),)))
+    study = Study(planted.WrongBackward, (torch.randn(4, 3),))
     found = whose(lambda study: [2 * x * weights_like(x) for x in study.leaves], study)
     assert (found.word, found.text) == ("note", "forward's: your backward is not called")
 

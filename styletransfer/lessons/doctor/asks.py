@@ -6,14 +6,13 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.probes import TOLERANCE, first_line
+from styletransfer.lessons.doctor.probes import TOLERANCE, described, differs
 from styletransfer.lessons.doctor.study import Study, Verdict, same, weights_like
 from styletransfer.lessons.doctor.watch import scaled
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
 FACTOR = 1.5
-
 
 # What is missing, by a word of torch's message.
 MISSING = {
@@ -29,7 +28,7 @@ def refused(error: Exception) -> Verdict:
     for words, missing in MISSING.items():
         if words in str(error):
             return Verdict("note", f"refused: it needs {missing}")
-    return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
+    return Verdict("note", f"refused: {described(error)}")
 
 
 def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
@@ -47,9 +46,8 @@ def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
     """Return the gradients of the compiled subject."""
     torch.compiler.reset()
     try:
-        function = torch.compile(study.total, backend=backend)
-        total = function(*study.subject.inputs)
-        return list(torch.autograd.grad(total, study.leaves, allow_unused=True))
+        total = torch.compile(study.total, backend=backend)(*study.inputs)
+        return torch.autograd.grad(total, study.leaves, allow_unused=True)
     finally:
         torch.compiler.reset()
 
@@ -67,7 +65,7 @@ def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verd
     if not study.functions:
         return Verdict("ok", "there is no Function in the graph")
     with scaled(study.functions, FACTOR):
-        ours = study.gradients_of(*study.subject.inputs)
+        ours = study.gradients_of(*study.inputs)
         try:
             found = ask(study)
         except Exception as error:
@@ -76,7 +74,7 @@ def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verd
         return Verdict("ok", "yours")
     if same(found, study.slopes, TOLERANCE):
         return Verdict("note", "forward's: your backward is not called")
-    return Verdict("FAULT", "neither yours nor forward's", study.place())
+    return Verdict("FAULT", "neither yours nor forward's", "look for what depends on the call")
 
 
 def jvp(study: Study) -> Verdict:
@@ -89,29 +87,40 @@ def jvp(study: Study) -> Verdict:
     wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
     if same([found], [wanted], TOLERANCE):
         return Verdict()
-    change = f"{study.place('jvp')}: return the derivative of forward times the tangents"
-    return Verdict("FAULT", "not the derivative of forward", change)
+    change = "return the derivative of forward times the tangents"
+    return Verdict("FAULT", "not the derivative of forward", change, "jvp")
 
 
 def vmap(study: Study) -> Verdict:
     """Are the results of two examples in a batch those of each alone?"""
-    pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
-    alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-    for name, dim in (("first", 0), ("last", -1)):
-        try:
-            batches = [x.movedim(0, dim) for x in pairs]
-            is_right = same(torch.func.vmap(study.total_at, in_dims=dim)(*batches), alone)
-        except Exception as error:
-            if name == "first":
-                return refused(error)
-            is_right = False
-        if not is_right:
-            is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
+    leaves, count = study.leaves, len(study.leaves)
+    try:
+        torch.func.vmap(study.total_at)(*(torch.stack([x, x]) for x in leaves))
+    except Exception as error:
+        return refused(error)
+    ways: dict[str, list[int | None]] = {
+        "in the first dimension": [0] * count,
+        "in the last dimension": [-1] * count,
+    }
+    for number, index in enumerate(study.due if count > 1 else ()):
+        way = f"of input {index}, which share the other inputs"
+        ways[way] = [0 if each == number else None for each in range(count)]
+    for way, dims in ways.items():
+        pairs = [(x, x if dim is None else 0.99 * x) for x, dim in zip(leaves, dims, strict=True)]
+        alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
+        batches = [
+            pair[0] if dim is None else torch.stack(pair, dim)
+            for pair, dim in zip(pairs, dims, strict=True)
+        ]
+        batched = torch.func.vmap(study.total_at, in_dims=tuple(dims))
+        if said := differs(partial(batched, *batches), alone):
+            is_generated = getattr(study.target, "generate_vmap_rule", False)
             return Verdict(
                 "FAULT",
-                f"another result than alone for two examples in the {name} dimension",
-                f"{study.place('forward' if is_generated else 'vmap')}: compute each example as "
-                "forward does, take them from dimension in_dims[i] of input i, and return the "
-                "dimension that they have in the result",
+                f"two examples {way}: {said}",
+                "compute each example as forward does, take them from dimension in_dims[i] of "
+                "input i, if that is not None, and return the dimension that they have in the "
+                "result",
+                "forward" if is_generated else "vmap",
             )
     return Verdict()
