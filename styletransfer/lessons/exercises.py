@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from styletransfer.lessons.doctor.command import PROBES, examine
-from styletransfer.lessons.doctor.probes import first_line
 from styletransfer.lessons.doctor.study import Study
+from styletransfer.lessons.errors import described
 
 
 class UnsolvedError(AssertionError):
@@ -39,8 +39,7 @@ def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | 
     except Exception as error:
         for words, text in (hints or {}).items():
             if words in str(error):
-                said = f"{type(error).__name__}: {first_line(error)}"
-                raise UnsolvedError(f"{said}\n{text}") from error
+                raise UnsolvedError(f"{described(error)}\n{text}") from error
         raise
 
 
@@ -75,4 +74,4 @@ def told(error: Exception, path: Path) -> str:
     if isinstance(error, UnsolvedError):
         return str(error)
     lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]
-    return f"line {lines[-1]}: {type(error).__name__}: {first_line(error)}"
+    return f"line {lines[-1]}: {described(error)}"

@@ -178,7 +178,7 @@ def test_a_jvp_is_not_compared_with_a_wrong_backward():
 
 def test_forwards_derivative_is_known_beside_a_wrong_backward():
     study = Study(planted.WrongBackward, (torch.randn(4, 3),))
-    found = whose(lambda study: [2 * x * weights_like(x) for x in study.leaves], study)
+    found = next(whose(lambda study: [2 * x * weights_like(x) for x in study.leaves], study))
     assert (found.word, found.text) == ("note", "forward's: your backward is not called")
 
 

@@ -1,14 +1,15 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.probes import TOLERANCE, described, differs
-from styletransfer.lessons.doctor.study import Study, Verdict, same, weights_like
+from styletransfer.lessons.doctor.probes import TOLERANCE, differs
+from styletransfer.lessons.doctor.study import Study, Verdict, fault, note, same, weights_like
 from styletransfer.lessons.doctor.watch import scaled
+from styletransfer.lessons.errors import described
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
@@ -24,11 +25,9 @@ MISSING = {
 
 def refused(error: Exception) -> Verdict:
     """Return that a call is refused, and what is missing or the first line of torch's message."""
-    error = getattr(error, "inner_exception", error)  # torch.compile wraps errors
-    for words, missing in MISSING.items():
-        if words in str(error):
-            return Verdict("note", f"refused: it needs {missing}")
-    return Verdict("note", f"refused: {described(error)}")
+    said = described(error)
+    missing = (f"it needs {missing}" for words, missing in MISSING.items() if words in said)
+    return note(f"refused: {next(missing, said)}")
 
 
 def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
@@ -52,7 +51,8 @@ def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
         torch.compiler.reset()
 
 
-ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
+Ask = Callable[[Study], Sequence[Tensor | None]]
+ASKED: dict[str, Ask] = {
     "func.grad": lambda study: func_grad(study)(*study.leaves),
     "vmap of func.grad": func_vmap,
     "compile, aot_eager": partial(compiled, "aot_eager"),
@@ -60,44 +60,42 @@ ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
 }
 
 
-def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verdict:
-    """Tell whether `ask` gets the gradient of the reader's backward, or of forward's operations."""
+def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
+    """Does `ask` get the gradient of the reader's backward, or of forward's operations?"""
     if not study.functions:
-        return Verdict("ok", "there is no Function in the graph")
-    with scaled(study.functions, FACTOR):
-        ours = study.gradients_of(*study.inputs)
-        try:
-            found = ask(study)
-        except Exception as error:
-            return refused(error)
+        yield Verdict("ok", "there is no Function in the graph")
+    try:
+        with scaled(study.functions, FACTOR):
+            ours, found = study.gradients_of(*study.inputs), ask(study)
+    except Exception as error:
+        yield refused(error)
     if same(found, ours):
-        return Verdict("ok", "yours")
+        yield Verdict("ok", "yours")
     if same(found, study.slopes, TOLERANCE):
-        return Verdict("note", "forward's: your backward is not called")
-    return Verdict("FAULT", "neither yours nor forward's", "look for what depends on the call")
+        yield note("forward's: your backward is not called")
+    yield fault("neither yours nor forward's", "look for what depends on the call")
 
 
-def jvp(study: Study) -> Verdict:
+def jvp(study: Study) -> Iterator[Verdict]:
     """Is there a derivative in forward mode, and is it that of forward?"""
     directions = tuple(map(weights_like, study.leaves))
     try:
         found: Tensor = torch.func.jvp(study.total_at, study.leaves, directions)[1]
     except Exception as error:
-        return refused(error)
+        yield refused(error)
     wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
-    if same([found], [wanted], TOLERANCE):
-        return Verdict()
-    change = "return the derivative of forward times the tangents"
-    return Verdict("FAULT", "not the derivative of forward", change, "jvp")
+    if not same([found], [wanted], TOLERANCE):
+        change = "return the derivative of forward times the tangents"
+        yield fault("not the derivative of forward", change, "jvp")
 
 
-def vmap(study: Study) -> Verdict:
+def vmap(study: Study) -> Iterator[Verdict]:
     """Are the results of two examples in a batch those of each alone?"""
     leaves, count = study.leaves, len(study.leaves)
     try:
         torch.func.vmap(study.total_at)(*(torch.stack([x, x]) for x in leaves))
     except Exception as error:
-        return refused(error)
+        yield refused(error)
     ways: dict[str, list[int | None]] = {
         "in the first dimension": [0] * count,
         "in the last dimension": [-1] * count,
@@ -115,12 +113,10 @@ def vmap(study: Study) -> Verdict:
         batched = torch.func.vmap(study.total_at, in_dims=tuple(dims))
         if said := differs(partial(batched, *batches), alone):
             is_generated = getattr(study.target, "generate_vmap_rule", False)
-            return Verdict(
-                "FAULT",
+            yield fault(
                 f"two examples {way}: {said}",
                 "compute each example as forward does, take them from dimension in_dims[i] of "
                 "input i, if that is not None, and return the dimension that they have in the "
                 "result",
                 "forward" if is_generated else "vmap",
             )
-    return Verdict()

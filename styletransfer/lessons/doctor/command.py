@@ -8,10 +8,11 @@ from functools import partial
 
 from styletransfer.lessons.doctor import asks, habits, probes
 from styletransfer.lessons.doctor.load import load
-from styletransfer.lessons.doctor.study import Study, Verdict
+from styletransfer.lessons.doctor.study import Study, Verdict, fault
+from styletransfer.lessons.errors import described
 from styletransfer.lessons.settings import GradcheckConfig
 
-Probe = Callable[[Study], Verdict]
+Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
     "backward is called": probes.called,
     "first derivative": probes.first,
@@ -45,9 +46,9 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
 def told(probe: Probe, study: Study) -> Verdict:
     """Return what a probe says of a study, or of the Function that alone has the same fault."""
     try:
-        verdict = probe(study)
+        verdict = next(probe(study), Verdict())
     except Exception as error:
-        return Verdict("FAULT", probes.described(error))
+        return fault(described(error))
     if not verdict.change:
         return verdict
     placed = replace(verdict, change=f"{study.place(verdict.method)}: {verdict.change}")

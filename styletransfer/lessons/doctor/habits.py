@@ -5,7 +5,7 @@ They look at changes in place, kept memory, layouts, empty inputs, low precision
 
 import gc
 import weakref
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -13,40 +13,39 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from styletransfer.lessons.doctor.probes import differs, first_line, mismatch
+from styletransfer.lessons.doctor.probes import differs, mismatch
 from styletransfer.lessons.doctor.study import (
     Layout,
     Study,
     Verdict,
     differentiable_in,
+    fault,
+    note,
     weights_like,
 )
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in, watched
+from styletransfer.lessons.errors import first_line
 
 
-def grad_output(study: Study) -> Verdict:
+def grad_output(study: Study) -> Iterator[Verdict]:
     """Does backward leave grad_output alone?"""
-    if not any(seen.spoiled for seen in study.seen):
-        return Verdict()
-    text = "grad_output is changed in place: other nodes may receive the same tensor"
-    return Verdict("FAULT", text, "change a clone of it")
+    if any(seen.spoiled for seen in study.seen):
+        text = "grad_output is changed in place: other nodes may receive the same tensor"
+        yield fault(text, "change a clone of it")
 
 
-def marked(study: Study) -> Verdict:
+def marked(study: Study) -> Iterator[Verdict]:
     """Does forward mark the inputs that it changes in place?"""
-    for seen in study.seen:
-        for index in seen.changed:
-            return Verdict(
-                "FAULT",
-                f"input {index} is changed in place and not marked: "
-                "backward is left out for whoever uses the input afterwards",
-                "call ctx.mark_dirty, and return the input",
-                "context",
-            )
-    return Verdict()
+    for index in (index for seen in study.seen for index in seen.changed):
+        yield fault(
+            f"input {index} is changed in place and not marked: "
+            "backward is left out for whoever uses the input afterwards",
+            "call ctx.mark_dirty, and return the input",
+            "context",
+        )
 
 
-def kept(study: Study) -> Verdict:
+def kept(study: Study) -> Iterator[Verdict]:
     """What is kept for backward, and by whom?"""
     attributes = [
         (f"ctx.{name} is", x, seen)
@@ -54,23 +53,22 @@ def kept(study: Study) -> Verdict:
         for name, tensors in seen.attributes.items()
         for x in tensors
     ]
-    cure = "use ctx.save_for_backward", "context"
+    change = "use ctx.save_for_backward"
     for name, x, seen in attributes:
         if is_among(x, tensors_in(seen.inputs)):
             text = f"{name} an input: a later change in place of it is not noticed"
-            return Verdict("FAULT", text, *cure)
+            yield fault(text, change, "context")
     if any(map(_is_alive, study.parts)):
-        texts = [
-            f"{name} an output: a reference cycle, freed only by the collector"
-            for name, x, seen in attributes
-            if is_among(x, tensors_in(seen.result))
-        ]
-        texts.append("an output stays in memory: a function on ctx keeps it, or the class")
-        return Verdict("FAULT", texts[0], *cure)
+        for name, x, seen in attributes:
+            if is_among(x, tensors_in(seen.result)):
+                text = f"{name} an output: a reference cycle, freed only by the collector"
+                yield fault(text, change, "context")
+        text = "an output stays in memory: a function on ctx keeps it, or the class"
+        yield fault(text, change, "context")
     if said := differs(partial(_after_another_call, study), study.gradients):
         text = f"if forward is called twice before backward: {said}"
-        return Verdict("FAULT", text, "keep on ctx what belongs to one call", "context")
-    return Verdict("ok", f"{sum(map(_own_bytes, study.seen))} bytes beside inputs and outputs")
+        yield fault(text, "keep on ctx what belongs to one call", "context")
+    yield Verdict("ok", f"{sum(map(_own_bytes, study.seen))} bytes beside inputs and outputs")
 
 
 def _is_alive(study: Study) -> bool:
@@ -121,7 +119,7 @@ LAYOUTS: dict[str, tuple[Layout, Layout]] = {
 }
 
 
-def layouts(study: Study) -> Verdict:
+def layouts(study: Study) -> Iterator[Verdict]:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
 
     def gradients(layout: Layout, grad_output: Layout, is_dense: bool) -> Sequence[Tensor | None]:
@@ -132,51 +130,47 @@ def layouts(study: Study) -> Verdict:
 
     for name, (layout, grad_output) in LAYOUTS.items():
         if grad_output is _expanded and any(seen.spoiled for seen in study.seen):
-            continue  # torch lets nobody change it in place, and another row has this fault
+            return  # torch lets nobody change it in place, and another row has this fault
         wanted = gradients(torch.clone, grad_output, is_dense=True)
         if said := differs(partial(gradients, layout, grad_output, is_dense=False), wanted):
             cure = "use reshape in the place of view, or call contiguous()"
-            return Verdict("FAULT", f"{name}: {said}", cure)
-    return Verdict()
+            yield fault(f"{name}: {said}", cure)
 
 
-def _refused(study: Study, inputs: Sequence[Any], what: str, change: str = "") -> Verdict:
-    """Tell whether forward, or only backward, raises an error for these inputs."""
+def _refused(study: Study, inputs: Sequence[Any], what: str, change: str = "") -> Iterator[Verdict]:
+    """Does forward, or only backward, raise an error for these inputs?"""
     try:
         total = study.total(*inputs)
     except Exception as error:
-        return Verdict("note", f"forward refuses {what}: {first_line(error)}")
+        yield note(f"forward refuses {what}: {first_line(error)}")
+        return
     try:
         torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True)
     except Exception as error:
-        return Verdict("FAULT", f"only backward refuses {what}: {first_line(error)}", change)
-    return Verdict()
+        yield fault(f"only backward refuses {what}: {first_line(error)}", change)
 
 
-def empty(study: Study) -> Verdict:
+def empty(study: Study) -> Iterator[Verdict]:
     """Does backward take what forward takes, if there are no examples?
 
     The first side of the first leaf becomes 0, and the first sides of others that are as long.
     """
     size = study.leaves[0].shape[:1]
     inputs = study.with_inputs(lambda x: x[:0].clone() if size and x.shape[:1] == size else x)
-    return _refused(study, inputs, "them", "return empty gradients for empty inputs")
+    yield from _refused(study, inputs, "them", "return empty gradients for empty inputs")
 
 
-def precision(study: Study) -> Verdict:
+def precision(study: Study) -> Iterator[Verdict]:
     """Does backward work in float32, bfloat16 and float16, with gradients that are finite?"""
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         name = str(dtype).removeprefix("torch.")
         inputs = study.with_inputs(lambda x, to=dtype: x.to(to))  # type: ignore[misc]
         with watched(study.functions) as calls:
-            verdict = _refused(study, inputs, name)
-        verdict = verdict if verdict.text else mismatch(calls)
-        if verdict.text:
-            return verdict
+            refused = list(_refused(study, inputs, name))
+        yield from refused
+        yield from mismatch(calls)
         if not all(bool(x.isfinite().all()) for seen in calls for x in tensors_in(seen.grads)):
-            change = "compute in float32 what becomes too large"
-            return Verdict("FAULT", f"not finite in {name}", change)
-    return Verdict()
+            yield fault(f"not finite in {name}", "compute in float32 what becomes too large")
 
 
 # Functions of torch, and where each has a kink.
@@ -195,10 +189,10 @@ KINKS: dict[Callable[[Tensor], Tensor], tuple[float, ...]] = {
 POINTS = (-9, -3, -1, -0.25, 0, 0.25, 1, 3, 6, 9)  # here their values tell them apart
 
 
-def kinks(study: Study) -> Verdict:
+def kinks(study: Study) -> Iterator[Verdict]:
     """Is the value at a kink that of torch's own function?"""
     if len(study.inputs) != 1:
-        return Verdict()
+        return
     (x,) = study.leaves
     wide = [x.detach(), *(torch.full_like(x, point) for point in POINTS)]
 
@@ -210,11 +204,10 @@ def kinks(study: Study) -> Verdict:
         try:
             is_it = all(torch.equal(study.call(at.clone()), torchs(at)) for at in wide)
         except Exception:
-            return Verdict()
+            return
         for place in places if is_it else ():
             ours, theirs = (slope(each, place) for each in (study.call, torchs))
             if ours != theirs:
                 text = f"at {place:g} the slope is {ours:g}, that of torch's {torchs.__name__} is"
                 change = f"decide what happens at {place:g}, as < or <= do"
-                return Verdict("note", f"{text} {theirs:g}", change)
-    return Verdict()
+                yield note(f"{text} {theirs:g}", change)

@@ -1,8 +1,12 @@
-"""The probes of derivatives: is backward called, and are both derivatives right?"""
+"""The probes of derivatives: is backward called, and are both derivatives right?
+
+A probe ends at the first verdict that it yields. If it yields none, all is right.
+"""
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 from typing import Any
 
@@ -11,87 +15,70 @@ from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from styletransfer.lessons.doctor.study import Study, Verdict, is_function, same
+from styletransfer.lessons.doctor.study import Study, Verdict, fault, is_function, note, same
 from styletransfer.lessons.doctor.watch import Seen, backward_name
+from styletransfer.lessons.errors import described, first_line
 
 # gradcheck's step is 1e-6, so a quotient is right to about 1e-10 times the size of the output.
 TOLERANCE = 1e-5
 CUT = "look for detach, .data, item or NumPy"
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()
-
-
-def described(error: Exception) -> str:
-    """Return an error's type and the first line of its text."""
-    return f"{type(error).__name__}: {first_line(error)}"
-
-
-def called(study: Study) -> Verdict:
+def called(study: Study) -> Iterator[Verdict]:
     """Is backward called?"""
     try:
         result = study.call(*study.inputs)
     except Exception as error:
-        return Verdict("FAULT", f"forward fails: {described(error)}", is_last=True)
+        yield fault(f"forward fails: {described(error)}", is_last=True)
     if not study.differentiable(*study.inputs):
-        return Verdict(
-            "FAULT",
-            f"the result, a {type(result).__name__}, has no graph: backward is never called",
-            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy",
-            "forward",
-            is_last=True,
+        text = f"the result, a {type(result).__name__}, has no graph: backward is never called"
+        change = (
+            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
         )
+        yield fault(text, change, "forward", is_last=True)
     try:
-        calls = [(seen.function, seen.called) for seen in study.seen]
+        counts = Counter(dict.fromkeys(study.functions, 0))
+        for seen in study.seen:
+            counts[seen.function] += seen.called
     except Exception as error:
-        return Verdict("FAULT", f"backward fails: {described(error)}", is_last=True)
+        yield fault(f"backward fails: {described(error)}", is_last=True)
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
-        return Verdict(
-            "FAULT",
-            "autograd calls no method of a module, whatever its name",
-            f"write a Function for what stands in {type(study.target).__name__}.backward",
+        text = "autograd calls no method of a module, whatever its name"
+        yield fault(text, f"write a Function for what stands in {study.name}.backward")
+    if not counts:
+        yield note(
+            "no Function is in the graph; if you use one, it is cut off or not called by apply"
         )
-    if not study.functions:
-        text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
-        return Verdict("note", text)
-    counts = {each: sum(n for function, n in calls if function is each) for each in study.functions}
     names = ", ".join(f"{each.__name__} {count} x" for each, count in counts.items())
     if not all(counts.values()):
-        return Verdict("note", f"{names}: from one with 0, no path leads to an input")
-    return Verdict("ok", names)
+        yield note(f"{names}: from one with 0, no path leads to an input")
+    yield Verdict("ok", names)
 
 
-def first(study: Study) -> Verdict:
+def first(study: Study) -> Iterator[Verdict]:
     """Is the first derivative that of forward?"""
     if study.is_random:
-        return Verdict(
-            "FAULT",
-            "forward gives another result when it is called again: gradcheck needs the same one",
-            "call eval(), or fix the seed inside of forward",
-            "forward",
-            is_last=True,
-        )
+        text = "forward gives another result when it is called again: gradcheck needs the same one"
+        change = "call eval(), or fix the seed inside of forward"
+        yield fault(text, change, "forward", is_last=True)
     try:
         _gradcheck(study)
-        return Verdict()
+        return
     except GradcheckError as error:
         said = first_line(error).rstrip(",")
     if not is_function(study.target):
-        return Verdict("FAULT", f"{said}: the gradient is not the derivative of forward", CUT)
+        yield fault(f"{said}: the gradient is not the derivative of forward", CUT)
     if "not reentrant" in said:
         text = "backward gives another gradient when it is called again"
-        return Verdict("FAULT", text, "change nothing that the next call reads")
+        yield fault(text, "change nothing that the next call reads")
     if all(map(_is_rounded, study.differentiable(*study.with_inputs(lambda x: 0.99 * x)))):
         text = "forward computes in float32, where difference quotients are not right to 0.1 %"
-        return Verdict("FAULT", text, "compute in the dtype of the inputs", "forward")
+        yield fault(text, "compute in the dtype of the inputs", "forward")
     for index, grad, slope in zip(study.due, study.gradients, study.slopes, strict=True):
         if grad is None and bool((slope.abs() > TOLERANCE).any()):
             text = f"backward returns None for input {index}, which has a derivative"
-            return Verdict("FAULT", text, "return its gradient")
-    text = f"{said}: backward is not the derivative of forward"
-    return Verdict("FAULT", text, "derive the formula again")
+            yield fault(text, "return its gradient")
+    yield fault(f"{said}: backward is not the derivative of forward", "derive the formula again")
 
 
 def _gradcheck(study: Study) -> None:
@@ -110,51 +97,45 @@ def _is_rounded(x: Tensor) -> bool:
     return torch.equal(x, x.to(torch.float32).to(x.dtype)) and not torch.equal(x, x.round())
 
 
-def second(study: Study) -> Verdict:
+def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1)
             gradgradcheck(study.differentiable, study.inputs, atol=TOLERANCE)
-        return Verdict()
+        return
     except RuntimeError as error:
         said = first_line(error)
     if not re.search("mismatch|not the same|is not independent|expected to be zero", said):
-        return Verdict("note", f"refused: {said}")
+        yield note(f"refused: {said}")
     text = "wrong without an error"
     if not is_function(study.target):
-        return Verdict("FAULT", text, CUT)
+        yield fault(text, CUT)
     (seen, *_), function = study.seen, study.target
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        return Verdict(
-            "FAULT",
+        yield fault(
             "wrong, and once_differentiable does not always raise an error",
             "take @once_differentiable away, and begin with "
             "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
     if own := [str(tuple(x.shape)) for x in seen.own if x.is_floating_point()]:
-        return Verdict(
-            "FAULT",
+        yield fault(
             f"{text}: it may take what forward saves for a constant ({', '.join(own)})",
             "save inputs or outputs, compute the rest again, and detach nothing",
         )
-    change = "use operations that autograd can differentiate, on saved tensors"
-    return Verdict("FAULT", text, change)
+    yield fault(text, "use operations that autograd can differentiate, on saved tensors")
 
 
-def returned(study: Study) -> Verdict:
+def returned(study: Study) -> Iterator[Verdict]:
     """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
-    wrong = mismatch(study.seen)
-    if wrong.text:
-        return wrong
+    yield from mismatch(study.seen)
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
         alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
         said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
         if said:
             text = f"if input {index} alone requires grad: {said}"
-            return Verdict("FAULT", text, "look at what depends on ctx.needs_input_grad")
-    return Verdict()
+            yield fault(text, "look at what depends on ctx.needs_input_grad")
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:
@@ -165,8 +146,8 @@ def differs(found: Callable[[], Any], wanted: Any) -> str:
         return first_line(error)
 
 
-def mismatch(calls: Sequence[Seen]) -> Verdict:
-    """Return the first gradient whose shape, dtype or device is not that of its input."""
+def mismatch(calls: Sequence[Seen]) -> Iterator[Verdict]:
+    """Yield each gradient whose shape, dtype or device is not that of its input."""
     for seen in calls:
         for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
             if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
@@ -178,18 +159,15 @@ def mismatch(calls: Sequence[Seen]) -> Verdict:
                     does = "raises an error" if is_error else "changes it silently"
                     have, want = (tuple(x) if what == "shape" else x for x in (have, want))
                     text = f"{what} {have} for input {index} of {want}: torch {does}"
-                    return Verdict("FAULT", text, f"return {want}")
-    return Verdict()
+                    yield fault(text, f"return {want}")
 
 
-def undefined(study: Study) -> Verdict:
+def undefined(study: Study) -> Iterator[Verdict]:
     """Does backward work if an output is not used?"""
-    if not any(isinstance(seen.result, tuple) for seen in study.seen):
-        return Verdict()
-    try:
-        # atol=inf accepts any finite number: another row of the report checks the numbers.
-        gradcheck(study.differentiable, study.inputs, atol=math.inf)
-    except Exception as error:
-        text = f"fails if an output is not used: {described(error)}"
-        return Verdict("FAULT", text, "after set_materialize_grads(False) it receives None")
-    return Verdict()
+    if any(isinstance(seen.result, tuple) for seen in study.seen):
+        try:
+            # atol=inf accepts any finite number: another row of the report checks the numbers.
+            gradcheck(study.differentiable, study.inputs, atol=math.inf)
+        except Exception as error:
+            text = f"fails if an output is not used: {described(error)}"
+            yield fault(text, "after set_materialize_grads(False) it receives None")

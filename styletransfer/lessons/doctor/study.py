@@ -3,7 +3,7 @@
 import inspect
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +35,9 @@ class Verdict:
     change: str = ""  #: what to change
     method: str = "backward"  #: where; "context" is the method that fills `ctx`
     is_last: bool = False  #: whether other probes cannot tell anything
+
+
+note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
 
 
 def is_function(target: Any) -> bool:
