@@ -73,7 +73,6 @@ def kept(study: Study) -> Iterator[Verdict]:
 
 def _is_alive(study: Study) -> bool:
     """Return whether an output outlives its last name while no collector runs."""
-    gc.collect()
     gc.disable()
     try:
         references = [weakref.ref(x) for x in study.differentiable(*study.inputs)]
@@ -164,7 +163,7 @@ def precision(study: Study) -> Iterator[Verdict]:
     """Does backward work in float32, bfloat16 and float16, with gradients that are finite?"""
     for dtype in (torch.float32, torch.bfloat16, torch.float16):
         name = str(dtype).removeprefix("torch.")
-        inputs = study.with_inputs(lambda x, to=dtype: x.to(to))  # type: ignore[misc]
+        inputs = study.with_inputs(partial(Tensor.to, dtype=dtype))
         with watched(study.functions) as calls:
             refused = list(_refused(study, inputs, name))
         yield from refused
