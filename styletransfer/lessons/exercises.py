@@ -62,16 +62,12 @@ def check(test: Callable[[], None]) -> None:
     try:
         test()
     except Exception as error:
+        said = str(error)
+        if not isinstance(error, UnsolvedError):
+            lines = [x.lineno for x in extract_tb(error.__traceback__) if x.filename == str(path)]
+            said = f"line {lines[-1]}: {described(error)}"
         print(f"{title} Not yet.")
-        print(f"    {told(error, path)}".replace("\n", "\n    "))
+        print(f"    {said}".replace("\n", "\n    "))
         raise SystemExit(1) from None
     following = sorted(each for each in path.parent.glob("[01]*.py") if each.name > path.name)
     print(f"{title} Right.", *(f"Next: {each.name}" for each in following[:1]))
-
-
-def told(error: Exception, path: Path) -> str:
-    """Return a hint's text; of another error, the line of the exercise that raised it, too."""
-    if isinstance(error, UnsolvedError):
-        return str(error)
-    lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]
-    return f"line {lines[-1]}: {described(error)}"

@@ -167,7 +167,7 @@ def precision(study: Study) -> Iterator[Verdict]:
         with watched(study.functions) as calls:
             refused = list(_refused(study, inputs, name))
         yield from refused
-        yield from mismatch(calls)
+        yield from mismatch(calls, "dtype")
         if not all(bool(x.isfinite().all()) for seen in calls for x in tensors_in(seen.grads)):
             yield fault(f"not finite in {name}", "compute in float32 what becomes too large")
 

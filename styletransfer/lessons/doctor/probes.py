@@ -129,7 +129,7 @@ def second(study: Study) -> Iterator[Verdict]:
 
 def returned(study: Study) -> Iterator[Verdict]:
     """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
-    yield from mismatch(study.seen)
+    yield from mismatch(study.seen, "shape", "dtype", "device")
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
         alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
         said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
@@ -146,13 +146,13 @@ def differs(found: Callable[[], Any], wanted: Any) -> str:
         return first_line(error)
 
 
-def mismatch(calls: Sequence[Seen]) -> Iterator[Verdict]:
-    """Yield each gradient whose shape, dtype or device is not that of its input."""
+def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
+    """Yield each gradient of which a property, such as "dtype", is not that of its input."""
     for seen in calls:
         for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
             if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
                 continue
-            for what in ("shape", "dtype", "device"):
+            for what in properties:
                 have, want = getattr(grad, what), getattr(x, what)
                 if have != want:
                     is_error = what == "device" and grad.dim() > 0
