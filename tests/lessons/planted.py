@@ -257,6 +257,14 @@ class Rounded(Square):
         return (x.float() ** 2).to(x.dtype)
 
 
+class Steps(Doubled):
+    """Its results are numbers of float32, too, but its difference quotients are exact: 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return (4 * x).round() / 4
+
+
 class Unrecorded(Square):
     """The results of backward have no graph, as those of NumPy."""
 

@@ -55,6 +55,7 @@ def faults(*arguments, **options):
         ("OnClass", "kept for backward", "if forward is called twice before backward"),
         ("Larger", "first derivative", "another gradient when it is called again"),
         ("Rounded", "first derivative", "forward computes in float32"),
+        ("Steps", "first derivative", "not the derivative of forward"),
         ("Unrecorded", "second derivative", "wrong without an error"),
         ("Dense", "layouts in memory", "strided inputs: another result"),
         ("Attribute", "kept for backward", "ctx.both is an input"),

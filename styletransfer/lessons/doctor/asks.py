@@ -73,7 +73,7 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         yield Verdict("ok", "yours")
     if same(found, study.slopes, TOLERANCE):
         yield note("forward's: your backward is not called")
-    yield fault("neither yours nor forward's", "look for what depends on the call")
+    yield fault("neither yours nor forward's", "look for what is another under this call")
 
 
 def jvp(study: Study) -> Iterator[Verdict]:
