@@ -1,5 +1,6 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
+import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
@@ -7,7 +8,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.lessons.doctor.probes import TOLERANCE, differs
-from styletransfer.lessons.doctor.study import Study, Verdict, fault, note, same, weights_like
+from styletransfer.lessons.doctor.study import Study, Verdict, fault, note, same
 from styletransfer.lessons.doctor.watch import scaled
 from styletransfer.lessons.errors import described
 
@@ -71,20 +72,25 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         yield refused(error)
     if same(found, ours):
         yield Verdict("ok", "yours")
-    if same(found, study.slopes, TOLERANCE):
+    pairs = zip(found, study.directions, strict=True)
+    if is_slope(study, sum((x * way).sum() for x, way in pairs if x is not None)):
         yield note("forward's: your backward is not called")
     yield fault("neither yours nor forward's", "look for what is another under this call")
 
 
+def is_slope(study: Study, found: Tensor | int) -> bool:
+    """Return whether this is the derivative of forward in the study's directions."""
+    wanted = study.slope(*study.directions)
+    return math.isclose(float(found), wanted, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
 def jvp(study: Study) -> Iterator[Verdict]:
     """Is there a derivative in forward mode, and is it that of forward?"""
-    directions = tuple(map(weights_like, study.leaves))
     try:
-        found: Tensor = torch.func.jvp(study.total_at, study.leaves, directions)[1]
+        found: Tensor = torch.func.jvp(study.total_at, study.leaves, study.directions)[1]
     except Exception as error:
         yield refused(error)
-    wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
-    if not same([found], [wanted], TOLERANCE):
+    if not is_slope(study, found):
         change = "return the derivative of forward times the tangents"
         yield fault("not the derivative of forward", change, "jvp")
 

@@ -66,6 +66,7 @@ class Study:
             buffers.
         given: how many inputs come before a module's own.
         leaves, due: the inputs that require grad, and their numbers.
+        directions: in which the leaves are moved to measure a derivative.
     """
 
     def __init__(self, target: Any, inputs: Sequence[Any], name: str = "") -> None:
@@ -79,6 +80,7 @@ class Study:
             self._own = dict(target.named_parameters()) | dict(target.named_buffers())
             self.inputs += tuple(self._own.values())
         self.leaves = differentiable_in(self.inputs)
+        self.directions = tuple(map(weights_like, self.leaves))
         self.due = [index for index, x in enumerate(self.inputs) if requires_grad(x)]
         if not self.leaves:
             raise UserError(
@@ -141,26 +143,17 @@ class Study:
         """Return `total` with other tensors in the place of the leaves."""
         return self.total(*self.with_leaves(*leaves))
 
-    @cached_property
-    def slopes(self) -> list[Tensor]:
-        """The gradient of `total` for each of `leaves`, by difference quotients of forward alone.
+    def slope(self, *directions: Tensor) -> float:
+        """Return the derivative of `total` along directions, by a difference quotient of forward.
 
-        An output that has no derivative, since forward says so, is left out.
+        There is a direction for each of `leaves`. An output that has no derivative, since forward
+        says so, is left out.
         """
-        return [
-            leaf.new_tensor([self._slope(leaf, i) for i in range(leaf.numel())]).view_as(leaf)
-            for leaf in self.leaves
-        ]
-
-    def _slope(self, leaf: Tensor, index: int) -> float:
-        """Return the derivative of `total` with respect to one number of a leaf."""
 
         def at(step: float) -> float:
-            moved = leaf.detach().flatten().clone()
-            moved[index] += step
-            made = moved.view(leaf.shape).requires_grad_()
-            inputs = self.with_leaves(*(made if x is leaf else x for x in self.leaves))
-            return _weighted_sum(self.differentiable(*inputs)).item()
+            pairs = zip(self.leaves, directions, strict=True)
+            moved = ((x.detach() + step * way).requires_grad_() for x, way in pairs)
+            return _weighted_sum(self.differentiable(*self.with_leaves(*moved))).item()
 
         return (at(STEP) - at(-STEP)) / (2 * STEP)
 
@@ -224,10 +217,10 @@ def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
     return total
 
 
-def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Return whether two lists of gradients are alike; None is like zeros."""
     return all(
-        torch.allclose(_number(a), _number(b), rtol=tolerance, atol=tolerance)
+        torch.allclose(_number(a), _number(b), rtol=1e-6, atol=1e-6)
         for a, b in zip(one, other, strict=True)
     )
 
