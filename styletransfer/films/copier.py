@@ -25,6 +25,7 @@ from styletransfer.objective.paired import Photographs
 from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
+from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
 
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
@@ -165,13 +166,15 @@ class FrameCopier:
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))
         later: Matched | None = None
-        for number in range(key, first - 1, -1):
-            frame = load_file(self._waiting(number))["frame"].float()
-            found, is_carried = self._matched(number, frame, later)
-            if not is_carried and number < key:
-                break
-            later = frame, found
-            self._save(f"{number:06d}-later", found)
+        look = {"desc": "following back", "unit": "frame", "leave": False}
+        with progress_bar(range(key, first - 1, -1), **look) as bar:
+            for number in bar:
+                frame = load_file(self._waiting(number))["frame"].float()
+                found, is_carried = self._matched(number, frame, later)
+                if not is_carried and number < key:
+                    break
+                later = frame, found
+                self._save(f"{number:06d}-later", found)
         for number in range(first, key + 1):
             self._waiting(number).unlink()
 

@@ -25,10 +25,11 @@ TONE = 2.0
 # it, the match loss would change the tones of the picture, because cosines of features hardly
 # depend on lightness.
 HELD = 100.0
-# At full size, patches of photographs and of paintings are compared along AXES principal axes each;
-# PAINTED is the weight of the paintings' patches, where that of the photographs' is 1. Of matches
-# less than NEAR pixels apart only one is tried.
-AXES, PAINTED, NEAR = 6, 0.7, 0.5
+# At full size, patches of photographs and of paintings are compared along AXES principal axes each.
+# Their pixels have the weights of a Gaussian with the standard deviation CENTRE in pixels, so that
+# what lies beside an edge counts little. PAINTED is the weight of the paintings' patches, where
+# that of the photographs' is 1. Of matches less than NEAR pixels apart only one is tried.
+AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
 # Number of pixels that are handled at a time, to limit memory.
 BLOCK = 2**18
 
@@ -45,15 +46,25 @@ class Refinement:
         self, pictures: Inputs, sources: Sequence[Tensor], painted: Sequence[Tensor]
     ) -> None:
         self.pictures = pictures
-        kinds = ((sources, 1.0), (painted, PAINTED))
-        self.axes = [Axes.of(list(map(patches, kind)), weight, AXES) for kind, weight in kinds]
+        squares = (torch.arange(PATCH) - PATCH // 2).square()
+        window = torch.exp(-(squares[:, None] + squares) / (2 * CENTRE**2))
+        self.window = window.flatten().repeat(3).to(sources[0])  # (3 * PATCH^2,)
+        self.axes = [
+            Axes.of([patches(one) * self.window.view(1, -1, 1, 1) for one in images], weight, AXES)
+            for images, weight in ((sources, 1.0), (painted, PAINTED))
+        ]
         pairs = zip(pictures.sources, pictures.styles, strict=True)
         self.keys = torch.cat([self._values(*pair) for pair in pairs])
 
     def _values(self, photograph: Tensor, painting: Tensor) -> Tensor:
-        """Return the values (pixels, D) that describe the patches of a pair of images."""
-        pairs = zip(self.axes, (photograph, painting), strict=True)
-        return torch.cat([_along(axes, image.float()) for axes, image in pairs], 1)
+        """Return the values (pixels, D) of the patches around each pixel of a pair of images."""
+        values = []
+        for axes, image in zip(self.axes, (photograph, painting), strict=True):
+            # A convolution is equal to `Axes.along` of weighted patches, and needs less memory.
+            kernels = (self.window[:, None] * axes.directions).mT.reshape(-1, 3, PATCH, PATCH)
+            wide = pad(image.float(), (PATCH // 2,) * 4, mode="replicate")
+            values.append(conv2d(wide, kernels, -axes.mean @ axes.directions))
+        return torch.cat(values, 1)[0].flatten(1).mT.contiguous()
 
     @torch.no_grad()
     def of(self, found: Correspondence, content: Tensor) -> Correspondence:
@@ -150,10 +161,3 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
     """Return places (3, pixels) as the matches of a search."""
     return Correspondence(places.view(3, *search.size).cpu(), search.cells)
-
-
-def _along(axes: Axes, image: Tensor) -> Tensor:
-    """Return the values (pixels, D), along `axes`, of the patches around each pixel of an image."""
-    kernels = axes.directions.mT.reshape(-1, 3, PATCH, PATCH)
-    wide = pad(image, (PATCH // 2,) * 4, mode="replicate")
-    return conv2d(wide, kernels, -axes.mean @ axes.directions)[0].flatten(1).mT.contiguous()
