@@ -166,8 +166,8 @@ class FrameCopier:
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))
         later: Matched | None = None
-        look = {"desc": "following back", "unit": "frame", "leave": False}
-        with progress_bar(range(key, first - 1, -1), **look) as bar:
+        back = range(key, first - 1, -1)
+        with progress_bar(back, desc="following back", unit="frame", leave=False) as bar:
             for number in bar:
                 frame = load_file(self._waiting(number))["frame"].float()
                 found, is_carried = self._matched(number, frame, later)
