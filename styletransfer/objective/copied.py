@@ -151,11 +151,13 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
     cell_rows = (y.long() + down).clamp(0, found.size[0] - 1)
     cell_columns = (x.long() + right).clamp(0, found.size[1] - 1)
     styles, rows, columns = found.places[:, cell_rows[:, None], cell_columns]
-    scales = torch.tensor(search.cells) / torch.tensor(found.cells)
-    taller, wider = scales[styles.long()].unbind(-1)
+    sides = torch.tensor(search.cells)
+    taller, wider = (sides / torch.tensor(found.cells))[styles.long()].unbind(-1)
+    heights, widths = sides[styles.long()].unbind(-1)
     rows = (rows + (y - cell_rows)[:, None]) * taller - 0.5
     columns = (columns + (x - cell_columns)) * wider - 0.5
-    return torch.stack([styles, rows, columns]).flatten(1).to(search.index.device)
+    inside = rows.clamp(min=0).minimum(heights - 1), columns.clamp(min=0).minimum(widths - 1)
+    return torch.stack([styles, *inside]).flatten(1).to(search.index.device)
 
 
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:

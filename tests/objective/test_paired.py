@@ -135,6 +135,18 @@ def test_a_region_of_a_larger_picture_ends_at_its_edge(small_search):
     assert found.places[0].eq((torch.arange(96) < 49).long()).all()
 
 
+@pytest.mark.parametrize(("down", "right"), [(5, 7), (-5, -7)])
+def test_every_match_of_a_larger_picture_lies_in_its_source(down, right, small_search, tiny_vgg):
+    """Check a camera that has moved, so that matches lead out of the photograph."""
+    whole = photo(0, 96, 112)
+    key, frame = whole[..., 8:-8, 8:-8], whole[..., 8 + down : 88 + down, 8 + right : 104 + right]
+    _, rows, columns = matched(frame, [key]).places
+    assert 0 <= rows.min() <= rows.max() <= 79
+    assert 0 <= columns.min() <= columns.max() <= 95
+    made = stylize(frame, painted(key), style_source=key, size=96, precision="float32")
+    assert made.image.shape == frame.shape
+
+
 def test_a_slanted_edge_gets_no_steps_in_a_larger_picture():
     """Check a thing that has moved by 8 pixels; matches at half the size miss its edge by one."""
     y, x = torch.meshgrid(torch.arange(64.0), torch.arange(64.0), indexing="ij")
