@@ -158,6 +158,13 @@ def test_a_film_goes_on_from_its_last_frame_alone(here, tiny_vgg, tmp_path):
     assert all(map(torch.equal, again, whole))
 
 
+def test_the_only_key_may_come_late_and_the_folder_is_made(here, tiny_vgg, tmp_path):
+    job, folder = job_of([(filmed(2), painting(filmed(2)))]), tmp_path / "new" / "frames"
+    made = painted_film(job, folder, CLIP[:3])
+    torch.testing.assert_close(made[2], painting(filmed(2)), atol=2 / 255, rtol=0)
+    assert [path.name for path in folder.iterdir()] == ["000002.safetensors"]
+
+
 def test_a_signal_stops_a_film_before_its_next_frame(job, tmp_path, signals):
     copier = FrameCopier(job, tmp_path, lambda: CLIP)
     with stop_on_signals(), signals_held():
