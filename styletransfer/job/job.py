@@ -11,8 +11,8 @@ from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
 from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion, Evaluates
+from styletransfer.objective.copied import copied
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.paired import copied
 from styletransfer.objective.repetition import LARGE, repetition
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.tiled import TiledObjective
@@ -45,7 +45,7 @@ class Start:
         if pictures.start is not None:
             return pictures.start
         if self.name == "content" and (found := pictures.correspondence) is not None:
-            return copied(found, pictures.styles, size_of(content))
+            return copied(found, pictures.styles)
         if self.name == "content":
             return content
         if self.name == "style":  # the first style of the first region

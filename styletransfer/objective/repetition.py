@@ -25,10 +25,11 @@ SIDE, LEAST = 384, 64
 # Each position is compared with those that are at least APART rows or columns away, so that an
 # object is not compared with itself.
 APART = 5
-# A position is unique if the largest cosine is at most UNIQUE, and repeated if it is at least
-# REPEATED; between the two its weight rises linearly. Of cosines of features minus their mean.
+# Compared are the features minus their mean. A position is unique if its largest cosine is at most
+# UNIQUE, and repeated if it is at least REPEATED; between the two its weight rises linearly.
 UNIQUE, REPEATED = 0.35, 0.5
-# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH.
+# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH, and falls
+# linearly below.
 ENOUGH = 0.3
 # Factors on the losses of large shapes: of the whole picture, and of calm places. Large shapes are
 # wanted in skies, and cover eyes and mouths.
@@ -51,10 +52,10 @@ def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     features = features - features.mean(0)
     unit = normalize(features)
     row, column = (
-        torch.arange(height * width, device=unit.device).div(width, rounding_mode="floor"),
-        torch.arange(height * width, device=unit.device) % width,
+        (axis[:, None] - axis).abs().to(unit.device)  # distances of positions along this axis
+        for axis in torch.cartesian_prod(torch.arange(height), torch.arange(width)).unbind(1)
     )
-    near = (row[:, None] - row).abs().maximum((column[:, None] - column).abs()) < APART
+    near = row.maximum(column) < APART
     largest = (unit @ unit.mT).masked_fill(near, -1).amax(1)
     weights = ((largest - UNIQUE) / (REPEATED - UNIQUE)).clamp(0, 1)
     energy = features.square().sum(1)
