@@ -60,7 +60,7 @@ def prepare(
         if not fits(job.extractor, source, style):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
-    return job
+    return job.repeating() if enlarge else job
 
 
 def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
