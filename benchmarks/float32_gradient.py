@@ -21,7 +21,8 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
-from styletransfer.pictures.images import fill_transparent, read, resize_picture
+from styletransfer.pictures.images import read, resize_picture
+from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.settings import FeaturesConfig, ObjectiveConfig
 
 ASSETS = Path(__file__).resolve().parents[1] / "assets"

@@ -147,7 +147,7 @@ def _optimizer_under(
 
     def paint(pair: Pair) -> Pastiche:
         began = now(device)
-        outcome = Run(pair.choices.job(network, pair.loaded)).complete()
+        outcome = Run(pair.choices.job(network, pair.loaded).repeating()).complete()
         seconds = now(device) - began
         return Pastiche(outcome.finished(f"{pair.name} under {name}").image, seconds)
 

@@ -19,11 +19,13 @@ from styletransfer.errors import UserError
 from styletransfer.films.flicker import crossfade
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
+from styletransfer.objective.copied import pixels
 from styletransfer.objective.inputs import Correspondence
-from styletransfer.objective.paired import Photographs, pixels
+from styletransfer.objective.paired import Photographs
 from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic
+from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
 
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
@@ -83,16 +85,20 @@ class FrameCopier:
         found, is_carried = self._matched(number, self.photographs.reduced(content), self.before)
         if not is_carried:
             self.since = number if number in self.keys else -1
-        picture = pixels(found, self.pictures.styles, size_of(content)).clamp(0, 1)
+        picture, since = self._copied(found, content), self.since
         if (later := self._later(number)) is not None:
-            other, since = pixels(later, self.pictures.styles, size_of(content)), self.since
             share = (number - since) / (self.followed - since) if since >= 0 else 1.0
-            picture = crossfade(picture, other.clamp(0, 1), share)
+            picture = crossfade(picture, self._copied(later, content), share)
         if (protection := replace(self.pictures, content=content).protection) is not None:
             picture = protection.hold(picture)
         self._save(f"{number:06d}", found)
         image = picture.float().cpu()
         return Outcome(image, image, {}, 0)
+
+    def _copied(self, found: Correspondence, content: Tensor) -> Tensor:
+        """Return the picture (1, 3, H, W) that the matches of a frame `content` show."""
+        places = self.photographs.full_size(found, content)
+        return pixels(places, self.pictures.styles).clamp(0, 1)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
@@ -156,17 +162,20 @@ class FrameCopier:
     def _follow_back(self, first: int, key: int) -> None:
         """Save the matches of the frames from `key` back to `first`, or back to a cut."""
         # A film is decoded forward only. Its frames wait on the disk, so that they fill no memory.
+        self.folder.mkdir(parents=True, exist_ok=True)  # the first frame of the film comes here
         for number, frame in enumerate(islice(self.frames(), first, key + 1), first):
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))
         later: Matched | None = None
-        for number in range(key, first - 1, -1):
-            frame = load_file(self._waiting(number))["frame"].float()
-            found, is_carried = self._matched(number, frame, later)
-            if not is_carried and number < key:
-                break
-            later = frame, found
-            self._save(f"{number:06d}-later", found)
+        back = range(key, first - 1, -1)
+        with progress_bar(back, desc="following back", unit="frame", leave=False) as bar:
+            for number in bar:
+                frame = load_file(self._waiting(number))["frame"].float()
+                found, is_carried = self._matched(number, frame, later)
+                if not is_carried and number < key:
+                    break
+                later = frame, found
+                self._save(f"{number:06d}-later", found)
         for number in range(first, key + 1):
             self._waiting(number).unlink()
 

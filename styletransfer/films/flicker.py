@@ -1,6 +1,5 @@
 """Two ways to reduce the flicker of films; both use the previous result, warped by the motion."""
 
-from collections.abc import Callable
 from dataclasses import replace
 
 import torch
@@ -13,12 +12,14 @@ from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
-from styletransfer.pictures.images import blurred
+from styletransfer.pictures.images import blurred, resize, size_of
 
 # Constants of local contrast. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
 # to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
 # STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
+# Largest factor by which `FrameOptimizer` raises or lowers the local contrast of a frame.
+MOST = 1.1
 
 
 class FrameOptimizer:
@@ -27,6 +28,8 @@ class FrameOptimizer:
     The first frame, and the first after a cut, are painted by `job` as single pictures. Each other
     frame starts from the previous painted frame, warped by the motion, and takes `frame_steps`
     steps at full size. A temporal loss keeps the frame near this start where motion is reliable.
+    Warps blur, and the temporal loss keeps the blur. Therefore the local contrast of each painted
+    frame is multiplied by a factor, so that its mean is that of the film's first frame.
     """
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
@@ -36,19 +39,32 @@ class FrameOptimizer:
         # (Previous input frame, previous painted frame), (1, 3, H, W), or None; see `follow`.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
+        self._crispness: Tensor | None = None  # mean local variance of the first painted frame
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
-        return Run(self.job_of(content)).complete()
+        job = self.job_of(content)
+        outcome = Run(job).complete()
+        if job.pictures.anchor is None or self._crispness is None:
+            return outcome
+        painted = outcome.image
+        gain = (self._crispness / local_variance(painted).mean()).sqrt().nan_to_num(1.0)
+        image = _contrasted(painted, gain.clamp(1 / MOST, MOST))
+        if job.pictures.protected is not None:  # protected pixels keep the content as it is
+            protected = resize(job.pictures.protected, size_of(image), "bilinear")
+            image = torch.lerp(image, painted, protected.to(image))
+        return replace(outcome, image=image)
 
     def follow(self, content: Tensor, painted: Tensor) -> None:
-        """Store the last input frame and its painted frame, (1, 3, H, W) each, for `job_of`."""
+        """Store the last input frame and its painted frame, (1, 3, H, W) each, for `paint`."""
+        if self._crispness is None:
+            self._crispness = local_variance(painted).mean()
         self.before = content, painted
 
     def job_of(self, content: Tensor) -> Job:
         """Return the job that paints the next frame (1, 3, H, W)."""
         job = replace(self.job, pictures=replace(self.job.pictures, content=content))
-        carried = _carried(self.before, content, moved_by)
+        carried = _carried(self.before, content)
         if carried is None:
             return job
         moved, reliability = carried
@@ -78,7 +94,7 @@ class Steady:
         """
         if not self.strength:
             return painted
-        if (carried := _carried(self.before, content, smoothly)) is not None:
+        if (carried := _carried(self.before, content)) is not None:
             moved, reliability = carried
             mixture = painted + self.strength * reliability.to(painted) * (moved - painted)
             painted = with_contrast_of(mixture, painted)
@@ -93,7 +109,7 @@ def with_contrast_of(image: Tensor, like: Tensor) -> Tensor:
     deviation of `like` over that of the image, for all channels together, clamped to
     [1, STRONGEST].
     """
-    return _raised(image, local_contrast(like))
+    return _raised(image, local_variance(like))
 
 
 def crossfade(image: Tensor, other: Tensor, share: float) -> Tensor:
@@ -101,20 +117,11 @@ def crossfade(image: Tensor, other: Tensor, share: float) -> Tensor:
 
     Mixing blurs, so the local variance is mixed as well, and the mixture is given this variance.
     """
-    variance = torch.lerp(local_contrast(image), local_contrast(other), share)
+    variance = torch.lerp(local_variance(image), local_variance(other), share)
     return _raised(torch.lerp(image, other, share), variance)
 
 
-def moved_by(image: Tensor, flow: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`, without loss of local contrast.
-
-    Interpolation blurs. Each frame of a film starts from the one before, so the blur would add up.
-    Therefore the local variance is warped as well, and the warped image is given this variance.
-    """
-    return _raised(smoothly(image, flow), warp(local_contrast(image), flow))
-
-
-def local_contrast(image: Tensor) -> Tensor:
+def local_variance(image: Tensor) -> Tensor:
     """Return the local variance (1, 1, H, W) of an image, over all channels together."""
     apart = image - blurred(image, NEAR, TAPS)
     return blurred(apart.square(), NEAR, TAPS).mean(1, keepdim=True)
@@ -122,31 +129,27 @@ def local_contrast(image: Tensor) -> Tensor:
 
 def _raised(image: Tensor, variance: Tensor) -> Tensor:
     """Return an image whose local variance is raised towards `variance` (1, 1, H, W)."""
-    gain = ((variance + FAINT) / (local_contrast(image) + FAINT)).sqrt().clamp(1.0, STRONGEST)
+    gain = ((variance + FAINT) / (local_variance(image) + FAINT)).sqrt()
+    return _contrasted(image, gain.clamp(1.0, STRONGEST))
+
+
+def _contrasted(image: Tensor, gain: Tensor) -> Tensor:
+    """Return an image whose difference from its blur is multiplied by `gain`."""
     return torch.lerp(blurred(image, NEAR, TAPS), image, gain).clamp(0.0, 1.0)
 
 
-def smoothly(image: Tensor, flow: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) in [0, 1], warped by `flow`.
-
-    The warp is bicubic, because repeated bilinear warps would blur.
-    """
-    return warp(image, flow, "bicubic").clamp(0, 1)
-
-
-def _carried(
-    before: tuple[Tensor, Tensor] | None,
-    content: Tensor,
-    move: Callable[[Tensor, Tensor], Tensor],
-) -> tuple[Tensor, Tensor] | None:
+def _carried(before: tuple[Tensor, Tensor] | None, content: Tensor) -> tuple[Tensor, Tensor] | None:
     """Return the previous painted frame, warped by the motion, and the motion's reliability.
 
     `before` is (previous input frame, previous painted frame); `content` is the next input frame.
-    `move` warps an image by a flow. The result is None for the first frame and after a cut.
+    The result is None for the first frame and after a cut.
     """
     if before is None:
         return None
     motion = motion_between(content, before[0])
     if motion.is_cut:
         return None
-    return move(before[1], motion.flow.to(before[1])), motion.reliability
+    painted = before[1]
+    # The warp is bicubic, because repeated bilinear warps would blur more.
+    moved = warp(painted, motion.flow.to(painted), "bicubic").clamp(0, 1)
+    return moved, motion.reliability

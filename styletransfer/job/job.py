@@ -1,6 +1,7 @@
 """A job: a style transfer that is ready to run."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Self
 
 import torch
 from torch import Tensor
@@ -10,8 +11,9 @@ from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
 from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion, Evaluates
+from styletransfer.objective.copied import copied
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.paired import copied
+from styletransfer.objective.repetition import LARGE, repetition
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
@@ -43,7 +45,7 @@ class Start:
         if pictures.start is not None:
             return pictures.start
         if self.name == "content" and (found := pictures.correspondence) is not None:
-            return copied(found, pictures.styles, size_of(content))
+            return copied(found, pictures.styles)
         if self.name == "content":
             return content
         if self.name == "style":  # the first style of the first region
@@ -133,6 +135,15 @@ class Job:
         """Return `image` on the device, in float64 if the network is, else in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
+
+    def repeating(self) -> Self:
+        """Return the job with the `repetitions` of its styles, if it has match losses."""
+        if not self.criterion.matches or LARGE not in self.criterion.styles:
+            return self
+        found = tuple(
+            repetition(self.extractor, self.on_device(style)) for style in self.pictures.styles
+        )
+        return replace(self, pictures=replace(self.pictures, repetitions=found))
 
     def objective(self, pictures: Inputs, tile: int | None) -> Evaluates:
         """Return the objective for pictures at one scale, in tiles unless `tile` is None."""

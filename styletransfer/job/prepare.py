@@ -22,6 +22,7 @@ from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.margins import crop_margins
 from styletransfer.pictures.rotate import rotated
+from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.system.files import check_outputs
 
@@ -59,7 +60,7 @@ def prepare(
         if not fits(job.extractor, source, style):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
-    return job
+    return job.repeating() if enlarge else job
 
 
 def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
@@ -85,7 +86,7 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
         height, width = photo.size
         logger.info("%s: enlarged from %d x %d pixels", photo.name, width, height)
     content = _fitted(photo, side, enlarge)
-    filled = images.fill_transparent(content)  # raises UserError if no pixel is visible
+    filled = fill_transparent(content)  # raises UserError if no pixel is visible
     styles = [
         choices.colors.of_style(_fitted(style, max(1, round(factor * side)), enlarge), content)
         for style, factor in zip(styles, factors, strict=True)
@@ -101,11 +102,11 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
     regions, protected = divided(choices.blend, sources, sizes, parts)
     return Inputs(
         content=filled,
-        styles=tuple(map(images.fill_transparent, styles)),
+        styles=tuple(map(fill_transparent, styles)),
         sources=tuple(photos),
         regions=regions,
         protected=protected,
-        start=None if sources.start is None else images.fill_transparent(sources.start),
+        start=None if sources.start is None else fill_transparent(sources.start),
         alpha=content.alpha,
         names=names,
     )
@@ -117,12 +118,12 @@ def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
     The style images keep uniform margins if they have label pictures or photographs, because these
     correspond to them pixel by pixel.
     """
-    styles = list(map(images.crop_transparent, sources.styles))
+    styles = list(map(crop_transparent, sources.styles))
     if not sources.style_regions and not sources.painted_from:
         styles = list(map(crop_margins, styles))
     styles = _turned(choices, styles)
     if sources.detail is not None:
-        styles.append(crop_margins(images.crop_transparent(sources.detail)))
+        styles.append(crop_margins(crop_transparent(sources.detail)))
     return styles
 
 

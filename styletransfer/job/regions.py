@@ -13,6 +13,7 @@ from styletransfer.job.sources import Sources
 from styletransfer.objective.inputs import Region, StylePart, at_layers
 from styletransfer.pictures import images
 from styletransfer.pictures.regions import Regions, assign, pair_regions
+from styletransfer.pictures.transparency import has_margins
 
 logger = logging.getLogger(__name__)
 
@@ -60,7 +61,7 @@ def _check(blend: Blend, sources: Sources) -> None:
     if blend.region_styles:
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
     for picture in sources.styles:
-        if any(blend.rotation) or images.has_margins(picture):
+        if any(blend.rotation) or has_margins(picture):
             raise UserError(
                 f"style_regions need {picture.name} without style_rotation and without transparent "
                 "margins; turn and crop both files first",

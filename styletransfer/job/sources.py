@@ -20,6 +20,7 @@ from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.masks import check_aspect, read_mask
 from styletransfer.pictures.regions import Regions
+from styletransfer.pictures.transparency import fill_transparent, has_margins
 from styletransfer.settings import StyleTransferConfig, each
 from styletransfer.settings.schemas import keys, named_files
 
@@ -124,12 +125,12 @@ def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
     fitted = []
     for photo, style in zip(found, styles, strict=True):
         check_aspect(photo.size, style.size, f"style_source={photo.name}")
-        if images.has_margins(style):
+        if has_margins(style):
             raise UserError(
                 f"style_source needs {style.name} without transparent margins; crop both files"
             )
-        rgb = images.resize(images.fill_transparent(photo), style.size)
-        if torch.equal(rgb, images.fill_transparent(style)):
+        rgb = images.resize(fill_transparent(photo), style.size)
+        if torch.equal(rgb, fill_transparent(style)):
             raise UserError(
                 f"style_source shows the same picture as style, {style.name}; name the photograph "
                 "of which it is a painting, or leave style_source out"

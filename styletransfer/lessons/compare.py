@@ -1,9 +1,9 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
 The keys are those of `scripts/train.py` that set a pastiche, `rounds=` and `format=`; `loss_mode=`
-names the reference. Without arguments the bundled pictures are used. The command prints each mode's
-time, memory and final loss as ratios to the reference's, and its gradient error. The run folder
-receives each pastiche as MODE.png, and comparison.png, with all of them side by side.
+names the reference. The command prints each mode's time, memory and final loss as ratios to the
+reference's, and its gradient error. The run folder receives each pastiche as MODE.png, and
+comparison.png, with all of them side by side.
 """
 
 import logging
@@ -35,12 +35,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: CompareConfig, folder: Path) -> None:
-    """Run one job under every loss mode from the same start (UserError: bad input).
-
-    Each mode's pastiche is written to `folder` as MODE.png when it is finished. At the end all of
-    them are written side by side as comparison.png, and to `config.output` if it is set. A table
-    and the path of comparison.png are printed; with format=json, one line of JSON instead.
-    """
+    """Run one job under every loss mode from the same start (UserError: bad input)."""
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
     check_outputs(files, files_read(config))

@@ -9,8 +9,8 @@ from typing import Any
 import torch
 
 from styletransfer.lessons.doctor.command import PROBES, examine
-from styletransfer.lessons.doctor.probes import first_line
-from styletransfer.lessons.doctor.subject import subject
+from styletransfer.lessons.doctor.study import Study
+from styletransfer.lessons.errors import described
 
 
 class UnsolvedError(AssertionError):
@@ -39,8 +39,7 @@ def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | 
     except Exception as error:
         for words, text in (hints or {}).items():
             if words in str(error):
-                said = f"{type(error).__name__}: {first_line(error)}"
-                raise UnsolvedError(f"{said}\n{text}") from error
+                raise UnsolvedError(f"{described(error)}\n{text}") from error
         raise
 
 
@@ -51,7 +50,7 @@ def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
     """
     __tracebackhide__ = True
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
-    for name, verdict in examine(subject(target, inputs), probes):
+    for name, verdict in examine(Study(target, inputs), probes):
         is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")
         hint(is_wrong, f"{name}: {verdict.text}\n{verdict.change}".rstrip())
 
@@ -63,16 +62,12 @@ def check(test: Callable[[], None]) -> None:
     try:
         test()
     except Exception as error:
+        said = str(error)
+        if not isinstance(error, UnsolvedError):
+            lines = [x.lineno for x in extract_tb(error.__traceback__) if x.filename == str(path)]
+            said = f"line {lines[-1]}: {described(error)}"
         print(f"{title} Not yet.")
-        print(f"    {told(error, path)}".replace("\n", "\n    "))
+        print(f"    {said}".replace("\n", "\n    "))
         raise SystemExit(1) from None
     following = sorted(each for each in path.parent.glob("[01]*.py") if each.name > path.name)
     print(f"{title} Right.", *(f"Next: {each.name}" for each in following[:1]))
-
-
-def told(error: Exception, path: Path) -> str:
-    """Return a hint's text; of another error, the line of the exercise that raised it, too."""
-    if isinstance(error, UnsolvedError):
-        return str(error)
-    lines = [each.lineno for each in extract_tb(error.__traceback__) if each.filename == str(path)]
-    return f"line {lines[-1]}: {type(error).__name__}: {first_line(error)}"

@@ -15,6 +15,8 @@ from torch.autograd.graph import saved_tensors_hooks
 from torch.func import grad, jacfwd, vjp, vmap
 from torch.utils.checkpoint import checkpoint
 
+from styletransfer.lessons.errors import described
+
 Scalar = Callable[[Tensor], Tensor]
 VERDICTS = {3.0: "ours", 2.0: "forward's", 0.0: "0"}
 
@@ -155,8 +157,7 @@ def cell(way: str, asked: str) -> str:
             warnings.simplefilter("ignore")
             factors = (ASKED[asked](WAYS[way](), x) / x).tolist()
     except Exception as error:
-        error = getattr(error, "inner_exception", error)  # torch.compile wraps errors
-        return f"{type(error).__name__}: {str(error).strip().splitlines()[0]}"
+        return described(error)
     return VERDICTS.get(factors[0], str(factors))
 
 

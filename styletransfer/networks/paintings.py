@@ -6,6 +6,7 @@ from styletransfer.errors import UserError
 from styletransfer.job.sources import check_side
 from styletransfer.pictures import images
 from styletransfer.pictures.margins import crop_margins
+from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 
 
 def style_image(path: str, size: int, least: int) -> Tensor:
@@ -14,9 +15,9 @@ def style_image(path: str, size: int, least: int) -> Tensor:
     Fully transparent margins and margins of one colour are cut off.
     (UserError if the file cannot be read, or if the shorter side would be below `least` pixels.)
     """
-    picture = crop_margins(images.crop_transparent(images.read(path)))
+    picture = crop_margins(crop_transparent(images.read(path)))
     check_side(picture)
-    image = images.fill_transparent(images.resize_picture(picture, size))
+    image = fill_transparent(images.resize_picture(picture, size))
     height, width = image.shape[2:]
     if min(height, width) < least:
         raise UserError(

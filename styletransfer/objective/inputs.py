@@ -128,6 +128,14 @@ class Correspondence:
 
 
 @dataclass(frozen=True)
+class Repetition:
+    """A repetition says which places of a style image occur in it more than once."""
+
+    weights: Tensor  #: (1, 1, h, w) in [0, 1], weights of the style image's pixels: 0 for unique
+    strength: float  #: in [0, 1], 0 if nothing is repeated, 1 if enough is
+
+
+@dataclass(frozen=True)
 class Inputs:
     """`Inputs` are the pictures of a run, or these pictures resized for one scale."""
 
@@ -147,6 +155,8 @@ class Inputs:
     sources: tuple[Tensor, ...] = ()
     #: For each content pixel, the most similar pixel of the sources; None without sources.
     correspondence: Correspondence | None = None
+    #: For each style image, which of its places are repeated; () to treat all places alike.
+    repetitions: tuple[Repetition, ...] = ()
     #: (1, 1, H, W), the content's alpha at full size, 0 transparent to 1 opaque; or None.
     alpha: Tensor | None = None
     names: tuple[str, ...] = ()  #: names of the content image and of each style, for messages
@@ -193,6 +203,10 @@ class Inputs:
             content=image(self.content, None),
             styles=tuple(image(style, number) for number, style in enumerate(self.styles)),
             sources=tuple(image(source, number) for number, source in enumerate(self.sources)),
+            repetitions=tuple(
+                replace(old, weights=weights(old.weights, number))
+                for number, old in enumerate(self.repetitions)
+            ),
             regions=tuple(
                 replace(old, weights=changed(old.weights), sources=tuple(map(part, old.sources)))
                 for old in self.regions

@@ -29,6 +29,7 @@ from styletransfer.objective.calm import (
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.inputs import Correspondence, Inputs, Region
 from styletransfer.objective.reader import Reader
+from styletransfer.objective.repetition import IN_CALM
 from styletransfer.objective.targets import (
     Target,
     Targets,
@@ -144,7 +145,7 @@ def match_targets(
     if searches:  # all searches find the same calm places
         found = next(iter(searches.values()))
         calm = calm_regions(pictures, found.calm, found.freedom)
-        for layer, added in style_targets(criterion, reader, calm).items():
+        for layer, added in style_targets(criterion, reader, calm, IN_CALM).items():
             styles = {**styles, layer: [*styles.get(layer, []), *added]}
     return targets, styles
 

@@ -9,17 +9,17 @@ as in StyLit (Fiser et al. 2016).
 """
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import product
-from typing import Self
+from dataclasses import replace
+from functools import cached_property
 
 import torch
 from torch import Tensor
-from torch.nn.functional import adaptive_avg_pool2d, grid_sample, interpolate, pad, unfold
+from torch.nn.functional import adaptive_avg_pool2d, pad
 
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.inputs import Anchor, Correspondence, Inputs, Size
-from styletransfer.objective.patches import PATCH, PatchSearch
+from styletransfer.objective.copied import Refinement
+from styletransfer.objective.inputs import Correspondence, Inputs
+from styletransfer.objective.patches import Axes, PatchSearch, patches
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
 # Colours are compared after two blurs, with the standard deviations COLORS in pixels. Lightness is
@@ -39,14 +39,6 @@ PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
 # Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
 # all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
-# Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes
-# from the mean of overlapping patches, which has the right tones. Finer detail comes from single
-# copied pixels, which are crisp.
-TONE = 2.0
-# Weight, in the objective, of a loss: the mean square difference from the copied picture. Without
-# it, the match loss would change the tones of the picture, because cosines of features hardly
-# depend on lightness.
-HELD = 100.0
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
 # longer side of both pictures into FIT_CELLS cells, in FIT_PARTS parts. It compares the cells along
@@ -55,36 +47,6 @@ LUMA = (0.299, 0.587, 0.114)
 # below FITS for 178 of 180 pairs of different things, by six artists. It is at least 0.44 for 36
 # pairs that fit.
 FIT_SIDE, FIT_CELLS, FIT_PARTS, FIT_AXES, RIDGE, FITS = 256, 16, 4, 16, 0.003, 0.3
-
-
-@dataclass(frozen=True)
-class Axes:
-    """Axes are the directions along which pixels are compared."""
-
-    mean: Tensor  # (C,), mean of each channel; it is subtracted from the pixels first
-    directions: Tensor  # (C, D), one axis in each column
-
-    @classmethod
-    def of(cls, maps: Sequence[Tensor], weight: float, count: int) -> Self:
-        """Return the `count` principal axes of maps (1, C, h, w), or all C axes if `count` > C.
-
-        The axes are scaled: the vector of a pixel's values along them has the root mean square
-        length `weight`.
-        """
-        rows = torch.cat([one[0].flatten(1).mT for one in maps])
-        mean = rows.mean(0)
-        centred = rows - mean
-        kept = torch.linalg.eigh((centred.mT @ centred).cpu())[1][:, -count:].to(rows)
-        scale = (centred @ kept).square().sum(1).mean().sqrt().clamp_min(1e-6)
-        return cls(mean, kept * (weight / scale))
-
-    def along(self, maps: Tensor, size: Size) -> Tensor:
-        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
-        values = (maps[0].flatten(1).mT - self.mean) @ self.directions
-        values = values.mT.reshape(1, -1, *size_of(maps))
-        if size_of(maps) != size:
-            values = interpolate(values, size, mode="bilinear", align_corners=False)
-        return values[0].flatten(1).mT
 
 
 class Photographs:
@@ -96,8 +58,7 @@ class Photographs:
 
     @torch.no_grad()
     def __init__(self, extractor: FeatureExtractor, pictures: Inputs) -> None:
-        self.extractor, self.regions = extractor, pictures.regions
-        self.device = pictures.content.device
+        self.extractor, self.pictures = extractor, pictures
         sides = [(max(pictures.content.shape), CONTENT_SIDE)]
         sides += [(max(style.shape), STYLE_SIDE) for style in pictures.styles]
         shortest = min(min(image.shape[2:]) for image in pictures.tensors)
@@ -109,14 +70,14 @@ class Photographs:
         kinds = zip(zip(*seen, strict=True), WEIGHTS, strict=True)
         self.axes = [Axes.of(maps, weight, AXES) for maps, weight in kinds]
         self.keys = torch.cat(list(map(self._guides, seen)))
-        patches = list(map(_patches, self.painted))
-        self.texture = Axes.of(patches, PATCH_WEIGHT, PATCH_AXES)
-        self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in patches])
+        shown = list(map(patches, self.painted))
+        self.texture = Axes.of(shown, PATCH_WEIGHT, PATCH_AXES)
+        self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in shown])
 
     def reduced(self, image: Tensor) -> Tensor:
         """Return an image (1, 3, H, W) reduced by `factor`, in float32."""
         size = scaled_size(size_of(image), round(self.factor * max(image.shape)))
-        return resize(image.to(self.device, torch.float32), size)
+        return resize(image.to(self.pictures.content.device, torch.float32), size)
 
     @torch.no_grad()
     def match(
@@ -132,7 +93,7 @@ class Photographs:
         squared distances of the photograph's pixels. The result does not depend on global random
         state.
         """
-        search = PatchSearch.over(content, self.sources, self.regions)
+        search = PatchSearch.over(content, self.sources, self.pictures.regions)
         wanted, keys = self._guides(self._seen(content)), self.keys
         if any(distances):
             lengths = torch.tensor([height * width for height, width in search.cells])
@@ -144,13 +105,22 @@ class Photographs:
         search.improve(keys, wanted)
         keys = torch.cat([keys, self.shown], 1)
         for _ in range(ROUNDS):
-            made = _patches(search.pixels(self.painted))
+            made = patches(search.pixels(self.painted))
             search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
         found = search.result()
         if kept is None:
             return found
         known, mask = kept
         return replace(found, places=torch.where(mask, known.places, found.places))
+
+    @cached_property
+    def _refinement(self) -> Refinement:
+        return Refinement(self.pictures, self.sources, self.painted)
+
+    def full_size(self, found: Correspondence, content: Tensor) -> Correspondence:
+        """Return matches for the pixels of `content`, from those of the reduced content."""
+        is_full = found.size == size_of(content)
+        return found if is_full else self._refinement.of(found, content)
 
     def _seen(self, image: Tensor) -> list[Tensor]:
         """Return the maps (1, C, h, w) of an image that are compared, one for each of WEIGHTS."""
@@ -168,56 +138,8 @@ class Photographs:
 
 def correspondence(extractor: FeatureExtractor, pictures: Inputs) -> Correspondence:
     """Return the most similar pixel of `pictures.sources` for every pixel of the content image."""
-    photographs = Photographs(extractor, pictures)
-    return photographs.match(photographs.reduced(pictures.content))
-
-
-def copied(found: Correspondence, styles: Sequence[Tensor], size: Size) -> Tensor:
-    """Return the picture (1, 3, H, W) of the matched pixels of the paintings `styles`.
-
-    The blurred picture is about equal to the blurred mean of overlapping patches; see TONE.
-    """
-    small = [resize(style.float(), cell) for style, cell in zip(styles, found.cells, strict=True)]
-    tone = _mean_of_patches(found, small) - pixels(found, small, found.size)
-    picture = pixels(found, styles, size) + resize(_blurred(tone, TONE), size).to(styles[0])
-    return picture.clamp(0, 1)
-
-
-def pixels(found: Correspondence, styles: Sequence[Tensor], size: Size) -> Tensor:
-    """Return the picture (1, 3, H, W) of the matched places of the paintings `styles`.
-
-    `size` is (H, W). Places may lie between pixels; the picture is interpolated bicubically.
-    """
-    y, x = (
-        (torch.arange(side) + 0.5) * cells / side
-        for side, cells in zip(size, found.size, strict=True)
-    )
-    numbers, rows, columns = found.places[:, y.long()[:, None], x.long()]
-    picture = styles[0].new_zeros(1, 3, *size)
-    for number, (style, (height, width)) in enumerate(zip(styles, found.cells, strict=True)):
-        down = (rows + y.frac()[:, None]) * (2 / height) - 1
-        right = (columns + x.frac()) * (2 / width) - 1
-        grid = torch.stack((right, down), -1)[None].to(style)
-        painted = grid_sample(style, grid, "bicubic", padding_mode="border", align_corners=False)
-        picture = torch.where((numbers == number).to(style.device), painted, picture)
-    return picture
-
-
-def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
-    height, width = found.size
-    # From each pixel to its match. Outside the picture, the nearest pixel is the patch's centre.
-    moves = pad((found.places - found.own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
-    made = [
-        replace(found, places=moves[:, down : down + height, right : right + width] + found.own)
-        for down, right in product(range(PATCH), repeat=2)
-    ]
-    return torch.stack([pixels(one, styles, found.size) for one in made]).mean(0)
-
-
-def held(picture: Tensor) -> Anchor:
-    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
-    return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
+    photographs, content = Photographs(extractor, pictures), pictures.content
+    return photographs.full_size(photographs.match(photographs.reduced(content)), content)
 
 
 @torch.no_grad()
@@ -256,12 +178,6 @@ def _position(image: Tensor) -> Tensor:
     """Return the row and the column of each pixel, from 0 to 1, as channels, (1, 2, H, W)."""
     sides = (torch.linspace(0, 1, side, device=image.device) for side in size_of(image))
     return torch.stack(torch.meshgrid(*sides, indexing="ij"))[None]
-
-
-def _patches(image: Tensor) -> Tensor:
-    """Return the patch around each pixel as channels, (1, 3 * PATCH^2, H, W)."""
-    wide = pad(image, (PATCH // 2,) * 4, mode="replicate")
-    return unfold(wide, PATCH).view(1, -1, *size_of(image))
 
 
 def _blurred(image: Tensor, deviation: float) -> Tensor:

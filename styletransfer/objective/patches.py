@@ -10,7 +10,7 @@ from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d
+from torch.nn.functional import avg_pool2d, interpolate, pad, unfold
 
 from styletransfer.objective.inputs import Correspondence, Region, Size
 from styletransfer.objective.matching import covered, owners_of
@@ -24,6 +24,36 @@ CELL, BLOCK = 4, 512
 # Distances in pixels of the neighbours that propose their match, and largest distances of random
 # proposals along each axis.
 NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
+
+
+@dataclass(frozen=True)
+class Axes:
+    """Axes are the directions along which pixels are compared."""
+
+    mean: Tensor  # (C,), mean of each channel; it is subtracted from the pixels first
+    directions: Tensor  # (C, D), one axis in each column
+
+    @classmethod
+    def of(cls, maps: Sequence[Tensor], weight: float, count: int) -> Self:
+        """Return the `count` principal axes of maps (1, C, h, w), or all C axes if `count` > C.
+
+        The axes are scaled: the vector of a pixel's values along them has the root mean square
+        length `weight`.
+        """
+        rows = torch.cat([one[0].flatten(1).mT for one in maps])
+        mean = rows.mean(0)
+        centred = rows - mean
+        kept = torch.linalg.eigh((centred.mT @ centred).cpu())[1][:, -count:].to(rows)
+        scale = (centred @ kept).square().sum(1).mean().sqrt().clamp_min(1e-6)
+        return cls(mean, kept * (weight / scale))
+
+    def along(self, maps: Tensor, size: Size) -> Tensor:
+        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
+        values = (maps[0].flatten(1).mT - self.mean) @ self.directions
+        values = values.mT.reshape(1, -1, *size_of(maps))
+        if size_of(maps) != size:
+            values = interpolate(values, size, mode="bilinear", align_corners=False)
+        return values[0].flatten(1).mT
 
 
 @dataclass
@@ -165,3 +195,9 @@ def _corners(values: Tensor, size: Size) -> Tensor:
 def _pooled(axes: Tensor, size: Size) -> Tensor:
     """Return the means (cells, D) of `axes` (h * w, D) over CELL x CELL pixels; size is (h, w)."""
     return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
+
+
+def patches(image: Tensor) -> Tensor:
+    """Return the patch around each pixel as channels, (1, 3 * PATCH^2, H, W)."""
+    wide = pad(image, (PATCH // 2,) * 4, mode="replicate")
+    return unfold(wide, PATCH).view(1, -1, *size_of(image))

@@ -12,7 +12,8 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
-from styletransfer.objective.paired import correspondence, held
+from styletransfer.objective.copied import held
+from styletransfer.objective.paired import correspondence
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.optimizers import moments_like

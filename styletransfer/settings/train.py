@@ -89,7 +89,8 @@ class ObjectiveConfig:
     """One factor per content layer; empty for 1 each."""
     style_layer_weights: list[float] = number([], "[0, inf)")
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
-    paint whole objects of the style over faces."""
+    paint whole objects of the style over faces. With match losses, the factor of relu5_1 is also
+    multiplied by a number that is smaller if the style hardly repeats itself."""
     normalization: str = choice("target", "none")
     """target (each content and style loss is divided by its value for features that are all zero;
     for this, a content image larger than 512 pixels is reduced to 512) or none (not divided, as in

@@ -223,8 +223,9 @@ def photograph(path: str, age: int, side: int) -> Any:
 def has_margins(path: str, age: int) -> bool:
     """Return whether a border row or column is transparent; `age`: see `_painting`."""
     from styletransfer.pictures import images
+    from styletransfer.pictures.transparency import has_margins
 
-    return images.has_margins(images.read(path))
+    return has_margins(images.read(path))
 
 
 @cache

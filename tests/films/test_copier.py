@@ -11,8 +11,9 @@ from torch.nn.functional import interpolate
 from styletransfer.films.copier import FrameCopier, moved
 from styletransfer.films.motion import Motion, warp
 from styletransfer.job.prepare import prepare
+from styletransfer.objective import paired
+from styletransfer.objective.copied import pixels
 from styletransfer.objective.inputs import Correspondence
-from styletransfer.objective.paired import pixels
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
@@ -89,7 +90,7 @@ def test_fractions_of_a_pixel_add_up():
 
 def test_a_place_between_pixels_has_the_colour_between():
     ramp = (X / 20).expand(1, 3, 12, 16)
-    made = pixels(moving(X, 0.5), (ramp,), (12, 16))
+    made = pixels(moving(X, 0.5), (ramp,))
     torch.testing.assert_close(made[..., 3:-3], (ramp + 0.5 / 20)[..., 3:-3])
 
 
@@ -102,11 +103,13 @@ def test_no_pixel_shows_a_place_between_two_pieces():
 def test_each_pixel_shows_its_own_painting():
     found = Correspondence(torch.stack([X >= 8, Y, X]), [(12, 16)] * 2)
     two = (torch.zeros(1, 3, 12, 16), torch.ones(1, 3, 12, 16))
-    made = pixels(found, two, (12, 16))[0, 0]
+    made = pixels(found, two)[0, 0]
     torch.testing.assert_close(made, (X >= 8).float())
 
 
-def test_a_painted_frame_comes_back_wherever_it_stands(job, tmp_path):
+@pytest.mark.parametrize("largest", [512, 32])
+def test_a_painted_frame_comes_back_wherever_it_stands(job, tmp_path, monkeypatch, largest):
+    monkeypatch.setattr(paired, "CONTENT_SIDE", largest)
     made = painted_film(job, tmp_path, [filmed(0), filmed(1), filmed(0)])
     assert (made[2] - job.pictures.styles[0]).abs().mean() < 2 / 255
 
@@ -119,12 +122,13 @@ def test_strokes_stay_on_what_they_are_on(job, tmp_path):
 
 
 @pytest.mark.slow
-def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path):
+def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path, capfd):
     job, flow = job_of([(filmed(3), painting(filmed(3)))]), torch.zeros(1, 2, 40, 48)
     flow[:, 0] = -4.5
     followed = warp(painting(filmed(3)), flow, "bicubic")
     made = painted_film(job, tmp_path, CLIP)
     assert (made[0] - followed)[..., 4:-4, 8:-4].abs().mean() < 2 / 255
+    assert "following back 4/4 frames" in capfd.readouterr().err
     # Only the positions of the last frame stay.
     assert [path.name for path in tmp_path.glob("*.safetensors")] == ["000003.safetensors"]
 
@@ -156,6 +160,13 @@ def test_a_film_goes_on_from_its_last_frame_alone(here, tiny_vgg, tmp_path):
     painted_film(job, tmp_path / "part", CLIP[:2])
     again = painted_film(job, tmp_path / "part", CLIP, whole[:2])
     assert all(map(torch.equal, again, whole))
+
+
+def test_the_only_key_may_come_late_and_the_folder_is_made(here, tiny_vgg, tmp_path):
+    job, folder = job_of([(filmed(2), painting(filmed(2)))]), tmp_path / "new" / "frames"
+    made = painted_film(job, folder, CLIP[:3])
+    torch.testing.assert_close(made[2], painting(filmed(2)), atol=2 / 255, rtol=0)
+    assert [path.name for path in folder.iterdir()] == ["000002.safetensors"]
 
 
 def test_a_signal_stops_a_film_before_its_next_frame(job, tmp_path, signals):

@@ -129,6 +129,8 @@ class MarkedDirty(Unmarked):
 
 
 class Bias(Function):
+    inputs = (torch.linspace(-2, 3, 12).view(4, 3), torch.linspace(-1, 2, 3))
+
     @staticmethod
     def forward(ctx, x, bias):
         return x + bias
@@ -208,6 +210,97 @@ class Dictionary(Square):
     @staticmethod
     def backward(ctx, grad_output):
         return 2 * ctx.kept["x"] * grad_output
+
+
+class Closure(Cycle):
+    """A function on ctx keeps the output."""
+
+    @staticmethod
+    def forward(ctx, x):
+        y = x.exp()
+        ctx.slope = lambda grad_output: grad_output * y
+        return y
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return ctx.slope(grad_output)
+
+
+class OnClass(Square):
+    """The next call of forward overwrites what this one keeps."""
+
+    @staticmethod
+    def forward(ctx, x):
+        OnClass.x = x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * OnClass.x * grad_output
+
+
+class Larger(Square):
+    """Each call of backward returns more."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        ctx.count = getattr(ctx, "count", 0) + 1
+        return ctx.count * Square.backward(ctx, grad_output)
+
+
+class Rounded(Square):
+    """Difference quotients of float32 are no measure."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (x.float() ** 2).to(x.dtype)
+
+
+class Steps(Doubled):
+    """Its results are numbers of float32, too, but its difference quotients are exact: 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return (4 * x).round() / 4
+
+
+class Unrecorded(Square):
+    """The results of backward have no graph, as those of NumPy."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.no_grad():
+            return Square.backward(ctx, grad_output)
+
+
+class Frozen(Bias):
+    """Saves of a product what the other factor's gradient needs."""
+
+    @staticmethod
+    def forward(ctx, x, factor):
+        needs_x, needs_factor = ctx.needs_input_grad
+        ctx.save_for_backward(x if needs_x else None, factor if needs_factor else None)
+        return x * factor
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, factor = ctx.saved_tensors
+        needs_x, needs_factor = ctx.needs_input_grad
+        return grad_output * factor if needs_x else None, (
+            (grad_output * x).sum(0) if needs_factor else None
+        )
+
+
+class Dense(Square):
+    """Reads the memory of an input with gaps as if it had none."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        if x.stride(0) > x.shape[1]:
+            x = x.as_strided(x.shape, (x.shape[1], 1))
+        return 2 * x * grad_output
 
 
 class Neighbours(Function):
@@ -330,6 +423,22 @@ class WrongVmap(RightJvp):
     @staticmethod
     def vmap(info, in_dims, x):
         return WrongVmap.apply(x.select(in_dims[0], 0)), None
+
+
+class BothBatched(Bias):
+    """Takes no bias that all examples share."""
+
+    @staticmethod
+    def forward(x, bias):
+        return x + bias
+
+    @staticmethod
+    def setup_context(ctx, inputs, output):
+        pass
+
+    @staticmethod
+    def vmap(info, in_dims, x, bias):
+        return x.movedim(in_dims[0], 0) + bias.movedim(in_dims[1], 0)[:, None], 0
 
 
 class FirstDimension(RightJvp):

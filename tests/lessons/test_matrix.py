@@ -97,6 +97,23 @@ def test_a_compiled_function_can_lose_a_tensor_hook():
 
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
+def test_a_compiled_hook_can_receive_a_part_of_the_gradient():
+    received = []
+
+    def divided(x):
+        y = x.square()
+        before = 3 * y
+        torch._dynamo.graph_break()
+        y.register_hook(lambda grad: received.append(grad.item()))
+        return before + 5 * y
+
+    for function in (divided, torch.compile(divided, backend="aot_eager")):
+        function(torch.tensor(1.0, requires_grad=True)).backward()
+    assert received == [8, 5]
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore:The .grad attribute:UserWarning")
 def test_opcheck_does_not_find_a_wrong_derivative():
     x = torch.tensor([1.0, 2.0], dtype=torch.float64, requires_grad=True)
     assert set(torch.library.opcheck(square, (x,)).values()) == {"SUCCESS"}

@@ -12,6 +12,7 @@ from PIL import Image, ImageCms, JpegImagePlugin
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import small_picture
+from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 
 
 def samples(channels=3, bits=8, height=9, width=13):
@@ -113,13 +114,13 @@ def test_hidden_colours_do_not_bleed_when_resizing():
 def test_cropping_keeps_the_visible_box():
     rgb, alpha = torch.rand(1, 3, 6, 8), torch.zeros(1, 1, 6, 8)
     alpha[0, 0, 1, 2], alpha[0, 0, 3, 6] = 0.5, 1
-    cropped = images.crop_transparent(images.Picture(rgb, alpha))
+    cropped = crop_transparent(images.Picture(rgb, alpha))
     assert torch.equal(cropped.rgb, rgb[..., 1:4, 2:7])
     assert torch.equal(cropped.alpha, alpha[..., 1:4, 2:7])
     opaque = images.Picture(rgb)
-    assert images.crop_transparent(opaque) is opaque
+    assert crop_transparent(opaque) is opaque
     ghost = images.Picture(rgb, torch.zeros(1, 1, 6, 8), "ghost.png")
-    for function in (images.fill_transparent, images.crop_transparent):
+    for function in (fill_transparent, crop_transparent):
         check_error(r"ghost\.png is fully transparent", function, ghost)
 
 
@@ -128,17 +129,17 @@ def test_filling_keeps_and_continues_opaque_pixels():
     rgb[..., 16:] += 0.8
     alpha[..., 12:20, 4:8], alpha[..., 12:20, 24:28] = 0, 0
     rgb[..., 2, 20], alpha[..., 2, 20] = 0, 0.5
-    filled = images.fill_transparent(images.Picture(rgb, alpha))
+    filled = fill_transparent(images.Picture(rgb, alpha))
     opaque = alpha.expand_as(rgb) == 1
     assert torch.equal(filled[opaque], rgb[opaque])
     assert filled[..., 14:18, 5:7].max() < 0.3
     assert filled[..., 14:18, 25:27].min() > 0.7
     assert ((filled[..., 2, 20] > 0.35) & (filled[..., 2, 20] < 0.55)).all()  # half transparent
-    assert images.fill_transparent(images.Picture(rgb)) is rgb
+    assert fill_transparent(images.Picture(rgb)) is rgb
     for size in ((1, 1), (1, 9), (7, 5), (16, 16)):
         alpha = torch.rand(1, 1, *size).round()
         alpha[..., 0, 0] = 1
         colour = torch.tensor([0.9, 0.5, 0.2]).view(1, 3, 1, 1)
         black_elsewhere = images.Picture(colour * alpha, alpha)
-        filled = images.fill_transparent(black_elsewhere)
+        filled = fill_transparent(black_elsewhere)
         assert torch.allclose(filled, colour.expand_as(filled), atol=1e-5)

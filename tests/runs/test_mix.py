@@ -11,6 +11,7 @@ from PIL import Image
 from styletransfer import cli
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed, with_chroma_of
+from styletransfer.pictures.transparency import fill_transparent
 
 ALPHA = torch.linspace(0, 1, 24 * 32).reshape(1, 1, 24, 32)
 
@@ -91,7 +92,7 @@ def test_a_run_can_be_mixed(here, tiny_vgg, capsys):
     assert content.size == (18, 24)
     ours = images.resize_picture(images.read("content.png"), 24)
     assert (content.alpha - ours.alpha).abs().max() < 0.003
-    assert (content.rgb - images.fill_transparent(ours)).abs().max() < 0.003
+    assert (content.rgb - fill_transparent(ours)).abs().max() < 0.003
     assert Path("run/pastiche.png").read_bytes()[24] == 16  # bits per sample, as in the TIFF
     capsys.readouterr()
     assert call(capsys, "mix", "run", "strength=1", "output=y.tiff")[0] == 0

@@ -1,19 +1,20 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
-from collections.abc import Callable, Sequence
+import math
+from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.probes import TOLERANCE, first_line
-from styletransfer.lessons.doctor.study import Study, Verdict, same, weights_like
+from styletransfer.lessons.doctor.probes import TOLERANCE, differs
+from styletransfer.lessons.doctor.study import Study, Verdict, fault, note, same
 from styletransfer.lessons.doctor.watch import scaled
+from styletransfer.lessons.errors import described
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
 FACTOR = 1.5
-
 
 # What is missing, by a word of torch's message.
 MISSING = {
@@ -25,11 +26,9 @@ MISSING = {
 
 def refused(error: Exception) -> Verdict:
     """Return that a call is refused, and what is missing or the first line of torch's message."""
-    error = getattr(error, "inner_exception", error)  # torch.compile wraps errors
-    for words, missing in MISSING.items():
-        if words in str(error):
-            return Verdict("note", f"refused: it needs {missing}")
-    return Verdict("note", f"refused: {type(error).__name__}: {first_line(error)}")
+    said = described(error)
+    missing = (f"it needs {missing}" for words, missing in MISSING.items() if words in said)
+    return note(f"refused: {next(missing, said)}")
 
 
 def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
@@ -47,14 +46,14 @@ def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
     """Return the gradients of the compiled subject."""
     torch.compiler.reset()
     try:
-        function = torch.compile(study.total, backend=backend)
-        total = function(*study.subject.inputs)
-        return list(torch.autograd.grad(total, study.leaves, allow_unused=True))
+        total = torch.compile(study.total, backend=backend)(*study.inputs)
+        return torch.autograd.grad(total, study.leaves, allow_unused=True)
     finally:
         torch.compiler.reset()
 
 
-ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
+Ask = Callable[[Study], Sequence[Tensor | None]]
+ASKED: dict[str, Ask] = {
     "func.grad": lambda study: func_grad(study)(*study.leaves),
     "vmap of func.grad": func_vmap,
     "compile, aot_eager": partial(compiled, "aot_eager"),
@@ -62,56 +61,68 @@ ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
 }
 
 
-def whose(ask: Callable[[Study], Sequence[Tensor | None]], study: Study) -> Verdict:
-    """Tell whether `ask` gets the gradient of the reader's backward, or of forward's operations."""
+def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
+    """Does `ask` get the gradient of the reader's backward, or of forward's operations?"""
     if not study.functions:
-        return Verdict("ok", "there is no Function in the graph")
-    with scaled(study.functions, FACTOR):
-        ours = study.gradients_of(*study.subject.inputs)
-        try:
-            found = ask(study)
-        except Exception as error:
-            return refused(error)
-    if same(found, ours):
-        return Verdict("ok", "yours")
-    if same(found, study.slopes, TOLERANCE):
-        return Verdict("note", "forward's: your backward is not called")
-    return Verdict("FAULT", "neither yours nor forward's", study.place())
-
-
-def jvp(study: Study) -> Verdict:
-    """Is there a derivative in forward mode, and is it that of forward?"""
-    directions = tuple(map(weights_like, study.leaves))
+        yield Verdict("ok", "there is no Function in the graph")
     try:
-        found: Tensor = torch.func.jvp(study.total_at, study.leaves, directions)[1]
+        with scaled(study.functions, FACTOR):
+            ours, found = study.gradients_of(*study.inputs), ask(study)
     except Exception as error:
-        return refused(error)
-    wanted = sum((x * way).sum() for x, way in zip(study.slopes, directions, strict=True))
-    if same([found], [wanted], TOLERANCE):
-        return Verdict()
-    change = f"{study.place('jvp')}: return the derivative of forward times the tangents"
-    return Verdict("FAULT", "not the derivative of forward", change)
+        yield refused(error)
+    if same(found, ours):
+        yield Verdict("ok", "yours")
+    pairs = zip(found, study.directions, strict=True)
+    if is_slope(study, sum((x * way).sum() for x, way in pairs if x is not None)):
+        yield note("forward's: your backward is not called")
+    yield fault("neither yours nor forward's", "look for what is another under this call")
 
 
-def vmap(study: Study) -> Verdict:
+def is_slope(study: Study, found: Tensor | int) -> bool:
+    """Return whether this is the derivative of forward in the study's directions."""
+    wanted = study.slope(*study.directions)
+    return math.isclose(float(found), wanted, rel_tol=TOLERANCE, abs_tol=TOLERANCE)
+
+
+def jvp(study: Study) -> Iterator[Verdict]:
+    """Is there a derivative in forward mode, and is it that of forward?"""
+    try:
+        found: Tensor = torch.func.jvp(study.total_at, study.leaves, study.directions)[1]
+    except Exception as error:
+        yield refused(error)
+    if not is_slope(study, found):
+        change = "return the derivative of forward times the tangents"
+        yield fault("not the derivative of forward", change, "jvp")
+
+
+def vmap(study: Study) -> Iterator[Verdict]:
     """Are the results of two examples in a batch those of each alone?"""
-    pairs = [torch.stack([x, 0.99 * x]) for x in study.leaves]
-    alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-    for name, dim in (("first", 0), ("last", -1)):
-        try:
-            batches = [x.movedim(0, dim) for x in pairs]
-            is_right = same(torch.func.vmap(study.total_at, in_dims=dim)(*batches), alone)
-        except Exception as error:
-            if name == "first":
-                return refused(error)
-            is_right = False
-        if not is_right:
-            is_generated = getattr(study.subject.target, "generate_vmap_rule", False)
-            return Verdict(
-                "FAULT",
-                f"another result than alone for two examples in the {name} dimension",
-                f"{study.place('forward' if is_generated else 'vmap')}: compute each example as "
-                "forward does, take them from dimension in_dims[i] of input i, and return the "
-                "dimension that they have in the result",
+    leaves, count = study.leaves, len(study.leaves)
+    try:
+        torch.func.vmap(study.total_at)(*(torch.stack([x, x]) for x in leaves))
+    except Exception as error:
+        yield refused(error)
+    ways: dict[str, list[int | None]] = {
+        "in the first dimension": [0] * count,
+        "in the last dimension": [-1] * count,
+    }
+    for number, index in enumerate(study.due if count > 1 else ()):
+        way = f"of input {index}, which share the other inputs"
+        ways[way] = [0 if each == number else None for each in range(count)]
+    for way, dims in ways.items():
+        pairs = [(x, x if dim is None else 0.99 * x) for x, dim in zip(leaves, dims, strict=True)]
+        alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
+        batches = [
+            pair[0] if dim is None else torch.stack(pair, dim)
+            for pair, dim in zip(pairs, dims, strict=True)
+        ]
+        batched = torch.func.vmap(study.total_at, in_dims=tuple(dims))
+        if said := differs(partial(batched, *batches), alone):
+            is_generated = getattr(study.target, "generate_vmap_rule", False)
+            yield fault(
+                f"two examples {way}: {said}",
+                "compute each example as forward does, take them from dimension in_dims[i] of "
+                "input i, if that is not None, and return the dimension that they have in the "
+                "result",
+                "forward" if is_generated else "vmap",
             )
-    return Verdict()

@@ -3,15 +3,16 @@
 import warnings
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import suppress
+from dataclasses import replace
 from functools import partial
 
 from styletransfer.lessons.doctor import asks, habits, probes
-from styletransfer.lessons.doctor.probes import RANDOM, first_line
-from styletransfer.lessons.doctor.study import Study, Verdict
-from styletransfer.lessons.doctor.subject import Subject, load
+from styletransfer.lessons.doctor.load import load
+from styletransfer.lessons.doctor.study import Study, Verdict, fault
+from styletransfer.lessons.errors import described
 from styletransfer.lessons.settings import GradcheckConfig
 
-Probe = Callable[[Study], Verdict]
+Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
     "backward is called": probes.called,
     "first derivative": probes.first,
@@ -31,57 +32,38 @@ PROBES: dict[str, Probe] = {
 }
 
 
-def examine(subject: Subject, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
+def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
     """Yield each probe's name and verdict; only the first ones if the others cannot be told."""
-    try:
-        study = Study(subject)
-    except Exception as error:
-        yield "backward is called", no_study(subject, error)
-        return
     for name, probe in probes.items():
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             verdict = told(probe, study)
         yield name, verdict
-        if verdict is RANDOM:
+        if verdict.is_last:
             return
 
 
 def told(probe: Probe, study: Study) -> Verdict:
     """Return what a probe says of a study, or of the Function that alone has the same fault."""
     try:
-        verdict = probe(study)
+        verdict = next(probe(study), Verdict())
     except Exception as error:
-        return Verdict("FAULT", f"{type(error).__name__}: {first_line(error)}")
-    if verdict.change:
-        with suppress(Exception):  # a Function that cannot be called alone
-            found = (told(probe, part) for part in study.parts)
-            return next((each for each in found if each.word == verdict.word), verdict)
-    return verdict
-
-
-def no_study(subject: Subject, error: Exception) -> Verdict:
-    """Return why a subject has no gradient at all."""
-    try:
-        result = subject.call(*subject.inputs)
-    except Exception as failure:
-        return Verdict("FAULT", f"forward fails: {type(failure).__name__}: {first_line(failure)}")
-    if not subject.differentiable(*subject.inputs):
-        kind = type(result).__name__
-        text = f"the result, a {kind}, has no graph: backward is never called"
-        change = (
-            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
-        )
-        return Verdict("FAULT", text, change)
-    return Verdict("FAULT", f"backward fails: {type(error).__name__}: {first_line(error)}")
+        return fault(described(error))
+    if not verdict.change:
+        return verdict
+    placed = replace(verdict, change=f"{study.place(verdict.method)}: {verdict.change}")
+    with suppress(Exception):  # a Function that cannot be called alone
+        found = (told(probe, part) for part in study.parts if part is not study)
+        return next((each for each in found if each.word == verdict.word), placed)
+    return placed
 
 
 def main(config: GradcheckConfig) -> int:
     """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
-    subject = load(config.target or "", config.inputs)
+    study = load(config.target or "", config.inputs)
     faults = 0
-    print(f"{subject.name}, with inputs {', '.join(config.inputs)}")
-    for name, verdict in examine(subject, PROBES):
+    print(f"{study.name}, with inputs {', '.join(config.inputs)}")
+    for name, verdict in examine(study, PROBES):
         faults += verdict.word == "FAULT"
         print(f"{name:<19} {verdict.word:<5} {verdict.text}".rstrip(), flush=True)
         if verdict.change:

@@ -1,175 +1,171 @@
-"""The probes of derivatives: is backward called, and are both derivatives right?"""
+"""The probes of derivatives: is backward called, and are both derivatives right?
+
+A probe ends at the first verdict that it yields. If it yields none, all is right.
+"""
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.autograd import gradcheck, gradgradcheck
 from torch.autograd.gradcheck import GradcheckError
 
-from styletransfer.lessons.doctor.study import Study, Verdict
-from styletransfer.lessons.doctor.subject import is_function, requires_grad
+from styletransfer.lessons.doctor.study import Study, Verdict, fault, is_function, note, same
 from styletransfer.lessons.doctor.watch import Seen, backward_name
+from styletransfer.lessons.errors import described, first_line
 
 # gradcheck's step is 1e-6, so a quotient is right to about 1e-10 times the size of the output.
 TOLERANCE = 1e-5
 CUT = "look for detach, .data, item or NumPy"
-RANDOM = Verdict(
-    "FAULT",
-    "forward gives another result when it is called again: gradcheck needs the same one",
-    "call eval(), or fix the seed inside of forward",
-)
 
 
-def first_line(error: BaseException) -> str:
-    """Return the first line of an error's text."""
-    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()
-
-
-def called(study: Study) -> Verdict:
+def called(study: Study) -> Iterator[Verdict]:
     """Is backward called?"""
-    target = study.subject.target
-    if isinstance(target, nn.Module) and callable(getattr(target, "backward", None)):
-        return Verdict(
-            "FAULT",
-            "autograd calls no method of a module, whatever its name",
-            f"write a Function for what stands in {type(target).__name__}.backward",
+    try:
+        result = study.call(*study.inputs)
+    except Exception as error:
+        yield fault(f"forward fails: {described(error)}", is_last=True)
+    if not study.differentiable(*study.inputs):
+        text = f"the result, a {type(result).__name__}, has no graph: backward is never called"
+        change = (
+            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
         )
-    if not study.functions:
-        text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
-        return Verdict("note", text)
-    calls = dict.fromkeys(study.functions, 0)
-    for seen in study.seen:
-        calls[seen.function] += seen.called
-    names = ", ".join(f"{each.__name__} {count} x" for each, count in calls.items())
-    if not all(calls.values()):
-        return Verdict("note", f"{names}: from one with 0, no path leads to an input")
-    return Verdict("ok", names)
+        yield fault(text, change, "forward", is_last=True)
+    try:
+        counts = Counter(dict.fromkeys(study.functions, 0))
+        for seen in study.seen:
+            counts[seen.function] += seen.called
+    except Exception as error:
+        yield fault(f"backward fails: {described(error)}", is_last=True)
+    if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
+        text = "autograd calls no method of a module, whatever its name"
+        yield fault(text, f"write a Function for what stands in {study.name}.backward")
+    if not counts:
+        yield note(
+            "no Function is in the graph; if you use one, it is cut off or not called by apply"
+        )
+    names = ", ".join(f"{each.__name__} {count} x" for each, count in counts.items())
+    if not all(counts.values()):
+        yield note(f"{names}: from one with 0, no path leads to an input")
+    yield Verdict("ok", names)
 
 
-def first(study: Study) -> Verdict:
+def first(study: Study) -> Iterator[Verdict]:
     """Is the first derivative that of forward?"""
     if study.is_random:
-        return RANDOM
-    said = _gradcheck(study)
-    return _wrong(study, said) if said else Verdict()
-
-
-def _gradcheck(study: Study) -> str:
-    """Return what gradcheck says of each output alone, "" if all is right.
-
-    If backward cannot do without one of them, all outputs are checked together.
-    """
-
-    def check(function: Callable[..., Any]) -> None:
-        settings: dict[str, Any] = {"atol": TOLERANCE, "rtol": TOLERANCE}
-        gradcheck(function, study.subject.inputs, check_undefined_grad=False, **settings)
-
+        text = "forward gives another result when it is called again: gradcheck needs the same one"
+        change = "call eval(), or fix the seed inside of forward"
+        yield fault(text, change, "forward", is_last=True)
     try:
-        try:
-            check(study.subject.differentiable)
-        except GradcheckError:
-            raise
-        except Exception:
-            check(study.total)
-    except RuntimeError as error:
-        return first_line(error).rstrip(",")
-    return ""
-
-
-def _wrong(study: Study, said: str) -> Verdict:
-    """Return what is wrong with the first derivative."""
-    if not is_function(study.subject.target):
-        text = f"{said}: the gradient is not the derivative of forward"
-        return Verdict("FAULT", text, f"{study.place()}: {CUT}")
-    due = (i for i, x in enumerate(study.subject.inputs) if requires_grad(x))
-    for index, grad, slope in zip(due, study.gradients, study.slopes, strict=True):
-        if grad is None and bool((slope.abs() > TOLERANCE).any()):
+        _gradcheck(study)
+        return
+    except GradcheckError as error:
+        said = first_line(error).rstrip(",")
+    if not is_function(study.target):
+        yield fault(f"{said}: the gradient is not the derivative of forward", CUT)
+    if "not reentrant" in said:
+        text = "backward gives another gradient when it is called again"
+        yield fault(text, "change nothing that the next call reads")
+    outputs = study.differentiable(*study.with_inputs(lambda x: 0.99 * x))
+    is_float32 = all(torch.equal(x, x.to(torch.float32).to(x.dtype)) for x in outputs)
+    if is_float32 and study.slope(*study.directions):  # not only steps
+        text = "forward computes in float32, where difference quotients are not right to 0.1 %"
+        yield fault(text, "compute in the dtype of the inputs", "forward")
+    for number, (index, grad) in enumerate(zip(study.due, study.gradients, strict=True)):
+        alone = [way * (each == number) for each, way in enumerate(study.directions)]
+        if grad is None and abs(study.slope(*alone)) > TOLERANCE:
             text = f"backward returns None for input {index}, which has a derivative"
-            return Verdict("FAULT", text, f"{study.place()}: return its gradient")
-    text = f"{said}: backward is not the derivative of forward"
-    return Verdict("FAULT", text, f"{study.place()}: derive the formula again")
+            yield fault(text, "return its gradient")
+    yield fault(f"{said}: backward is not the derivative of forward", "derive the formula again")
 
 
-def second(study: Study) -> Verdict:
+def _gradcheck(study: Study) -> None:
+    """Check each output alone; all together, if backward cannot do without one of them."""
+    settings: dict[str, Any] = {"atol": TOLERANCE, "rtol": TOLERANCE, "check_undefined_grad": False}
+    try:
+        gradcheck(study.differentiable, study.inputs, **settings)
+    except GradcheckError:
+        raise
+    except Exception:
+        gradcheck(study.total, study.inputs, **settings)
+
+
+def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(1)
-            gradgradcheck(study.subject.differentiable, study.subject.inputs, atol=TOLERANCE)
-        return Verdict()
+            gradgradcheck(study.differentiable, study.inputs, atol=TOLERANCE)
+        return
     except RuntimeError as error:
         said = first_line(error)
-    if not re.search("mismatch|not the same|is not independent", said):
-        return Verdict("note", f"refused: {said}")
-    text, change = "wrong without an error", CUT
-    if is_function(study.subject.target):
-        text, change = _second_cure(study.seen[0])
-    return Verdict("FAULT", text, f"{study.place()}: {change}")
-
-
-def _second_cure(seen: Seen) -> tuple[str, str]:
-    """Return what makes the second derivative of a Function wrong, and what to do about it."""
-    backward = getattr(seen.function, backward_name(seen.function))
-    code = getattr(backward, "__code__", None)
+    if not re.search("mismatch|not the same|is not independent|expected to be zero", said):
+        yield note(f"refused: {said}")
+    text = "wrong without an error"
+    if not is_function(study.target):
+        yield fault(text, CUT)
+    (seen, *_), function = study.seen, study.target
+    code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        return (
+        yield fault(
             "wrong, and once_differentiable does not always raise an error",
             "take @once_differentiable away, and begin with "
             "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
-    if seen.intermediates:
-        shapes = ", ".join(str(tuple(x.shape)) for x in seen.intermediates)
-        return (
-            f"wrong without an error: it may take what forward saves for a constant ({shapes})",
+    if own := [str(tuple(x.shape)) for x in seen.own if x.is_floating_point()]:
+        yield fault(
+            f"{text}: it may take what forward saves for a constant ({', '.join(own)})",
             "save inputs or outputs, compute the rest again, and detach nothing",
         )
-    change = "use operations that autograd can differentiate, on saved tensors"
-    return "wrong without an error", change
+    yield fault(text, "use operations that autograd can differentiate, on saved tensors")
 
 
-def returned(study: Study) -> Verdict:
-    """Do the gradients have the shapes and dtypes of the inputs?"""
-    return mismatch(study, study.seen)
+def returned(study: Study) -> Iterator[Verdict]:
+    """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
+    yield from mismatch(study.seen, "shape", "dtype", "device")
+    for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
+        alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
+        said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
+        if said:
+            text = f"if input {index} alone requires grad: {said}"
+            yield fault(text, "look at what depends on ctx.needs_input_grad")
 
 
-def mismatch(study: Study, calls: Sequence[Seen]) -> Verdict:
-    """Return the first gradient whose shape, dtype or device is not that of its input."""
+def differs(found: Callable[[], Any], wanted: Any) -> str:
+    """Return whether results differ from the wanted ones, or their error; "" if they are alike."""
+    try:
+        return "" if same(found(), wanted) else "another result"
+    except Exception as error:
+        return first_line(error)
+
+
+def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
+    """Yield each gradient of which a property, such as "dtype", is not that of its input."""
     for seen in calls:
         for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
-            if not isinstance(grad, torch.Tensor) or not isinstance(x, torch.Tensor):
+            if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
                 continue
-            for what in ("shape", "dtype", "device"):
-                if getattr(grad, what) != getattr(x, what):
-                    have, want = (_word(getattr(each, what)) for each in (grad, x))
+            for what in properties:
+                have, want = getattr(grad, what), getattr(x, what)
+                if have != want:
                     is_error = what == "device" and grad.dim() > 0
                     does = "raises an error" if is_error else "changes it silently"
-                    return Verdict(
-                        "FAULT",
-                        f"{what} {have} for input {index} of {want}: torch {does}",
-                        f"{study.place()}: return {want}",
-                    )
-    return Verdict()
+                    have, want = (tuple(x) if what == "shape" else x for x in (have, want))
+                    text = f"{what} {have} for input {index} of {want}: torch {does}"
+                    yield fault(text, f"return {want}")
 
 
-def _word(value: object) -> str:
-    return str(tuple(value)) if isinstance(value, torch.Size) else str(value)
-
-
-def undefined(study: Study) -> Verdict:
+def undefined(study: Study) -> Iterator[Verdict]:
     """Does backward work if an output is not used?"""
-    if not any(isinstance(seen.result, tuple) for seen in study.seen):
-        return Verdict()
-    try:
-        # atol=inf accepts any finite number: another row of the report checks the numbers.
-        gradcheck(study.subject.differentiable, study.subject.inputs, atol=math.inf)
-    except Exception as error:
-        return Verdict(
-            "FAULT",
-            f"fails if an output is not used: {type(error).__name__}: {first_line(error)}",
-            f"{study.place()}: after set_materialize_grads(False) it receives None",
-        )
-    return Verdict()
+    if any(isinstance(seen.result, tuple) for seen in study.seen):
+        try:
+            # atol=inf accepts any finite number: another row of the report checks the numbers.
+            gradcheck(study.differentiable, study.inputs, atol=math.inf)
+        except Exception as error:
+            text = f"fails if an output is not used: {described(error)}"
+            yield fault(text, "after set_materialize_grads(False) it receives None")

@@ -1,27 +1,29 @@
-"""What every probe of the doctor works on: a subject, its gradient, and what was seen of it."""
+"""What every probe of the doctor works on: something differentiable, called and watched."""
 
 import inspect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.autograd import Function
 
-from styletransfer.lessons.doctor.subject import (
-    Subject,
-    differentiable_in,
-    is_function,
-    requires_grad,
-    subject,
+from styletransfer.errors import UserError
+from styletransfer.lessons.doctor.watch import (
+    Seen,
+    backward_name,
+    context_name,
     tensors_in,
+    watched,
 )
-from styletransfer.lessons.doctor.watch import backward_name, watched
+from styletransfer.lessons.graph import is_python_function, root, walk
 
 # Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
 STEP = 1e-6
+Layout = Callable[[Tensor], Tensor]  # returns a copy that lies otherwise in memory
 
 
 @dataclass(frozen=True)
@@ -30,33 +32,99 @@ class Verdict:
 
     word: str = "ok"  #: "ok"; "note": good to know; "FAULT": to be changed
     text: str = ""  #: what was found
-    change: str = ""  #: what to change, and where
+    change: str = ""  #: what to change
+    method: str = "backward"  #: where; "context" is the method that fills `ctx`
+    is_last: bool = False  #: whether other probes cannot tell anything
+
+
+note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
+
+
+def is_function(target: Any) -> bool:
+    """Return whether the target is a class of `torch.autograd.Function`."""
+    return isinstance(target, type) and issubclass(target, Function)
+
+
+def requires_grad(x: Any) -> bool:
+    """Return whether x is a tensor that requires grad."""
+    return isinstance(x, Tensor) and x.requires_grad
+
+
+def differentiable_in(values: Iterable[Any]) -> tuple[Tensor, ...]:
+    """Return the values that are tensors and require grad."""
+    return tuple(x for x in values if requires_grad(x))
 
 
 class Study:
-    """A study is a subject with its gradient at its inputs.
+    """A study is a Function, a module or a function, and its gradient at inputs in float64.
+
+    Floating point inputs become leaves. If none requires grad, all of them will. (UserError: none
+    is differentiable.)
 
     Attributes:
-        subject: what is examined.
-        functions: the Functions that its backward pass runs.
-        gradients: of the method `total`, one for each input that requires grad; None if unused.
-        seen: the recorded calls of the Functions, while `gradients` were computed.
+        inputs: the leaves, and whatever else the target takes; then a module's parameters and
+            buffers.
+        given: how many inputs come before a module's own.
+        leaves, due: the inputs that require grad, and their numbers.
+        directions: in which the leaves are moved to measure a derivative.
     """
 
-    def __init__(self, subject: Subject) -> None:
-        self.subject, self.functions = subject, subject.functions()
-        with watched(self.functions) as self.seen:
-            self.gradients = self.gradients_of(*subject.inputs)
+    def __init__(self, target: Any, inputs: Sequence[Any], name: str = "") -> None:
+        every = not any(map(requires_grad, inputs))
+        self.target = target
+        self.name = name or getattr(target, "__name__", type(target).__name__)
+        self.inputs, self.given = tuple(_leaf(x, every) for x in inputs), len(inputs)
+        self._own: dict[str, Tensor] = {}
+        if isinstance(target, nn.Module):
+            target.double()
+            self._own = dict(target.named_parameters()) | dict(target.named_buffers())
+            self.inputs += tuple(self._own.values())
+        self.leaves = differentiable_in(self.inputs)
+        self.directions = tuple(map(weights_like, self.leaves))
+        self.due = [index for index, x in enumerate(self.inputs) if requires_grad(x)]
+        if not self.leaves:
+            raise UserError(
+                f"{self.name}: no input can be differentiated; give a floating point tensor"
+            )
+
+    def call(self, *inputs: Any, layout: Layout = torch.clone) -> Any:
+        """Return the result for copies of the leaves, since the target may change its inputs."""
+        given = tuple(layout(x) if requires_grad(x) else x for x in inputs[: self.given])
+        if self._own:
+            own = {name: x.clone() for name, x in zip(self._own, inputs[self.given :], strict=True)}
+            return torch.func.functional_call(self.target, own, given)
+        return (self.target.apply if is_function(self.target) else self.target)(*given)
+
+    def differentiable(self, *inputs: Any, layout: Layout = torch.clone) -> tuple[Tensor, ...]:
+        """Return those tensors of the result that can be differentiated."""
+        return differentiable_in(tensors_in(self.call(*inputs, layout=layout)))
 
     @cached_property
-    def leaves(self) -> tuple[Tensor, ...]:
-        """The inputs that require grad."""
-        return differentiable_in(self.subject.inputs)
+    def functions(self) -> list[type[Function]]:
+        """The target if it is a Function, else the Functions in the graph of its result."""
+        if is_function(self.target):
+            return [self.target]
+        outputs = self.differentiable(*self.inputs)  # the nodes live as long as these
+        nodes = walk(*map(root, outputs))
+        found = [vars(type(node))["_forward_cls"] for node in nodes if is_python_function(node)]
+        return list(dict.fromkeys(found))
+
+    @cached_property
+    def gradients(self) -> list[Tensor | None]:
+        """The gradients of the method `total`, one for each of `leaves`; None if unused."""
+        return self.gradients_of(*self.inputs)
+
+    @cached_property
+    def seen(self) -> list[Seen]:
+        """The recorded calls of the Functions, in one backward pass from `total`."""
+        with watched(self.functions) as seen:
+            self.gradients_of(*self.inputs)
+        return seen
 
     @cached_property
     def is_random(self) -> bool:
         """Whether forward gives another result when it is called again."""
-        results = (self.subject.differentiable(*self.subject.inputs) for _ in range(2))
+        results = (self.differentiable(*self.inputs) for _ in range(2))
         return any(
             one.shape != other.shape or not torch.allclose(one, other, rtol=1e-9, equal_nan=True)
             for one, other in zip(*results, strict=True)
@@ -64,38 +132,28 @@ class Study:
 
     def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        outputs = tensors_in(self.subject.call(*inputs))
-        return _weighted_sum(x for x in outputs if x.is_floating_point())
+        return _weighted_sum(tensors_in(self.call(*inputs)))
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
         """Return the inputs with other tensors in the place of the leaves."""
         others = iter(leaves)
-        return [next(others) if requires_grad(x) else x for x in self.subject.inputs]
+        return [next(others) if requires_grad(x) else x for x in self.inputs]
 
     def total_at(self, *leaves: Tensor) -> Tensor:
         """Return `total` with other tensors in the place of the leaves."""
         return self.total(*self.with_leaves(*leaves))
 
-    @cached_property
-    def slopes(self) -> list[Tensor]:
-        """The gradient of `total` for each of `leaves`, by difference quotients of forward alone.
+    def slope(self, *directions: Tensor) -> float:
+        """Return the derivative of `total` along directions, by a difference quotient of forward.
 
-        An output that has no derivative, since forward says so, is left out.
+        There is a direction for each of `leaves`. An output that has no derivative, since forward
+        says so, is left out.
         """
-        return [
-            leaf.new_tensor([self._slope(leaf, i) for i in range(leaf.numel())]).view_as(leaf)
-            for leaf in self.leaves
-        ]
-
-    def _slope(self, leaf: Tensor, index: int) -> float:
-        """Return the derivative of `total` with respect to one number of a leaf."""
 
         def at(step: float) -> float:
-            moved = leaf.detach().flatten().clone()
-            moved[index] += step
-            made = moved.view(leaf.shape).requires_grad_()
-            inputs = self.with_leaves(*(made if x is leaf else x for x in self.leaves))
-            return _weighted_sum(self.subject.differentiable(*inputs)).item()
+            pairs = zip(self.leaves, directions, strict=True)
+            moved = ((x.detach() + step * way).requires_grad_() for x, way in pairs)
+            return _weighted_sum(self.differentiable(*self.with_leaves(*moved))).item()
 
         return (at(STEP) - at(-STEP)) / (2 * STEP)
 
@@ -104,34 +162,31 @@ class Study:
         total = self.total(*inputs)
         return list(torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True))
 
-    def with_inputs(self, change: Callable[[Tensor], Tensor], own: bool = True) -> tuple[Any, ...]:
-        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew.
-
-        If not `own`, a module's parameters and buffers stay as they are.
-        """
-        end = len(self.subject.inputs) if own else self.subject.given
+    def with_inputs(self, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
         return tuple(
             change(x.detach()).requires_grad_(x.requires_grad)
-            if isinstance(x, Tensor) and x.is_floating_point() and number < end
+            if isinstance(x, Tensor) and x.is_floating_point()
             else x
-            for number, x in enumerate(self.subject.inputs)
+            for x in self.inputs
         )
 
     @cached_property
     def parts(self) -> "list[Study]":
-        """One study for each call of a Function inside a module or a plain function.
+        """One study for each call of a Function, with the inputs that it received.
 
-        Each study holds the inputs that this call received. A Function itself has no parts.
+        A Function has one part, itself.
         """
-        calls = [] if is_function(self.subject.target) else self.seen
-        return [Study(subject(seen.function, seen.inputs)) for seen in calls if seen.called]
+        if is_function(self.target):
+            return [self]
+        return [Study(seen.function, seen.inputs) for seen in self.seen if seen.called]
 
-    def place(self, method: str = "backward") -> str:
+    def place(self, method: str) -> str:
         """Return where a fault is: "relu.py:14, ReLU.backward"; or "in NAME" of no Function."""
-        of = self.subject.target
+        of = self.target
         if not is_function(of):
-            return f"in {self.subject.name}"
-        name = backward_name(of) if method == "backward" else method
+            return f"in {self.name}"
+        name = {"backward": backward_name(of), "context": context_name(of)}.get(method, method)
         try:
             code = inspect.unwrap(getattr(of, name))
             file, line = inspect.getsourcefile(code), inspect.getsourcelines(code)[1]
@@ -140,27 +195,35 @@ class Study:
             return f"{of.__name__}.{name}"
 
 
+def _leaf(x: Any, every: bool) -> Any:
+    """Return a leaf in float64 with the values of x; x itself if it is no floating point tensor."""
+    if not isinstance(x, Tensor) or not x.is_floating_point():
+        return x
+    return x.detach().double().clone().requires_grad_(every or x.requires_grad)
+
+
 def weights_like(x: Tensor) -> Tensor:
     """Return weights in the shape of x, which rise from 0.5 to 1.5 from element to element."""
     return torch.linspace(0.5, 1.5, x.numel()).to(x).view(x.shape)
 
 
 def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
+    """Return the sum of weighted numbers; whole numbers are left out, complex ones are pairs."""
     total = torch.zeros((), dtype=torch.float64)
     for output in outputs:
-        total = total + (output * weights_like(output)).sum()
+        numbers = torch.view_as_real(output) if output.is_complex() else output
+        if numbers.is_floating_point():
+            total = total + (numbers * weights_like(numbers)).sum()
     return total
 
 
-def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
+def same(one: Any, other: Any) -> bool:
     """Return whether two lists of gradients are alike; None is like zeros."""
     return all(
-        torch.allclose(_number(a, b), _number(b, a), rtol=tolerance, atol=tolerance)
+        torch.allclose(_number(a), _number(b), rtol=1e-6, atol=1e-6)
         for a, b in zip(one, other, strict=True)
     )
 
 
-def _number(x: Tensor | None, other: Tensor | None) -> Tensor:
-    if x is None:
-        return torch.zeros(()) if other is None else torch.zeros_like(other).double()
-    return x.detach().double()
+def _number(x: Tensor | None) -> Tensor:
+    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().double()

@@ -1,6 +1,6 @@
 """Watches the Functions of a subject: what forward saves, what backward gets and returns."""
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
 from dataclasses import dataclass
 from typing import Any
@@ -9,7 +9,19 @@ from unittest.mock import patch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.lessons.doctor.subject import tensors_in
+
+def tensors_in(result: Any) -> list[Tensor]:
+    """Return the tensors of a result: a tensor, or a tuple, list or dictionary of anything."""
+    if isinstance(result, dict):
+        result = list(result.values())
+    if isinstance(result, tuple | list):
+        return [x for each in result for x in tensors_in(each)]
+    return [result] if isinstance(result, Tensor) else []
+
+
+def is_among(x: Tensor, others: Iterable[Tensor]) -> bool:
+    """Return whether x is one of these objects."""
+    return any(x is other for other in others)
 
 
 @dataclass
@@ -27,15 +39,10 @@ class Seen:
     spoiled: bool = False  #: whether backward changed a grad_output in place
 
     @property
-    def kept(self) -> list[Tensor]:
-        """All tensors that were kept for backward."""
-        return tensors_in([self.saved, self.attributes])
-
-    @property
-    def intermediates(self) -> list[Tensor]:
-        """Floating point tensors that were kept, and are neither inputs nor outputs."""
-        known = {id(x) for x in tensors_in([self.inputs, self.result])}
-        return [x for x in self.kept if x.is_floating_point() and id(x) not in known]
+    def own(self) -> list[Tensor]:
+        """The tensors that were kept for backward, and are neither inputs nor outputs."""
+        known = tensors_in([self.inputs, self.result])
+        return [x for x in tensors_in([self.saved, self.attributes]) if not is_among(x, known)]
 
 
 def backward_name(function: type[Function]) -> str:
@@ -56,16 +63,8 @@ def _states(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _seen(
-    function: type[Function], ctx: Any, inputs: tuple[Any, ...], result: Any, before: list[Any]
-) -> Seen:
-    """Return what one forward has left on its inputs and on `ctx`."""
-    marked = {id(x) for x in tensors_in(ctx.dirty_tensors or ())}
-    pairs = enumerate(zip(before, _states(inputs), strict=True))
-    changed = [i for i, (old, new) in pairs if old != new and id(inputs[i]) not in marked]
-    found = {name: tensors_in(value) for name, value in vars(ctx).items()}
-    attributes = {name: tensors for name, tensors in found.items() if tensors}
-    return Seen(function, inputs, result, changed, tensors_in(ctx.to_save or ()), attributes)
+def _as_tuple(result: Any) -> tuple[Any, ...]:
+    return result if isinstance(result, tuple) else (result,)
 
 
 @contextmanager
@@ -93,15 +92,20 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     forward, setup = function.forward, function.setup_context
     backward = getattr(function, backward_name(function))
     is_apart = context_name(function) == "setup_context"
-    before: list[list[Any]] = [[]]
+    before: list[Any] = []
 
     def note(ctx: Any, inputs: tuple[Any, ...], result: Any) -> None:
-        calls.append(_seen(function, ctx, inputs, result, before[0]))
+        marked = tensors_in(ctx.dirty_tensors or ())
+        pairs = enumerate(zip(before, _states(inputs), strict=True))
+        changed = [i for i, (old, new) in pairs if old != new and not is_among(inputs[i], marked)]
+        found = {name: tensors_in(value) for name, value in vars(ctx).items()}
+        saved, attributes = tensors_in(ctx.to_save or ()), {n: x for n, x in found.items() if x}
+        calls.append(Seen(function, inputs, result, changed, saved, attributes))
         ctx._doctor = len(calls) - 1
 
     def watched_forward(*args: Any) -> Any:
         inputs = args if is_apart else args[1:]
-        before[0] = _states(inputs)
+        before[:] = _states(inputs)
         result = forward(*args)
         if not is_apart:
             note(args[0], inputs, result)
@@ -113,11 +117,10 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
         seen, before = calls[ctx._doctor], _states(grads)
-        seen.called += 1
         result = backward(ctx, *grads)
+        seen.called += 1
         seen.spoiled |= before != _states(grads)
-        if seen.called == 1:
-            seen.grads = result if isinstance(result, tuple) else (result,)
+        seen.grads = seen.grads or _as_tuple(result)
         return result
 
     methods = {"forward": watched_forward, backward_name(function): watched_backward}
@@ -128,14 +131,12 @@ def scaled(functions: Sequence[type[Function]], factor: float) -> AbstractContex
     """Multiply what each backward returns by a factor, so that a result tells whose it is."""
 
     def wrong(function: type[Function]) -> dict[str, Any]:
-        name = backward_name(function)
-        backward = getattr(function, name)
+        backward = getattr(function, backward_name(function))
 
         def method(ctx: Any, *grads: Any) -> Any:
-            found = backward(ctx, *grads)
-            found = found if isinstance(found, tuple) else (found,)
+            found = _as_tuple(backward(ctx, *grads))
             return tuple(None if each is None else each * factor for each in found)
 
-        return {name: method}
+        return {backward_name(function): method}
 
     return _patched(functions, wrong)

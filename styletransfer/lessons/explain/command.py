@@ -23,11 +23,7 @@ logger = logging.getLogger(__name__)
 
 
 def main(config: StyleTransferConfig, folder: Path) -> None:
-    """Record one evaluation per loss mode, and draw its autograd graph (UserError: bad input).
-
-    The losses are evaluated at the picture from which a run starts. The page shows a diagram of the
-    graph for each loss mode, and each diagram is also a file of its own.
-    """
+    """Draw one evaluation per loss mode, at a run's first picture (UserError: bad input)."""
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))

@@ -131,26 +131,21 @@ class Watch(TorchFunctionMode):
 
     def groups(self) -> tuple[Group, ...]:
         """Return the groups that are not empty, from the image to the nodes that add the losses."""
-        order = graph.walk(*self.reached)
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
-        for node in order:
+        for node in graph.walk(*self.reached):
             # A node that leads to no layer's node belongs to the loss that reads the image itself.
-            reached = {self.home.get(below, "image") for below in graph.walk(node)}
-            members[self.home.get(node) or (PRIOR if reached == {"image"} else "driver")].append(
-                node
-            )
+            below = {self.home.get(each, "image") for each in graph.walk(node)}
+            other = PRIOR if below == {"image"} else "driver"
+            members[self.home.get(node, other)].append(node)
         return tuple(
-            Group(name, bool(self.trunk & {*nodes}), self._facts(nodes))
+            Group(name, bool(self.trunk & {*nodes}), tuple(map(self._facts, nodes)))
             for name, nodes in members.items()
             if nodes
         )
 
-    def _facts(self, nodes: list[Node]) -> tuple[NodeFacts, ...]:
-        return tuple(
-            NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
-            for node in nodes
-        )
+    def _facts(self, node: Node) -> NodeFacts:
+        return NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
 
 
 def trunk_group(layer: str) -> str:

@@ -35,6 +35,7 @@ from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.formats import picture_extensions
+from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import each
@@ -241,7 +242,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     picture = images.read(source)
     size = painter.size(picture.size, source)
     picture = images.resize_picture(picture, max(size))
-    content = images.fill_transparent(picture)
+    content = fill_transparent(picture)
     xmp = metadata("apply", painter.recipe_of(source)) if painter.config.recipe else b""
     images.write(target, painter.paint(content), picture.alpha, xmp=xmp)
 

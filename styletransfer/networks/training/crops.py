@@ -12,6 +12,7 @@ from torch.nn.functional import interpolate
 
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
+from styletransfer.pictures.transparency import fill_transparent
 
 logger = logging.getLogger(__name__)
 
@@ -56,7 +57,7 @@ class Photos:
     def _read(path: Path) -> Tensor:
         picture = images.read(path)
         picture = images.resize_picture(picture, min(PHOTO_SIZE, max(picture.size)))
-        return images.fill_transparent(picture)[0]
+        return fill_transparent(picture)[0]
 
 
 def _is_shown(path: Path) -> bool:

@@ -18,6 +18,7 @@ from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.crops import Photos
 from styletransfer.objective import Criterion, smallest_tile
 from styletransfer.pictures import images
+from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
@@ -72,7 +73,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         styles={name: style.to(device, exact) for name, style in styles.items()},
         hashes=[sha256(name) for name in files],
         photos=Photos(Path(config.pictures)),
-        preview=images.fill_transparent(preview).to(device, exact),
+        preview=fill_transparent(preview).to(device, exact),
         start=start,
     )
 

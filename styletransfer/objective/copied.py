@@ -1,0 +1,165 @@
+"""The picture that matches show, and matches for its full size.
+
+A search compares reduced pictures, so each match serves several pixels at full size, and edges
+would look like stairs. Therefore each pixel at full size chooses between the matches around it, as
+in joint upsampling (Kopf et al. 2007).
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from itertools import product
+
+import torch
+from torch import Tensor
+from torch.nn.functional import conv2d, grid_sample, pad
+
+from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
+from styletransfer.objective.patches import PATCH, Axes, PatchSearch, patches
+from styletransfer.pictures.images import blurred
+
+# Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes
+# from the mean of overlapping patches, which has the right tones. Finer detail comes from single
+# copied pixels, which are crisp.
+TONE = 2.0
+# Weight, in the objective, of a loss: the mean square difference from the copied picture. Without
+# it, the match loss would change the tones of the picture, because cosines of features hardly
+# depend on lightness.
+HELD = 100.0
+# At full size, patches of photographs and of paintings are compared along AXES principal axes each.
+# Their pixels have the weights of a Gaussian with the standard deviation CENTRE in pixels, so that
+# what lies beside an edge counts little. PAINTED is the weight of the paintings' patches, where
+# that of the photographs' is 1. Of matches less than NEAR pixels apart only one is tried.
+AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
+# Number of pixels that are handled at a time, to limit memory.
+BLOCK = 2**18
+
+
+class Refinement:
+    """A Refinement finds matches for the pixels of an image at full size.
+
+    `pictures` have their full size; `sources` and `painted` are their photographs and paintings,
+    reduced as for a search.
+    """
+
+    @torch.no_grad()
+    def __init__(
+        self, pictures: Inputs, sources: Sequence[Tensor], painted: Sequence[Tensor]
+    ) -> None:
+        self.pictures = pictures
+        squares = (torch.arange(PATCH) - PATCH // 2).square()
+        window = torch.exp(-(squares[:, None] + squares) / (2 * CENTRE**2))
+        self.window = window.flatten().repeat(3).to(sources[0])  # (3 * PATCH^2,)
+        self.axes = [
+            Axes.of([patches(one) * self.window.view(1, -1, 1, 1) for one in images], weight, AXES)
+            for images, weight in ((sources, 1.0), (painted, PAINTED))
+        ]
+        pairs = zip(pictures.sources, pictures.styles, strict=True)
+        self.keys = torch.cat([self._values(*pair) for pair in pairs])
+
+    def _values(self, photograph: Tensor, painting: Tensor) -> Tensor:
+        """Return the values (pixels, D) of the patches around each pixel of a pair of images."""
+        values = []
+        for axes, image in zip(self.axes, (photograph, painting), strict=True):
+            # A convolution is equal to `Axes.along` of weighted patches, and needs less memory.
+            kernels = (self.window[:, None] * axes.directions).mT.reshape(-1, 3, PATCH, PATCH)
+            wide = pad(image.float(), (PATCH // 2,) * 4, mode="replicate")
+            values.append(conv2d(wide, kernels, -axes.mean @ axes.directions))
+        return torch.cat(values, 1)[0].flatten(1).mT.contiguous()
+
+    @torch.no_grad()
+    def of(self, found: Correspondence, content: Tensor) -> Correspondence:
+        """Return the matches of all pixels of `content` (1, 3, H, W).
+
+        `found` are the matches of the reduced content. Each pixel tries the match of its cell and
+        those of the eight cells around it, moved as far as the pixel is away. It takes the one with
+        the most similar patches: the photograph's is compared with the content's, and the
+        painting's with that of the picture that shows the matches of the cells.
+        """
+        search = PatchSearch.over(content, self.pictures.sources, self.pictures.regions)
+        best = _enlarged(found, search, 0, 0)
+        made = pixels(_matches(best, search), self.pictures.styles).clamp(0, 1)
+        wanted = self._values(content, made)
+        least = torch.full_like(best[0], torch.inf)
+        for down, right in product((0, -1, 1), repeat=2):
+            places = _enlarged(found, search, down, right)
+            is_new = least.isinf() | ((places - best).abs().amax(0) > NEAR)
+            for at in torch.split(is_new.nonzero()[:, 0], BLOCK):
+                index = search.indices(*places[:, at].round().long())
+                cost = (wanted[at] - self.keys[index]).square_().sum(1)
+                cost.masked_fill_(~search.allowed[search.owners[at], index], torch.inf)
+                is_better = cost < least[at]
+                better = at[is_better]
+                best[:, better], least[better] = places[:, better], cost[is_better]
+        return _matches(best, search)
+
+
+def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
+    """Return the picture (1, 3, H, W) of the matched pixels of the paintings `styles`.
+
+    The blurred picture is about equal to the blurred mean of overlapping patches; see TONE.
+    """
+    exact = [style.float() for style in styles]
+    tone = blurred(_mean_of_patches(found, exact) - pixels(found, exact), TONE, int(3 * TONE + 1))
+    return (pixels(found, styles) + tone.to(styles[0])).clamp(0, 1)
+
+
+def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
+    """Return the picture (1, 3, H, W) of the matched places of the paintings `styles`.
+
+    Places may lie between pixels; the picture is interpolated bicubically.
+    """
+    numbers, rows, columns = found.places
+    picture = styles[0].new_zeros(1, 3, *found.size)
+    for number, (style, (height, width)) in enumerate(zip(styles, found.cells, strict=True)):
+        down, right = (rows + 0.5) * (2 / height) - 1, (columns + 0.5) * (2 / width) - 1
+        grid = torch.stack((right, down), -1)[None].to(style)
+        painted = grid_sample(style, grid, "bicubic", padding_mode="border", align_corners=False)
+        picture = torch.where((numbers == number).to(style.device), painted, picture)
+    return picture
+
+
+def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
+    """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
+    width, own = found.size[1], found.own
+    # From each pixel to its match. Outside the picture, the nearest pixel is the patch's centre.
+    moves = pad((found.places - own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
+    shifted = [
+        moves[:, down:, right : right + width] for down, right in product(range(PATCH), repeat=2)
+    ]
+    strips = []
+    for rows in torch.split(torch.arange(found.size[0]), max(1, BLOCK // width)):
+        moved = [replace(found, places=each[:, rows] + own[:, rows]) for each in shifted]
+        strips.append(torch.stack([pixels(one, styles) for one in moved]).mean(0))
+    return torch.cat(strips, 2)
+
+
+def held(picture: Tensor) -> Anchor:
+    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
+    return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
+
+
+def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int) -> Tensor:
+    """Return places (3, pixels) at full size, of `search`, from those of the reduced content.
+
+    Each pixel takes the match of a cell, moved as far as the pixel is from the cell's centre. The
+    cell is `down` rows and `right` columns from that in which the pixel lies.
+    """
+    y, x = (
+        (torch.arange(side) + 0.5) * cells / side
+        for side, cells in zip(search.size, found.size, strict=True)
+    )
+    cell_rows = (y.long() + down).clamp(0, found.size[0] - 1)
+    cell_columns = (x.long() + right).clamp(0, found.size[1] - 1)
+    styles, rows, columns = found.places[:, cell_rows[:, None], cell_columns]
+    sides = torch.tensor(search.cells)
+    taller, wider = (sides / torch.tensor(found.cells))[styles.long()].unbind(-1)
+    heights, widths = sides[styles.long()].unbind(-1)
+    rows = (rows + (y - cell_rows)[:, None]) * taller - 0.5
+    columns = (columns + (x - cell_columns)) * wider - 0.5
+    inside = rows.clamp(min=0).minimum(heights - 1), columns.clamp(min=0).minimum(widths - 1)
+    return torch.stack([styles, *inside]).flatten(1).to(search.index.device)
+
+
+def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
+    """Return places (3, pixels) as the matches of a search."""
+    return Correspondence(places.view(3, *search.size).cpu(), search.cells)

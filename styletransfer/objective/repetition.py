@@ -1,0 +1,84 @@
+"""Repetition: which places of a style image occur in it more than once.
+
+One position of relu5_1 sees 156 x 156 pixels, which holds whole objects. The stars of *The Starry
+Night*, flowers and waves occur many times in their picture, so the pastiche may show them anywhere.
+A face occurs once, and pieces of it must not appear in a sky. So at this layer the style losses
+compare the pastiche with the repeated places of the style alone, and count less if there are few.
+"""
+
+from dataclasses import replace
+
+import torch
+from torch import Tensor
+from torch.nn.functional import normalize
+
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tensors import to_float64
+from styletransfer.objective.inputs import Inputs, Region, Repetition
+from styletransfer.pictures.images import resize, scaled_size, size_of
+
+# The layer of large shapes.
+LARGE = "relu5_1"
+# A style image is resized to SIDE pixels along its longer side, or larger, so that its shorter side
+# has at least LEAST. With one size for all, the measure hardly depends on the size that is painted.
+SIDE, LEAST = 384, 64
+# Each position is compared with those that are at least APART rows or columns away, so that an
+# object is not compared with itself.
+APART = 5
+# Compared are the features minus their mean. A position is unique if its largest cosine is at most
+# UNIQUE, and repeated if it is at least REPEATED; between the two its weight rises linearly.
+UNIQUE, REPEATED = 0.35, 0.5
+# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH, and falls
+# linearly below.
+ENOUGH = 0.3
+# Factors on the losses of large shapes: of the whole picture, and of calm places. Large shapes are
+# wanted in skies, and cover eyes and mouths.
+ELSEWHERE, IN_CALM = 0.4, 2.0
+
+
+@torch.no_grad()
+def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
+    """Return which places of a style image (1, 3, H, W) are repeated in it.
+
+    The weight of a position follows from its largest cosine with the positions far from it. The
+    strength follows from the mean of the weights, in which a position counts by its squared
+    deviation from the mean features; so an empty sky hardly counts.
+    """
+    shorter, longer = sorted(size_of(style))
+    side = max(SIDE, round(LEAST * longer / shorter))
+    seen = extractor(resize(style, scaled_size(size_of(style), side)), [LARGE])[LARGE]
+    height, width = seen.shape[2:]
+    features = to_float64(seen)[0].flatten(1).mT
+    features = features - features.mean(0)
+    unit = normalize(features)
+    row, column = (
+        (axis[:, None] - axis).abs().to(unit.device)  # distances of positions along this axis
+        for axis in torch.cartesian_prod(torch.arange(height), torch.arange(width)).unbind(1)
+    )
+    near = row.maximum(column) < APART
+    largest = (unit @ unit.mT).masked_fill(near, -1).amax(1)
+    weights = ((largest - UNIQUE) / (REPEATED - UNIQUE)).clamp(0, 1)
+    energy = features.square().sum(1)
+    mean = float((weights * energy).sum() / energy.sum().clamp_min(1e-12))
+    return Repetition(weights.to(style).view(1, 1, height, width), min(1.0, mean / ENOUGH))
+
+
+def repeated(pictures: Inputs, layer: str, factor: float) -> tuple[Region, ...]:
+    """Return the regions of `pictures` as their styles paint them at a layer.
+
+    At the layer LARGE only the repeated places of each style act, and the strength of a style is
+    multiplied by `factor` and by its strength of repetition. At other layers, and without
+    `pictures.repetitions`, the regions are unchanged.
+    """
+    if layer != LARGE or not pictures.repetitions:
+        return pictures.regions
+    regions = []
+    for region in pictures.regions:
+        sources = []
+        for part in region.sources:
+            own = pictures.repetitions[part.style]
+            weights = own.weights if part.weights is None else own.weights * part.weights
+            strength = factor * own.strength * part.strength
+            sources.append(replace(part, weights=weights, strength=strength))
+        regions.append(replace(region, sources=tuple(sources)))
+    return tuple(regions)
