@@ -115,8 +115,7 @@ def test_impossible_settings_are_told_beside_their_controls(client, monkeypatch)
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("path", ["/api/check", "/api/queue"])
-def test_regions_and_masks_are_checked_before_painting(path, client):
+def test_regions_and_masks_are_checked_before_painting(client):
     """Each of these was accepted, and failed when it was painted."""
     two = {"style": ["style-oil", "style-mosaic"], "content_regions": labels(client)}
     for settings, key, said in (
@@ -131,7 +130,7 @@ def test_regions_and_masks_are_checked_before_painting(path, client):
         ({"protect": labels(client, (341, 512), "#000", "#fff")}, "protect", "aspect ratio"),
         ({"protect": labels(client, left="#fff", right="#fff")}, "protect", "covers all"),
     ):
-        answer = client.post(path, json={"settings": settings})
+        answer = client.post("/api/queue", json={"settings": settings})
         assert answer.status_code in (400, 422), settings
         assert said in answer.json()["error"]
         assert answer.json()["key"] in (key, None)
