@@ -91,8 +91,8 @@ function Whose() {
   return html`<div class="heading whose" hidden=${!runOf(state.view)}>
     <span class="name">Settings of</span><${Either} label="Settings of" pairs=${[
       ["this picture", isThis, () => aim("this")], ["the next picture", !isThis, next]]} /></div>
-    <p id="aim" class="muted" hidden=${!active() || active(subject())}>Changes here are for the next picture. The
-      picture that is being painted stays as it is.</p>`;
+    <p id="aim" class="muted" hidden=${!active() || active(subject())}>Changes here are for the
+      next picture. The picture that is being painted stays as it is.</p>`;
 }
 
 export function Panel() {
@@ -109,8 +109,8 @@ export function Panel() {
     <${Fold} key=${group.title} class="group" title=${group.title} opens=${hasError(group)}
       data-group=${group.title.toLowerCase().split(" ")[0]}>${rows(group.controls)}<//>`);
   const own = list(value("style")).length === 1 && html`
-    <${Fold} class="own" title="Did you paint this style yourself?" opens=${isPair() || refusalOf("style_source")}
-      >${source}<//>`;
+    <${Fold} class="own" title="Did you paint this style yourself?"
+      opens=${isPair() || refusalOf("style_source")}>${source}<//>`;
   const looks = !isFilm() && !isPair() && html`<${Looks} />`;
   return html`<${Whose} />${content}${style}${own}${looks}${rest}
     <${Fold} class="more" id="more" title="More" opens=${groups.some(hasError)}>${folded}<//>
