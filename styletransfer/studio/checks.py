@@ -101,21 +101,14 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
-    """Return the (height, width) of a grey picture, with nearly the aspect ratio of a picture.
+    """Return the (height, width) of a grey picture with the aspect ratio of a picture.
 
-    The longer side is near GREY pixels. Label pictures and masks are read at their own size, and
-    must have the aspect ratio of the grey picture. So the size is chosen, among some sizes, whose
-    sides are nearest to whole numbers of pixels.
+    The longer side has GREY pixels, or more if the shorter side would be too short. Rounding
+    changes a side by half a pixel, and `check_aspect` allows one for a mask or a label picture.
     """
     from styletransfer.job.sources import SMALLEST_SIDE
 
-    def rounding(factor: float) -> float:
-        return max(abs(side * factor - round(side * factor)) for side in (width, height))
-
-    least = max(GREY / max(width, height), SMALLEST_SIDE / min(width, height))
-    if least >= 1:
-        return height, width
-    factor = min((least * (1 + n / 100) for n in range(20)), key=rounding)
+    factor = min(1, max(GREY / max(width, height), SMALLEST_SIDE / min(width, height)))
     return round(height * factor), round(width * factor)
 
 
