@@ -37,6 +37,11 @@ def test():
         "The loss counts twice in the total, and its gradient is that of a loss which counts once: "
         "grad_loss is missing.",
     )
+    hint(
+        torch.equal(x.grad, torch.full((3, 2), 223.0)),
+        "This is the gradient of a sum: the mean divides by the number of features, and so does "
+        "its gradient.",
+    )
     doctor(Tap, torch.randn(3, 2, requires_grad=True), target.double())
 
 

@@ -49,6 +49,10 @@ def test():
         "This is right if G - target is symmetric, as if the target were a Gram matrix, too. F is "
         "in G twice:\none of the two terms has the transposed matrix.",
     )
+    hint(
+        is_right(gradient(target) / target.numel(), features, target),
+        "This is the gradient of a sum: the mean divides by C^2, and so does its gradient.",
+    )
     doctor(GramLoss, features, target)
 
 

@@ -271,6 +271,13 @@ class _(Tap):
         return grad_features + Tap.of_loss(ctx), None
 
 
+@wrong("08_tap", "Tap", "divides by the number of features")
+class _(Tap):
+    @staticmethod
+    def backward(ctx, grad_features, grad_loss):
+        return grad_features + grad_loss * Tap.of_loss(ctx) * grad_features.numel(), None
+
+
 class HookLoss(nn.Module):
     def __init__(self, target):
         super().__init__()
@@ -444,6 +451,14 @@ class _(GramLoss):
     def backward(ctx, grad_output):
         features, grad_gram = GramLoss.of_gram(ctx)
         return grad_output * 2 * grad_gram @ features, None
+
+
+@wrong("12_style_loss", "GramLoss", "divides by C^2")
+class _(GramLoss):
+    @staticmethod
+    def backward(ctx, grad_output):
+        features, grad_gram = GramLoss.of_gram(ctx)
+        return grad_output * grad_gram.numel() * (grad_gram + grad_gram.T) @ features, None
 
 
 @wrong("12_style_loss", "GramLoss", "no grad_output")
