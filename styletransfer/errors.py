@@ -1,4 +1,4 @@
-"""`UserError`, an exception whose message is written for users, and functions for its messages."""
+"""`UserError`, an exception whose message is written for users, and two functions for it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

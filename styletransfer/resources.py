@@ -1,4 +1,4 @@
-"""Paths of the files that the package needs beside its code: configs and pictures."""
+"""Finds the folders of files that are not code: configs, and assets (pictures, networks)."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Chooses the dtype of sums over features, and checks shapes.
+"""Chooses dtypes for computations on features, and checks shapes.
 
 The message of a check names the required shape and the given shape.
 """

@@ -63,7 +63,7 @@ class FrameCopier:
         self.photographs = Photographs(job.extractor, self.pictures)
         self.keys = self._keys()
         self.number = 0  # number of the next frame
-        self.before: Matched | None = None  # the frame before it
+        self.before: Matched | None = None  # the frame before it, or None
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 

@@ -58,7 +58,10 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 def display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
-    """Return a, b, c, d: position (x, y) is shown at (ax + cy, bx + dy), see ISO 14496-12."""
+    """Return a, b, c, d: (x, y) is shown at (ax + cy, bx + dy), up to a positive factor.
+
+    See ISO 14496-12. A shift of the picture is left out.
+    """
     try:
         kind = pyav().sidedata.sidedata.Type.DISPLAYMATRIX
         if codec not in PNGS and (data := frame.side_data.get(kind)):

@@ -134,7 +134,7 @@ def _raised(image: Tensor, variance: Tensor) -> Tensor:
 
 
 def _contrasted(image: Tensor, gain: Tensor) -> Tensor:
-    """Return an image whose difference from its blur is multiplied by `gain`."""
+    """Return `image` with its difference from its blur multiplied by `gain`, in [0, 1]."""
     return torch.lerp(blurred(image, NEAR, TAPS), image, gain).clamp(0.0, 1.0)
 
 

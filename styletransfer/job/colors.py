@@ -29,7 +29,7 @@ class Colors:
     layer: str
 
     def of_style(self, style: Picture, content: Picture) -> Picture:
-        """Return a style image, recoloured from the content if `color` is content_palette."""
+        """Return a style image, in the content's palette if `source` is content_palette."""
         if self.source != "content_palette":
             return style
         return recolored(style, content, self.strength)

@@ -145,10 +145,10 @@ ASKED: dict[str, Callable[[Scalar, Tensor], Any]] = {
 
 
 def cell(way: str, asked: str) -> str:
-    """Return which derivative of the sum of x² a call returns, or the first line of its error.
+    """Return which derivative of the sum of x² the call `asked` gives, or its error's first line.
 
     "ours": 3 x, the derivative that `way` gives, wrong on purpose. "forward's": 2 x, the derivative
-    of the operations of forward. "0": zeros, which are neither.
+    of the operations of forward. "0": zeros. Any other factor is returned as a number.
     """
     x = torch.tensor([1.0, 2.0])
     torch.compiler.reset()

@@ -13,8 +13,8 @@ from torch.autograd import Function
 
 from styletransfer.features.tensors import accumulate_dtype, check_features
 
-# Sums over positions of weighted or multiplied bfloat16 features are computed in CHUNKS parts,
-# which are added in float32. Each part is computed in float32, or is rounded once to bfloat16.
+# Sums over positions of weighted bfloat16 features, or of products of features, are computed in
+# CHUNKS parts, which are added in float32. Each part is in float32, or rounded once to bfloat16.
 CHUNKS = 8
 # Positions of weight 0 are not read if at most the fraction SPARSE of all positions has a positive
 # weight. Otherwise, gathering the rows of positive weight, and scattering their gradients, costs

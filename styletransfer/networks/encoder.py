@@ -22,8 +22,8 @@ from styletransfer.settings import FeaturesConfig
 
 # The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# Longer side in pixels of the copies of photographs and paintings whose styles are encoded, unless
-# `style_size` says otherwise.
+# The style of a picture is encoded from a copy with this longer side in pixels. For a painting, the
+# setting `style_size` may give another. A photograph's own style has strength 0.
 ENCODED_SIDE = 512
 # Smallest side of a painting in pixels, for which relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8

@@ -75,7 +75,7 @@ class Photographs:
         self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in shown])
 
     def reduced(self, image: Tensor) -> Tensor:
-        """Return an image (1, 3, H, W) reduced by `factor`, in float32."""
+        """Return an image (1, 3, H, W) in float32, its sides multiplied by `self.factor`."""
         size = scaled_size(size_of(image), round(self.factor * max(image.shape)))
         return resize(image.to(self.pictures.content.device, torch.float32), size)
 

@@ -40,7 +40,8 @@ class Target:
     weight: float  #: the linear weight of the loss in the objective
 
 
-# layer -> its targets: content, match, then style targets, one for each region.
+# layer -> its targets: content, then match, then style. A region has at most one style target, and
+# at most one more for its calm places.
 Targets = dict[str, list[Target]]
 
 

@@ -203,10 +203,10 @@ def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> S
 def _orientation(image: Image.Image, name: str) -> int:
     """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
 
-    Pillow's `rotate`, `transpose` and other methods that return a new image keep the EXIF tag. If
-    width and height of such an image are swapped against those in EXIF, the image was turned
-    already, and the result is 1. If the sides cannot show this, the result is the tag, and a
-    warning says so.
+    Pillow's `rotate`, `transpose` and other methods that return a new image keep the EXIF tag. The
+    tags 5 to 8 swap width and height: if the sides of such an image are swapped already against
+    those in EXIF, it was turned already, and the result is 1. If the sides cannot show this, as
+    with the tags 2 to 4, the result is the tag, and a warning says so.
     """
     try:
         exif = image.getexif()

@@ -109,7 +109,7 @@ def _table(transfer: tuple[int, ...] | None) -> Curve:
     if not transfer:
         return srgb
     length = len(transfer) if len(transfer) in (2**8, 2**16) else len(transfer) // 3
-    light = np.divide(transfer[:length], 65535.0)  # the light of each sample
+    light = np.divide(transfer[:length], 65535.0)  # of each possible sample
     places = np.linspace(0.0, 1.0, length)
     if np.abs(light - srgb(places)).max() < 0.01:
         return srgb
@@ -185,9 +185,10 @@ def _calibrated(header: bytes) -> ColorSpace:
 
 
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:
-    """Return read(file) for a Pillow image's file; None if it is gone or has no `signature`.
+    """Return read(file) for a Pillow image's file, or None.
 
-    A file that Pillow still reads is returned to its position; a closed one is opened by its path.
+    None: the file is gone, has no `signature`, or `read` raises OSError or ValueError. If Pillow
+    still reads the file, its position is restored; a closed file is opened by its path.
     """
     file: Any = getattr(image, "fp", None)
     with suppress(OSError, ValueError), ExitStack() as stack:

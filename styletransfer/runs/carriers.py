@@ -22,7 +22,7 @@ _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 class Carrier:
     """A Carrier is a file type that can hold a recipe; a package's `commands.py` may define one."""
 
-    holds: Callable[[Path], bool]  # whether a path has an extension of this file type
+    holds: Callable[[Path], bool]  # whether a path has this file type; True for any path in PICTURE
     recipe: Callable[[Path], str]  # path of a file -> text of the recipe in it, or ""
     images: Callable[[Path], Iterator["Tensor"]]  # path -> images (1, C, H, W) that `info` compares
 

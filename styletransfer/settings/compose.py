@@ -19,7 +19,7 @@ from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check, on_disk, refusal
 from styletransfer.settings.values import quoted
 
-# Preset of paired painting, for a command line with style_source and no preset of its own.
+# The experiment that is used if the command line sets style_source but no experiment.
 PAIRED = "paired"
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
@@ -82,7 +82,7 @@ def settings_of(config: DictConfig) -> Any:
 def initialized(command: Command) -> Iterator[Any]:
     """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
     store = ConfigStore.instance()
-    for known in (*commands().values(), command):  # a config file may extend that of another
+    for known in (*commands().values(), command):  # a config file may extend another command's
         store.store(f"{known.name}_schema", known.schema)
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):

@@ -122,7 +122,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
-    if values[SOURCE] is not None:  # of a pair, only COPYING_PICTURES are the user's own settings
+    if values[SOURCE] is not None:  # a pair is copied: only the keys in COPYING_PICTURES act
         default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
     return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 

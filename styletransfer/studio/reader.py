@@ -50,7 +50,8 @@ class Reader:
 
     def __init__(self) -> None:
         self._pool = new_pool()
-        # A call without `first` needs both locks. So a call with `first` waits for one at most.
+        # Calls without `first` take `_patient`, then `_process`; those with `first` take `_process`
+        # alone. So a call with `first` waits for at most one call without it.
         self._process, self._patient = asyncio.Lock(), asyncio.Lock()
 
     def start(self) -> None:

@@ -166,7 +166,8 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
 
     If there is no record, nothing is written.
     """
-    with suppress(OSError, ValueError, UserError):  # as on a full disk; the page has the error
+    # A failure, such as a full disk, is ignored: the page shows the run's error anyway.
+    with suppress(OSError, ValueError, UserError):
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():
             (folder / PREVIEW).unlink(missing_ok=True)  # `atomic` would write to a link's target

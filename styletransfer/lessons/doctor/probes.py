@@ -137,7 +137,7 @@ def returned(study: Study) -> Iterator[Verdict]:
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:
-    """Return whether results differ from the wanted ones, or their error; "" if they are alike."""
+    """Return "" if `found()` is like `wanted`; else "another result", or the error of `found`."""
     try:
         return "" if same(found(), wanted) else "another result"
     except Exception as error:

@@ -23,7 +23,8 @@ from styletransfer.lessons.graph import is_python_function, root, walk
 
 # Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
 STEP = 1e-6
-Layout = Callable[[Tensor], Tensor]  # returns a copy that lies otherwise in memory
+# Returns a tensor with the values of its argument; its layout in memory (strides) may differ.
+Layout = Callable[[Tensor], Tensor]
 
 
 @dataclass(frozen=True)

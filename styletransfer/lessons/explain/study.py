@@ -47,7 +47,7 @@ class Group:
         return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
 
     def entered(self, number: int) -> int:
-        """Return how many of the group's nodes backward pass `number`, from 0, entered."""
+        """Return how many of the group's nodes backward pass `number` entered; the first is 0."""
         return sum(number in node.passes for node in self.nodes)
 
 

@@ -78,7 +78,10 @@ def _is_picture(path: PurePosixPath) -> bool:
 
 
 def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> None:
-    """Paint a picture with the file contents `data`; `path` is a temporary file for them."""
+    """Paint the picture whose file has the bytes `data`; write the result to `pastiche`.
+
+    The bytes are written to the temporary file `path` first, which is deleted afterwards.
+    """
     path.write_bytes(data)
     try:
         with interruptible():  # so that a signal need not wait for the whole shard

@@ -25,8 +25,8 @@ from styletransfer.networks.settings import ExportConfig
 from styletransfer.system.files import atomic, check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
-# The setting `target` -> packages that the export needs.
 ONNX = ("onnx", "onnxscript")
+# Value of the setting `target` -> packages that this export needs.
 TARGETS = {"onnx": ONNX, "parts": ONNX, "web": (*ONNX, "onnxruntime")}
 # Axes of a picture (N, 3, H, W) -> their names. Height and width may vary in the exported network;
 # so may the batch, unless the example holds one picture.
