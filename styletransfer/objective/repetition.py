@@ -6,6 +6,7 @@ A face occurs once, and pieces of it must not appear in a sky. So at this layer 
 compare the pastiche with the repeated places of the style alone, and count less if there are few.
 """
 
+from collections.abc import Collection
 from dataclasses import replace
 
 import torch
@@ -14,7 +15,7 @@ from torch.nn.functional import normalize
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tensors import to_float64
-from styletransfer.objective.inputs import Inputs, Region, Repetition
+from styletransfer.objective.inputs import Inputs, Repetition
 from styletransfer.pictures.images import resize, scaled_size, size_of
 
 # The layer of large shapes.
@@ -63,22 +64,25 @@ def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     return Repetition(weights.to(style).view(1, 1, height, width), min(1.0, mean / ENOUGH))
 
 
-def repeated(pictures: Inputs, layer: str, factor: float) -> tuple[Region, ...]:
-    """Return the regions of `pictures` as their styles paint them at a layer.
+def repeated(pictures: Inputs, layers: Collection[str], factor: float) -> Inputs:
+    """Return `pictures`, in whose regions the repeated places of styles act at the layer LARGE.
 
-    At the layer LARGE only the repeated places of each style act, and the strength of a style is
-    multiplied by `factor` and by its strength of repetition. At other layers, and without
-    `pictures.repetitions`, the regions are unchanged.
+    Each style part is divided in two: one acts at the other `layers` as before. At LARGE, the other
+    one acts with the style's repeated places; its strength is multiplied by `factor` and by the
+    strength of the repetition. Without `pictures.repetitions` nothing changes.
     """
-    if layer != LARGE or not pictures.repetitions:
-        return pictures.regions
+    if not pictures.repetitions or LARGE not in layers:
+        return pictures
     regions = []
     for region in pictures.regions:
         sources = []
         for part in region.sources:
-            own = pictures.repetitions[part.style]
-            weights = own.weights if part.weights is None else own.weights * part.weights
-            strength = factor * own.strength * part.strength
-            sources.append(replace(part, weights=weights, strength=strength))
+            acting = set(layers if part.layers is None else part.layers)
+            sources.append(replace(part, layers=acting - {LARGE}))
+            if LARGE in acting:
+                own = pictures.repetitions[part.style]
+                weights = own.weights if part.weights is None else own.weights * part.weights
+                strength = factor * own.strength * part.strength
+                sources.append(replace(part, layers={LARGE}, weights=weights, strength=strength))
         regions.append(replace(region, sources=tuple(sources)))
-    return tuple(regions)
+    return replace(pictures, regions=tuple(regions))

@@ -1,7 +1,6 @@
 """The targets of an objective: what each loss compares the picture with, and its weight."""
 
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -17,7 +16,7 @@ from styletransfer.losses import (
 )
 from styletransfer.losses.moments import Moments
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import Inputs, Region, at_layers
+from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.objective.reader import Reader, WeightedLayer
 from styletransfer.objective.repetition import ELSEWHERE, repeated
 from styletransfer.pictures.images import resize, scaled_size, size_of
@@ -98,8 +97,8 @@ def style_targets(
     coarse-to-fine run, large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
-    acting = {layer: repeated(pictures, layer, large) for layer in layers}
-    averages = _style_moments(reader, pictures.styles, acting)
+    pictures = repeated(pictures, layers, large)
+    averages = _style_moments(criterion, reader, pictures)
     styles: Targets = {layer: [] for layer in layers}
     for number, region in enumerate(pictures.regions):
         positions = at_layers(reader.extractor, region.weights, layers)
@@ -109,34 +108,32 @@ def style_targets(
             value = measure.statistic(_average(averages[number, layer]))
             blank = _blank(measure, value) if criterion.is_relative else 1.0
             name = "/".join(part for part in ("style", region.name, layer) if part)
-            strength = acting[layer][number].strength_at(layer)
-            linear = weight * region.share * strength / (blank or 1.0)
+            linear = weight * region.share * region.strength_at(layer) / (blank or 1.0)
             distance = StyleDistance(value, measure, positions[layer])
             styles[layer].append(Target(name, distance, linear))
     return styles
 
 
 def _style_moments(
-    reader: Reader, images: Sequence[Tensor], acting: Mapping[str, Sequence[Region]]
+    criterion: Criterion, reader: Reader, pictures: Inputs
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
     """Return (region index, layer) -> (weight, moments) of each style image in the region.
 
-    `acting` holds the regions as they are painted at each layer. Each style image passes through
-    the network once, for any number of regions.
+    Each style image passes through the network once, for any number of regions.
     """
     parts: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
-    for number, image in enumerate(images):
+    for number, image in enumerate(pictures.styles):
         owners: list[tuple[tuple[int, str], float]] = []
         weighted: list[WeightedLayer] = []
-        for layer, regions in acting.items():
-            for index, region in enumerate(regions):
-                for part in region.sources:
-                    acts = part.layers is None or layer in part.layers
-                    if part.style != number or not part.strength or not acts:
-                        continue
-                    for _, weights in at_layers(reader.extractor, part.weights, [layer]).items():
-                        owners.append(((index, layer), part.share * part.strength))
-                        weighted.append((layer, weights))
+        for index, region in enumerate(pictures.regions):
+            for part in region.sources:
+                if part.style != number or not part.strength:
+                    continue
+                acting = criterion.styles if part.layers is None else part.layers
+                layers = [layer for layer in criterion.styles if layer in acting]
+                for layer, weights in at_layers(reader.extractor, part.weights, layers).items():
+                    owners.append(((index, layer), part.share * part.strength))
+                    weighted.append((layer, weights))
         for (key, share), moments in zip(owners, reader.moments(image, weighted), strict=True):
             parts[key].append((share, moments))
     return parts

@@ -68,7 +68,7 @@ def test_weights_follow_the_largest_cosine_far_away():
 
 
 def test_what_occurs_once_has_no_weight():
-    """Of a board of red and blue fields, one field is green; features are mean colours."""
+    """Check a board of red and blue fields, one of them green; a feature is a field's mean colour."""
     network = FeatureExtractor(nn.Identity(), {"relu5_1": nn.AvgPool2d(16)})
     fields = torch.zeros(1, 3, 18, 24, dtype=torch.float64)
     odd = (torch.arange(18)[:, None] + torch.arange(24)) % 2
