@@ -98,9 +98,8 @@ def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
 
     The blurred picture is about equal to the blurred mean of overlapping patches; see TONE.
     """
-    exact = [style.float() for style in styles]
-    tone = blurred(_mean_of_patches(found, exact) - pixels(found, exact), TONE, int(3 * TONE + 1))
-    return (pixels(found, styles) + tone.to(styles[0])).clamp(0, 1)
+    picture = pixels(found, styles)
+    return (picture + blurred(_mean_of_patches(found, styles) - picture, TONE)).clamp(0, 1)
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:

@@ -125,9 +125,9 @@ class Photographs:
     def _seen(self, image: Tensor) -> list[Tensor]:
         """Return the maps (1, C, h, w) of an image that are compared, one for each of WEIGHTS."""
         luma = (image * image.new_tensor(LUMA).view(1, 3, 1, 1)).sum(1, True)
-        fine, wide = (_blurred(luma, deviation) for deviation in EDGES)
+        fine, wide = (blurred(luma, deviation) for deviation in EDGES)
         features = self.extractor(image.to(self.extractor.dtype), LAYERS)
-        colors = [_blurred(image, deviation) for deviation in COLORS]
+        colors = [blurred(image, deviation) for deviation in COLORS]
         return [*colors, fine - wide, _position(image), *(features[one].float() for one in LAYERS)]
 
     def _guides(self, seen: Sequence[Tensor]) -> Tensor:
@@ -178,7 +178,3 @@ def _position(image: Tensor) -> Tensor:
     """Return the row and the column of each pixel, from 0 to 1, as channels, (1, 2, H, W)."""
     sides = (torch.linspace(0, 1, side, device=image.device) for side in size_of(image))
     return torch.stack(torch.meshgrid(*sides, indexing="ij"))[None]
-
-
-def _blurred(image: Tensor, deviation: float) -> Tensor:
-    return blurred(image, deviation, reach=int(3 * deviation + 1))

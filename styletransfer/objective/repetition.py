@@ -16,7 +16,7 @@ from torch.nn.functional import normalize
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tensors import to_float64
 from styletransfer.objective.inputs import Inputs, Repetition
-from styletransfer.pictures.images import resize, scaled_size, size_of
+from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
 # The layer of large shapes.
 LARGE = "relu5_1"
@@ -45,9 +45,8 @@ def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     strength follows from the mean of the weights, in which a position counts by its squared
     deviation from the mean features; so an empty sky hardly counts.
     """
-    shorter, longer = sorted(size_of(style))
-    side = max(SIDE, round(LEAST * longer / shorter))
-    seen = extractor(resize(style, scaled_size(size_of(style), side)), [LARGE])[LARGE]
+    size = scaled_size(size_of(style), long_enough(size_of(style), SIDE, LEAST))
+    seen = extractor(resize(style, size), [LARGE])[LARGE]
     height, width = seen.shape[2:]
     features = to_float64(seen)[0].flatten(1).mT
     features = features - features.mean(0)

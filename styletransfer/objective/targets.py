@@ -19,7 +19,7 @@ from styletransfer.objective.criterion import Criterion
 from styletransfer.objective.inputs import Inputs, at_layers
 from styletransfer.objective.reader import Reader, WeightedLayer
 from styletransfer.objective.repetition import ELSEWHERE, repeated
-from styletransfer.pictures.images import resize, scaled_size, size_of
+from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
 REFERENCE_SIDE = 512
@@ -74,9 +74,8 @@ def at_reference(content: Tensor) -> Tensor:
 
 def reference_size(image: Tensor) -> tuple[int, int]:
     """Return the (height, width) to which `at_reference` reduces an image (1, 3, H, W)."""
-    shorter, longer = sorted(size_of(image))
-    side = max(REFERENCE_SIDE, round(REFERENCE_LEAST * longer / shorter))
-    return scaled_size(size_of(image), min(side, longer))
+    size = size_of(image)
+    return scaled_size(size, min(long_enough(size, REFERENCE_SIDE, REFERENCE_LEAST), max(size)))
 
 
 def _energy(features: Tensor) -> float:

@@ -197,6 +197,14 @@ def scaled_size(size: tuple[int, int], longer_side: int) -> tuple[int, int]:
     return max(1, round(size[0] * scale)), max(1, round(size[1] * scale))
 
 
+def long_enough(size: tuple[int, int], longer: int, shorter: int) -> int:
+    """Return a longer side: `longer`, or more if the shorter side would have less than `shorter`.
+
+    `size` is the (height, width) of a picture, whose aspect ratio stays.
+    """
+    return max(longer, round(shorter * max(size) / min(size)))
+
+
 def resize(
     image: Tensor, size: tuple[int, int], mode: str = "bicubic", *, wraps: bool = False
 ) -> Tensor:
@@ -220,8 +228,12 @@ def is_grey(images: Iterable[Tensor]) -> bool:
     return all((image.amax(1) - image.amin(1)).max() <= GREY for image in images)
 
 
-def blurred(image: Tensor, deviation: float, reach: int) -> Tensor:
-    """Blur (1, C, H, W) by a Gaussian that ends after `reach` pixels; the border is repeated."""
+def blurred(image: Tensor, deviation: float, reach: int | None = None) -> Tensor:
+    """Blur (1, C, H, W) by a Gaussian that ends after `reach` pixels; the border is repeated.
+
+    The default of `reach` is 3 deviations and a pixel.
+    """
+    reach = int(3 * deviation + 1) if reach is None else reach
     offsets = torch.arange(-reach, reach + 1, dtype=image.dtype, device=image.device)
     kernel = torch.exp(-(offsets**2) / (2 * deviation**2))
     kernel = kernel / kernel.sum()

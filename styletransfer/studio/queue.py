@@ -104,8 +104,12 @@ class RunQueue:
         """Append a new run to the queue and return its id."""
         folder = Path(new_folder(str(self._folder / time.strftime("%Y-%m-%d_%H-%M-%S"))))
         config = replace(request.config, output=str(folder / OUTPUTS[request.kind]))
-        order = {"kind": request.kind, "record": request.record, "shown": request.shown}
-        order |= {"config": config}
+        order = {
+            "kind": request.kind,
+            "config": config,
+            "record": request.record,
+            "shown": request.shown,
+        }
         self._enqueue(QueueEntry(folder, request.settings, request.overrides, order))
         return folder.name
 

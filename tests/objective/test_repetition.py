@@ -68,7 +68,7 @@ def test_weights_follow_the_largest_cosine_far_away():
 
 
 def test_what_occurs_once_has_no_weight():
-    """Check a board of red and blue fields, one of them green; a feature is a field's mean colour."""
+    """Check red and blue fields, and a green one; each feature is the mean colour of a field."""
     network = FeatureExtractor(nn.Identity(), {"relu5_1": nn.AvgPool2d(16)})
     fields = torch.zeros(1, 3, 18, 24, dtype=torch.float64)
     odd = (torch.arange(18)[:, None] + torch.arange(24)) % 2
