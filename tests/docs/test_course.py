@@ -16,10 +16,25 @@ FILLED = ["called", "clinic", "functions", "graph", "modules"]
 
 
 @pytest.mark.parametrize("page", FILLED)
-def test_the_chinese_page_has_the_code_of_the_english_one(page):
-    docs = (COURSE / f"{page}.md", ROOT / "docs" / "zh" / f"{page}.md")
+def test_the_chinese_page_names_each_block_of_code(page):
+    """Read in the repository, its links lead to the section of the English page with that block."""
+    english = (COURSE / f"{page}.md").read_text("utf-8")
+    places, section = [], ""
+    for found in re.finditer(f"{DOWNLOAD['BLOCK'].pattern}|^#+ ([^\n]*)$", english, re.M | re.S):
+        if found[4] is None:
+            places.append(section)
+        else:  # as GitHub makes an anchor of a heading
+            section = re.sub(r"[^\w -]", "", found[4].lower()).replace(" ", "-")
+    wanted = [f"../course/{page}.md#{section}" for section in places]
+    chinese = (COURSE.parent / "zh" / f"{page}.md").read_text("utf-8")
+    assert re.findall(r"^\[(?:代码|输出)[ \d]*\]\((.*)\)$", chinese, re.M) == wanted
+
+
+@pytest.mark.parametrize("page", FILLED)
+def test_the_chinese_page_is_built_with_the_same_code(page):
     english, chinese = (
-        re.findall(r"^```.*?^```$", one.read_text("utf-8"), re.M | re.S) for one in docs
+        re.findall(r"^```.*?^```$", DOWNLOAD["whole"](one), re.M | re.S)
+        for one in (COURSE / f"{page}.md", COURSE.parent / "zh" / f"{page}.md")
     )
     assert chinese == english
 
