@@ -2,7 +2,8 @@
 
 `python docs/download.py PAGE.md ...` runs the cells of each page, writes below each cell what it
 prints, and makes a notebook and a script of the page in the current folder, as the site offers.
-Links in a notebook lead to the repository. A page whose cells show pictures is not run.
+Links in a notebook lead to the repository. A page is not run if its cells show pictures, or the
+table of the installed torch.
 """
 
 import json

@@ -11,7 +11,7 @@ from helpers import ROOT
 
 COURSE = ROOT / "docs" / "course"
 DOWNLOAD = runpy.run_path(str(ROOT / "docs" / "download.py"))
-# Those that have what their cells print; pastiche's pictures are on the site alone.
+# Those that have what their cells print; matrix and pastiche show theirs on the site alone.
 FILLED = ["called", "clinic", "functions", "graph", "modules"]
 
 
@@ -49,7 +49,7 @@ def test_a_page_shows_what_its_cells_print(chapter):
     assert re.sub(r"(utput 0 of \w+)Backward0?\b", r"\1", filled) == page  # torch before 2.14
 
 
-@pytest.mark.parametrize("chapter", [*FILLED, "pastiche"])
+@pytest.mark.parametrize("chapter", [*FILLED, "matrix", "pastiche"])
 def test_a_page_is_a_script_and_a_notebook(chapter, tmp_path):
     DOWNLOAD["write"](COURSE / f"{chapter}.md", tmp_path)
     script = (tmp_path / f"{chapter}.py").read_text(encoding="utf-8")
