@@ -1,12 +1,9 @@
-"""Reads the folder of a run of `train`: its record run.json, its metrics, Hydra's own files.
+"""Reads the folder of a run of `train`: its record run.json and Hydra's own files.
 
-The files may be damaged or of another version. `read_run` then raises UserError; `gallery` shows
-the message in place of the run.
+The files may be damaged or of another version. `read_run` then raises UserError.
 """
 
 import json
-import math
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,7 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
-from styletransfer.runs.record import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
+from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
 
 
@@ -82,26 +79,6 @@ def read_run(folder: Path) -> RunFolder:
         steered=record.get("steered") is True,
         error=known("error", str),
     )
-
-
-def last_losses(folder: Path) -> dict[str, float]:
-    """Return loss name -> weighted loss, with their sum "total", at the last step of a run.
-
-    They are read from the last line of the run's metrics. Damaged lines, which a killed run leaves,
-    and losses that are not finite are skipped. If there are no metrics, the result is empty.
-    """
-    try:
-        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    for line in reversed(lines):
-        with suppress(ValueError, LookupError, TypeError, RecursionError):
-            values = json.loads(line)
-            for name in ("step", "scale", "width", "height"):
-                del values[name]
-            numbers = {name: one for name, one in values.items() if isinstance(one, float)}
-            return {name: one for name, one in numbers.items() if math.isfinite(one)}
-    return {}
 
 
 def recorded(folder: Path, name: str, *keys: str) -> Any:

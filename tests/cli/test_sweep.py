@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from styletransfer.cli.arguments import parse
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
-from styletransfer.runs.gallery.command import find_runs
+from styletransfer.runs.folder import read_run
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.refusals import explain
 from styletransfer.settings.registry import commands
@@ -52,8 +52,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     records = [OmegaConf.load(job / ".hydra/config.yaml") for job in jobs]
     contents = [OmegaConf.to_object(record)["content"] for record in records]
     assert contents == ["style.png", "photos [1]/${x}.PNG", "photos [1]/b.png"]
-    runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
-    assert ([run.record.steps for run in runs], unreadable) == ([2, 2, 2], [])
+    assert [read_run(job).steps for job in jobs] == [2, 2, 2]
 
 
 NAME = "${hydra.job.name}"

@@ -7,7 +7,7 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
-from styletransfer.runs.folder import last_losses, read_run
+from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import recipe
 from styletransfer.runs.record import write_record
 from styletransfer.runs.resume import check_recipe
@@ -51,21 +51,6 @@ def test_a_damaged_record_is_one_line(tmp_path):
     (tmp_path / "run.json").unlink()
     for folder in (tmp_path, tmp_path / "nowhere"):
         check_error(r"is not the folder of a run: it holds no run\.json", read_run, folder)
-
-
-def test_the_last_losses_that_can_be_read(tmp_path):
-    assert last_losses(tmp_path) == {}
-    rest = '"scale": 1, "width": 4, "height": 4'
-    lines = [
-        f'{{"step": 0, {rest}, "total": 3.5}}',
-        f'{{"step": 1, {rest}, "total": 2.5, "style/a": null, "content/a": Infinity, "x": "y"}}',
-        '{"step": 2, "total": 1}',
-        DEEP,
-        "nonsense",
-        f'{{"step": 4, {rest}, "total": 1',
-    ]
-    (tmp_path / "metrics.jsonl").write_bytes("\n".join(lines).encode() + b"\xff")
-    assert last_losses(tmp_path) == {"total": 2.5}
 
 
 @pytest.fixture

@@ -30,7 +30,6 @@ def desk(here):
     [
         (["train", *TINY, *MASKS], GIVEN, ".png"),
         (["mix", "run"], [*KEPT, "photo.png"], ".png"),
-        (["gallery", "run"], ["run/pastiche.png", "photo.png"], ".html"),
     ],
 )
 def test_no_command_writes_over_what_it_reads(words, read, ending, desk, capsys):
