@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 from collections import Counter
 
@@ -139,7 +140,18 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print that slow tests were left out, and the option that runs them."""
+    """Print what was left out, why, and what would run it."""
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    for reason, count in sorted(skipped.items()):
+        terminalreporter.write_line(f"skipped {count} (tests, or whole files): {reason}")
+    extras = sorted(set(re.findall(r"the extra \[(\w+)\]", " ".join(skipped))))
+    if extras:
+        terminalreporter.write_line(
+            f"these extras run them: pip install -e '.[{','.join(extras)}]'"
+        )
     if not config.option.all:
         slow = "attacks, trainings, several processes, browsers"
         terminalreporter.write_line(f"slow tests ({slow}) were left out; they run with --all")

@@ -66,8 +66,10 @@ def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
         found = read()
     except UnknownColorsError as unknown:
         logger.warning("%s states %s, which is not converted; read as sRGB", name, unknown)
-    except Exception:  # a picture with damaged metadata is still read
+    except OSError:  # the file ends early; if samples are missing, decoding will say so
         pass
+    except Exception as damage:  # a picture with damaged metadata is still read
+        logger.warning("%s states colours that cannot be read (%r); read as sRGB", name, damage)
     else:
         return None if isinstance(found, ColorSpace) and found.is_srgb else found
     return cast("T | None", otherwise)
@@ -89,7 +91,7 @@ def by_exif(exif: Any) -> ColorSpace | None:
     """
     tags = exif.get_ifd(_EXIF)
     kind = tags.get(_COLOR_SPACE)
-    interop = exif.get_ifd(_INTEROP).get(1, "")
+    interop = exif.get_ifd(_INTEROP).get(1, "") if _INTEROP in tags else ""
     if kind == _IS_SRGB:
         return None
     if kind == _IS_ADOBE_RGB or str(interop).startswith("R03"):

@@ -6,7 +6,7 @@ import re
 from pathlib import Path
 
 import pytest
-from helpers import check_error, files_in, largest_file
+from helpers import check_error, files_in, largest_file, needs
 from networks.nets import style_network
 
 from styletransfer.networks import file
@@ -18,7 +18,7 @@ from styletransfer.networks.settings import ExportConfig
 @pytest.fixture
 def given(here, monkeypatch):
     """Return an ExportConfig of a network of two styles; fake the runtime and the exporter."""
-    pytest.importorskip("onnxruntime", reason="install the extra: pip install -e '.[onnx]'")
+    needs("onnx", "onnxruntime")
     file.write(
         Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 2), ["oil", "<été>"]
     )

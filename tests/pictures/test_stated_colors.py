@@ -4,16 +4,17 @@ import io
 import struct
 import zlib
 
-import imagecodecs
 import numpy as np
 import pytest
 import tifffile
+from helpers import needs
 from PIL import Image
 
 from styletransfer.pictures.convert import as_picture
 from styletransfer.pictures.images import read
 
-pillow_heif = pytest.importorskip("pillow_heif")
+imagecodecs = needs("tiff", "imagecodecs")
+pillow_heif = needs("studio", "pillow_heif")
 pillow_heif.register_heif_opener(thumbnails=False)
 
 # Published matrices from linear sRGB, for columns of light: BT.2087, and those of Lindbloom.
@@ -242,6 +243,13 @@ def test_exif_states_adobe_rgb(tmp_path, extension, way):
     with Image.open(path) as image:
         assert error(image) < 4
         assert extension == "tif" or error(image.copy()) < 4  # Pillow copies no tags of TIFF
+
+
+def test_a_library_that_fails_on_metadata_is_told(tmp_path, monkeypatch, caplog):
+    Image.fromarray(stored("Adobe RGB", "2.2", 8)).save(tmp_path / "a.jpg", exif=exif(2))
+    monkeypatch.setattr(Image.Exif, "get_ifd", lambda exif, tag: {}[tag])
+    assert read(tmp_path / "a.jpg").size == photo().shape[:2]
+    assert "a.jpg states colours that cannot be read (KeyError(34665)); read as sRGB" in caplog.text
 
 
 def test_tiff_states_chromaticities_and_a_table_of_light(tmp_path):
