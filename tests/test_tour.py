@@ -1,6 +1,6 @@
 """The commands as a person runs them, from scripts/ in new processes, with default settings.
 
-`.ci/environments` runs this file in each environment; only sizes and steps are small.
+`.ci/environments.py` runs this file in each environment; only sizes and steps are small.
 """
 
 import json

@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Run the tests in the environments that users have: .ci/environments [NAME ...]
+"""Run the tests in the environments that users have: .ci/environments.py [NAME ...]
 
 readme: a fresh clone of the last commit, with README's two commands as they stand and nothing else
 3.11, 3.12, 3.13, 3.14: the newest versions of all dependencies, with all extras
@@ -46,8 +46,11 @@ def shown(command: str | list[str], folder: Path, **variables: str) -> tuple[int
     print(f"$ {command if isinstance(command, str) else ' '.join(command)}", flush=True)
     process = subprocess.Popen(
         ["bash", "-c", command] if isinstance(command, str) else command,
-        **{"cwd": folder, "env": os.environ | variables, "text": True},
-        **{"stdout": subprocess.PIPE, "stderr": subprocess.STDOUT},
+        cwd=folder,
+        env=os.environ | variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
     )
     lines = []
     for line in process.stdout:
@@ -83,9 +86,8 @@ def tried(name: str, folder: Path) -> list[str]:
         resolution = "lowest-direct" if name == "lowest" else "highest"
         status, _ = shown(["uv", "venv", "--quiet", "--python", base, str(folder)], ROOT)
         pip = ["uv", "pip", "install", "--quiet", "--python", str(python)]
-        status = (
-            status or shown([*pip, f"--resolution={resolution}", "-e", f".[{EXTRAS}]"], ROOT)[0]
-        )
+        install = [*pip, f"--resolution={resolution}", "-e", f".[{EXTRAS}]"]
+        status = status or shown(install, ROOT)[0]
         quick = f"{python} {tests}"
         variables = WITHOUT_AVX if name == "3.13" else {}
     if status:
