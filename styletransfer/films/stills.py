@@ -16,9 +16,9 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.films.frame import Frame, check_size, on_white
+from styletransfer.formats.decode import decode_image
+from styletransfer.formats.folders import in_folder, picture_formats, warn_of_others
 from styletransfer.pictures import images
-from styletransfer.pictures.decode import decode_image
-from styletransfer.pictures.formats import in_folder, picture_formats, warn_of_others
 
 # Pillow's names of the formats that may be animated.
 ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")

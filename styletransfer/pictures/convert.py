@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import decode_image
+from styletransfer.formats.decode import decode_image
 from styletransfer.pictures.images import Picture, read, resize_picture
 from styletransfer.settings.schemas import expanded
 

@@ -19,9 +19,9 @@ from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
 from styletransfer.errors import UserError
-from styletransfer.pictures import deep_png
-from styletransfer.pictures.decode import decode
-from styletransfer.pictures.profiles import srgb_profile
+from styletransfer.formats import deep_png
+from styletransfer.formats.decode import decode
+from styletransfer.formats.profiles import srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -63,7 +63,7 @@ def read(path: str | os.PathLike[str]) -> Picture:
     largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
     orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
     CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
-    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
+    `formats.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
     states nothing, its colours are sRGB. HEIC needs pillow-heif; without imagecodecs, AVIF keeps
     only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
     134 million pixels.)

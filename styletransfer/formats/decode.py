@@ -20,10 +20,10 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_heif, deep_png
-from styletransfer.pictures.formats import picture_formats
-from styletransfer.pictures.profiles import Samples, converter, unit
-from styletransfer.pictures.stated_colors import stated_colors
+from styletransfer.formats import deep_heif, deep_png
+from styletransfer.formats.folders import picture_formats
+from styletransfer.formats.profiles import Samples, converter, unit
+from styletransfer.formats.stated_colors import stated_colors
 
 logger = logging.getLogger(__name__)
 
@@ -132,7 +132,7 @@ def _load(path: Path) -> Stored:
         head = file.read(32)
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-            from styletransfer.pictures.read_tiff import load_tiff
+            from styletransfer.formats.read_tiff import load_tiff
 
             return load_tiff(path, file)
         with _opened(path, file, head) as image:

@@ -16,7 +16,7 @@ import torch
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import decode
+from styletransfer.formats import decode
 from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
