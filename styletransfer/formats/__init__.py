@@ -1,5 +1,8 @@
-"""Reads picture files: samples and what they state about colours, converted to sRGB tensors.
+"""Reads picture files: their samples, and what they state about colours, as sRGB in NumPy arrays.
 
-`decode.decode(path)` is the way in; it reads all formats, and knows no picture in memory. Which
-files of a folder are pictures is told by `folders.py`, which imports no torch.
+`read(path)` reads every format. `folders.py` tells which files are pictures.
 """
+
+from styletransfer.formats.decode import Read, read, read_image, xmp_packet
+
+__all__ = ["Read", "read", "read_image", "xmp_packet"]

@@ -14,9 +14,9 @@ from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
 from styletransfer.formats.color_spaces import ColorSpace
-from styletransfer.formats.decode import ORIENTATION, RAW, Stored, check_size
 from styletransfer.formats.folders import imagecodecs
 from styletransfer.formats.stated_colors import by_exif, told
+from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
 
 logger = logging.getLogger(__name__)
 

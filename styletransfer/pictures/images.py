@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,9 +18,9 @@ from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
+from styletransfer import formats
 from styletransfer.errors import UserError
 from styletransfer.formats import deep_png
-from styletransfer.formats.decode import decode
 from styletransfer.formats.profiles import srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
@@ -50,6 +50,13 @@ class Picture:
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
     name: str = "the picture"  # for error messages: the file's path if the picture has a file
 
+    @classmethod
+    def of(cls, read: formats.Read, name: str) -> Self:
+        """Return the picture that `formats.read` has read."""
+        rgb, alpha = read
+        opacity = None if alpha is None else torch.from_numpy(alpha)[None]
+        return cls(torch.from_numpy(rgb)[None], opacity, name)
+
     @property
     def size(self) -> tuple[int, int]:
         """Height and width in pixels."""
@@ -68,7 +75,7 @@ def read(path: str | os.PathLike[str]) -> Picture:
     only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
     134 million pixels.)
     """
-    return Picture(*decode(Path(path)), str(path))
+    return Picture.of(formats.read(Path(path)), str(path))
 
 
 def write(

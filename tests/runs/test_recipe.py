@@ -10,7 +10,7 @@ from helpers import call, composed, files_in, picture, refusal, status_of, write
 from helpers import lines_of as lines_in
 
 from styletransfer.errors import UserError
-from styletransfer.formats.decode import xmp_packet
+from styletransfer.formats import xmp_packet
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize import Run
 from styletransfer.pictures import images
