@@ -26,9 +26,9 @@ from styletransfer.films.ffmpeg import (
 )
 from styletransfer.films.frame import MAX_PIXELS, Frame, check_size, on_white
 from styletransfer.films.stills import Animation, FrameFolder, animation
+from styletransfer.formats.profiles import unit
+from styletransfer.formats.stated_colors import frame_colors
 from styletransfer.pictures.images import resize
-from styletransfer.pictures.profiles import unit
-from styletransfer.pictures.stated_colors import frame_colors
 from styletransfer.system.progress import progress_bar
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
@@ -59,7 +59,7 @@ class Film:
     second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
 
     Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve. For
-    HDR, the tone mapping of `pictures.color_spaces` is used. If a file states neither primaries nor
+    HDR, the tone mapping of `formats.color_spaces` is used. If a file states neither primaries nor
     curve, or states a space that cannot be converted, frames are read as sRGB with 8 bits per
     sample. Transparent frames are laid on white; interlaced ones go through `deinterlaced`.
 

@@ -8,11 +8,11 @@ from films.clips import grid, scene
 from helpers import composed, needs, picture, press
 from torch.nn.functional import interpolate
 
+from styletransfer.copying import paired
+from styletransfer.copying.copied import pixels
 from styletransfer.films.copier import FrameCopier, moved
 from styletransfer.films.motion import Motion, warp
 from styletransfer.job.prepare import prepare
-from styletransfer.objective import paired
-from styletransfer.objective.copied import pixels
 from styletransfer.objective.inputs import Correspondence
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals

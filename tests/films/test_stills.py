@@ -210,6 +210,6 @@ def test_pictures_too_large_for_a_film_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(frame_module, "MAX_PIXELS", 800)
     write(tmp_path / "in", "f1.png")
     gif = animated(tmp_path / "a.gif", colored(1, 200), 100)
-    monkeypatch.setattr(stills, "decode_image", None)
+    monkeypatch.setattr(stills, "read_image", None)
     for path in (tmp_path / "in", tmp_path / "in" / "f1.png", gif):
         check_error("34 x 26 = 884 pixels, more than the limit of 800; shrink it", Film, path)

@@ -13,9 +13,10 @@ from helpers import ROOT, needs
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, act, bytes_of, opened, submit
 
+from styletransfer.formats import decode
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.settings import ApplyConfig
-from styletransfer.pictures import decode, images
+from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
 from styletransfer.settings import ASSETS
 from styletransfer.studio import access, pictures, reader

@@ -11,7 +11,7 @@ from typing import Any, BinaryIO, TypeVar, cast
 import numpy as np
 from PIL import Image
 
-from styletransfer.pictures.color_spaces import (
+from styletransfer.formats.color_spaces import (
     ADOBE_RGB,
     SRGB,
     ColorSpace,
@@ -23,7 +23,7 @@ from styletransfer.pictures.color_spaces import (
     gamma,
     srgb,
 )
-from styletransfer.pictures.heif_boxes import nclx_of
+from styletransfer.formats.heif_boxes import nclx_of
 
 T = TypeVar("T")
 

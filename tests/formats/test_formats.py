@@ -5,8 +5,8 @@ from pathlib import Path
 from helpers import needs
 from PIL import Image
 
+from styletransfer.formats.folders import in_folder, picture_extensions
 from styletransfer.pictures import images
-from styletransfer.pictures.formats import in_folder, picture_extensions
 
 
 def test_every_listed_extension_can_be_read():
@@ -36,7 +36,7 @@ def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
     monkeypatch.setattr(
-        "styletransfer.pictures.formats.picture_extensions", lambda: (".avif", ".png")
+        "styletransfer.formats.folders.picture_extensions", lambda: (".avif", ".png")
     )
     for _ in range(2):
         assert [Path(name).name for name in in_folder(tmp_path)] == ["a.avif", "b.PNG"]
