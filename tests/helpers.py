@@ -67,6 +67,16 @@ def write_pictures(*paths, height=24, width=32):
         images.write(path, picture(seed, height, width))
 
 
+def needs(extra, *packages):
+    """Skip the test or the file that calls it if a package of an extra is missing; return the last.
+
+    The summary of a run of pytest counts what was skipped for each extra.
+    """
+    for name in packages:
+        package = pytest.importorskip(name, reason=f"needs the extra [{extra}]")
+    return package
+
+
 def composed(command, *overrides):
     """Return the settings that a command, or that of a name, gets from KEY=VALUE words."""
     command = commands()[command] if isinstance(command, str) else command

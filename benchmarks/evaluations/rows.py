@@ -17,10 +17,10 @@ from styletransfer.job.sources import Sources
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at, smallest_tile
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize
 from styletransfer.system.devices import PRECISIONS, readable
+from styletransfer.tiling.tiled import TiledObjective
 
 # The only loss mode measured in tiles, and the only one measured above `plain_up_to`.
 CLOSED_FORM = "autograd_function"

@@ -93,7 +93,7 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     key, equals, value = override.partition("=")
     if not equals or key not in keys:
         return override
-    from styletransfer.pictures.formats import in_folder, picture_extensions
+    from styletransfer.formats.folders import in_folder, picture_extensions
 
     names: list[str] = []
     for name in split(value) if sweep else [value]:

@@ -15,13 +15,13 @@ from safetensors import SafetensorError
 from safetensors.torch import load_file, save
 from torch import Tensor
 
+from styletransfer.copying.copied import pixels
+from styletransfer.copying.paired import Photographs
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import crossfade
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
-from styletransfer.objective.copied import pixels
 from styletransfer.objective.inputs import Correspondence
-from styletransfer.objective.paired import Photographs
 from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import size_of
 from styletransfer.system.files import atomic

@@ -3,7 +3,7 @@
 import errno
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -16,16 +16,19 @@ from styletransfer.films.ffmpeg import (
     decoder,
     deinterlaced,
     display_matrix,
+    failures,
     has_alpha,
     interpolation,
+    open_container,
     pyav,
+    readable,
     reason,
 )
 from styletransfer.films.frame import MAX_PIXELS, Frame, check_size, on_white
 from styletransfer.films.stills import Animation, FrameFolder, animation
+from styletransfer.formats.profiles import unit
+from styletransfer.formats.stated_colors import frame_colors
 from styletransfer.pictures.images import resize
-from styletransfer.pictures.profiles import unit
-from styletransfer.pictures.stated_colors import frame_colors
 from styletransfer.system.progress import progress_bar
 
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
@@ -56,7 +59,7 @@ class Film:
     second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
 
     Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve. For
-    HDR, the tone mapping of `pictures.color_spaces` is used. If a file states neither primaries nor
+    HDR, the tone mapping of `formats.color_spaces` is used. If a file states neither primaries nor
     curve, or states a space that cannot be converted, frames are read as sRGB with 8 bits per
     sample. Transparent frames are laid on white; interlaced ones go through `deinterlaced`.
 
@@ -98,7 +101,7 @@ class Film:
         with self.opened() as container:
             stream = self._video(container)
             tags = {key.lower(): text for key, text in container.metadata.items()}
-            self.comment = tags.get("comment", "")
+            self.comment = readable(tags.get("comment", ""))
             self.has_sound = bool(container.streams.audio)
             self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
             self.time_base = Fraction(stream.time_base)
@@ -125,15 +128,14 @@ class Film:
 
     def opened(self) -> Any:
         """Open the file once more and return PyAV's container, which the film's exit closes."""
-        av = pyav()
         if not self.path.is_file():
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
         # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
         options = {"protocol_whitelist": "file", "max_reload": "0"}
         try:
-            container = av.open(f"file:{self.path}", metadata_errors="replace", options=options)
-        except (av.FFmpegError, OSError) as error:
+            container = open_container(f"file:{self.path}", options=options)
+        except failures() as error:
             raise UserError(
                 f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"
             ) from error
@@ -147,7 +149,7 @@ class Film:
         for frame, time, duration in self._timed():
             try:
                 image = self._upright(frame)
-            except (pyav().FFmpegError, ValueError) as error:
+            except failures() as error:
                 damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
                 if getattr(error, "errno", None) == errno.EOPNOTSUPP:
                     matrix = f"matrix {frame.colorspace} of ITU-T H.273"
@@ -161,21 +163,23 @@ class Film:
         The duration is the time until the next frame; for the last frame, the duration that the
         file states, or else 1 / rate.
         """
-        frame, time, damage = None, Fraction(0), None
+        frame, time, count = None, Fraction(0), 0
+        damage: Exception | None = None
         container = self.opened()
         try:
             for following in deinterlaced(self._decoded(container, self._video(container))):
                 next_time = self._time(following, None if frame is None else time)
                 if frame is not None:
                     yield frame, time, next_time - time
-                frame, time = following, next_time
-        except UserError as error:
+                frame, time, count = following, next_time, count + 1
+        except failures() as error:
             damage = error
         if frame is not None:
             stated = (frame.duration or 0) * Fraction(frame.time_base or 0)
             yield frame, time, stated or 1 / self.rate
         if damage is not None:
-            raise damage
+            problem = f"is damaged after frame {count} ({reason(damage)})"
+            raise UserError(f"{self.path} {problem}; get an intact copy") from damage
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
         """Yield all frames (1, 3, H, W) resized to (height, width) `size`."""
@@ -225,8 +229,10 @@ class Film:
         return stream
 
     def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there."""
-        av = pyav()
+        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there.
+
+        One of `failures()` is raised for damage after the first frame.
+        """
         packets, count, decode = container.demux(), 0, decoder(stream)
         while True:
             try:
@@ -237,11 +243,10 @@ class Film:
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
-            except av.FFmpegError as error:
+            except failures():
                 if not count:
                     continue
-                damage = f"is damaged after frame {count} ({reason(error)})"
-                raise UserError(f"{self.path} {damage}; get an intact copy") from error
+                raise
             count += len(frames)
             yield from frames
 
@@ -273,7 +278,8 @@ class Film:
             stream = container.streams.audio[number]
             start = stream.start_time
             if start is None:
-                start = next(container.demux(stream)).pts
+                with suppress(*failures()):
+                    start = next(container.demux(stream)).pts
             if start is not None:
                 starts.append(start * Fraction(stream.time_base))
         return starts

@@ -16,9 +16,9 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.films.frame import Frame, check_size, on_white
+from styletransfer.formats import read_image
+from styletransfer.formats.folders import in_folder, picture_formats, warn_of_others
 from styletransfer.pictures import images
-from styletransfer.pictures.decode import decode_image
-from styletransfer.pictures.formats import in_folder, picture_formats, warn_of_others
 
 # Pillow's names of the formats that may be animated.
 ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")
@@ -103,14 +103,15 @@ class Animation:
                     _show(image, number)
                     if image.size != size:  # a frame of a GIF may be larger than its screen
                         raise ValueError(image.size)
-                    rgb, alpha = decode_image(image, str(self._path))
+                    name = str(self._path)
+                    picture = images.Picture.of(read_image(image, name), name)
                     # The durations in an AVIF are rounded to milliseconds. These errors add up in
                     # the sum of durations, but not in the time stamps.
                     stated = Fraction(image.info.get("timestamp", 0), 1000)
                     time = max(end, stated) if image.format == "AVIF" else end
                     duration = _duration(image)
                     end, count = time + duration, count + 1
-                    yield Frame(on_white(rgb, alpha), time, duration)
+                    yield Frame(on_white(picture.rgb, picture.alpha), time, duration)
         except MemoryError:
             raise
         except Exception as error:  # Pillow raises many kinds of errors for damaged files

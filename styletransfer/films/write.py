@@ -14,7 +14,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.ffmpeg import from_tensor, pyav, reason
+from styletransfer.films.ffmpeg import failures, from_tensor, open_container, pyav, reason
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
 from styletransfer.system.files import check_outputs, lock_held
@@ -130,7 +130,7 @@ class FilmWriter:
         raise_waiting()
 
     def _open(self, frame: Any) -> None:
-        self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
+        self._container = open_container(f"file:{self._partial}", "w", format=self._format)
         if self._recipe:
             self._container.metadata["comment"] = self._recipe
         encoder, options = self._codec.encoder, self._codec.options
@@ -157,7 +157,7 @@ class FilmWriter:
         """Complete the partial film, if there is one, so that it plays; log its path."""
         if self._container is None:
             return
-        with suppress(OSError, pyav().FFmpegError), self._container:
+        with suppress(*failures()), self._container:
             if self._sound is not None:
                 self._encode(None)
         logger.warning("the film up to here is in %s", self._partial)
@@ -167,9 +167,10 @@ class FilmWriter:
         """Turn errors of the system and of FFmpeg into a UserError of one line."""
         try:
             yield
-        except (OSError, pyav().FFmpegError) as error:
-            advice = "choose a writable folder with space left"
-            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
+        except failures() as error:
+            is_system = isinstance(error, OSError)
+            advice = "; choose a writable folder with space left" if is_system else ""
+            raise UserError(f"cannot write {self._path}: {reason(error)}{advice}") from error
 
 
 class Sound:
@@ -202,12 +203,21 @@ class Sound:
             self._output.mux(packet)
             self._next = next(self._packets, None)
 
+    def _read(self) -> Iterator[Any]:
+        """Yield the packets of the sound that is copied (UserError if the file is damaged)."""
+        try:
+            yield from self._input.demux([self._input.streams[index] for index in self._streams])
+        except failures() as error:
+            raise UserError(
+                f"{self._input.name} is damaged ({reason(error)}); get an intact copy"
+            ) from error
+
     def _moved(self) -> Iterator[tuple[Fraction, Any]]:
         """Yield (time in seconds, packet); times are shifted so that the new film starts at 0."""
         if not self._streams:
             return
         last: dict[int, int] = {}
-        for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
+        for packet in self._read():
             if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
                 continue  # skip the empty last packet, and times that do not increase
             last[packet.stream_index] = packet.dts
@@ -221,14 +231,13 @@ class Sound:
 
 def _holds(container: str, film: Film, index: int) -> bool:
     """Return whether a container format accepts sound stream `index`, by writing one packet."""
-    av = pyav()
     try:
-        with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:
+        with film.opened() as source, open_container(io.BytesIO(), "w", format=container) as trial:
             stream = source.streams[index]
             copy = trial.add_stream_from_template(stream)
             packet = next(source.demux(stream))
             packet.stream = copy
             trial.mux(packet)
-    except (ValueError, OSError, av.FFmpegError):
+    except failures():
         return False
     return True

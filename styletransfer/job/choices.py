@@ -4,6 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
 
+from styletransfer.copying.paired import LAYERS
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
@@ -12,7 +13,6 @@ from styletransfer.job.scales import Pyramid
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
-from styletransfer.objective.paired import LAYERS
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
 

@@ -6,19 +6,19 @@ from typing import Self
 import torch
 from torch import Tensor
 
+from styletransfer.copying.copied import copied
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
 from styletransfer.losses import LossMode
 from styletransfer.objective import Criterion, Evaluates
-from styletransfer.objective.copied import copied
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.repetition import LARGE, repetition
 from styletransfer.objective.targets import Targets
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
+from styletransfer.tiling.tiled import TiledObjective
 
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")

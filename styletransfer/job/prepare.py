@@ -7,6 +7,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from styletransfer.copying.paired import fits
 from styletransfer.errors import about
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.choices import Choices
@@ -17,7 +18,6 @@ from styletransfer.job.scales import Scale, for_each
 from styletransfer.job.sources import Sources, check_side, files_read
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.paired import fits
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.margins import crop_margins

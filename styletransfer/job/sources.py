@@ -12,10 +12,10 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
+from styletransfer.formats.folders import files_at, in_folder
 from styletransfer.job.job import STARTS
 from styletransfer.job.scales import Pyramid
 from styletransfer.pictures import images
-from styletransfer.pictures.formats import files_at, in_folder
 from styletransfer.pictures.images import Picture
 from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.masks import check_aspect, read_mask

@@ -79,13 +79,15 @@ def measured(
 
     The ratios are those of time, memory and final loss; a ratio to 0 is NaN. Time is the median
     wall time of one evaluation at full size, and memory its peak without the bytes in use before
-    it. The gradient error is measured in float64. The picture is the reference mode's pastiche.
+    it. The gradient error is measured in float64 on the CPU. The picture is the reference mode's
+    pastiche.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
     image = job.on_device(outcomes[reference].picture)
-    # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
-    exact = prepare(replace(config, precision="float64"))
+    # Prepare a new job, because the network's weights in `job` may be rounded to bfloat16; on the
+    # CPU, because MPS has no float64.
+    exact = prepare(replace(config, precision="float64", device="cpu"))
     errors = gradient_errors(exact, reference, outcomes[reference].image)
     objectives = objectives_of(job)
     work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}

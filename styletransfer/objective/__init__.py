@@ -1,7 +1,8 @@
 """The function that style transfer minimises: the losses of a picture, and their gradient.
 
-Read `whole.py` first. `tiled.py` computes the same in less memory. `targets.py` and `matching.py`
-say what a picture is compared with, and `criterion.py` which losses act at which layers.
+Read `whole.py` first. The room `tiling` computes the same in less memory. `targets.py` and
+`matching.py` say what a picture is compared with, and `criterion.py` which losses act at which
+layers.
 """
 
 from styletransfer.objective.criterion import (

@@ -8,12 +8,12 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from styletransfer.copying.copied import held
+from styletransfer.copying.paired import correspondence
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Evaluates, Losses
-from styletransfer.objective.copied import held
-from styletransfer.objective.paired import correspondence
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.optimizers import moments_like

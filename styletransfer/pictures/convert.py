@@ -11,7 +11,7 @@ from PIL import Image
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.decode import decode_image
+from styletransfer.formats import read_image
 from styletransfer.pictures.images import Picture, read, resize_picture
 from styletransfer.settings.schemas import expanded
 
@@ -29,7 +29,7 @@ def as_picture(source: Source, name: str) -> Picture:
     if isinstance(source, str | os.PathLike):
         return read(expanded(source))
     if isinstance(source, Image.Image):
-        return Picture(*decode_image(source, f"the {name} image"), name)
+        return Picture.of(read_image(source, f"the {name} image"), name)
     if isinstance(source, np.ndarray):
         return _from_array(source, name)
     if isinstance(source, Tensor):

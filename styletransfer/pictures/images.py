@@ -8,7 +8,7 @@ import zlib
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 import torch
@@ -18,10 +18,10 @@ from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
 from torch.nn.functional import conv2d, interpolate, pad
 
+from styletransfer import formats
 from styletransfer.errors import UserError
-from styletransfer.pictures import deep_png
-from styletransfer.pictures.decode import decode
-from styletransfer.pictures.profiles import srgb_profile
+from styletransfer.formats import deep_png
+from styletransfer.formats.profiles import srgb_profile
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -50,6 +50,13 @@ class Picture:
     alpha: Tensor | None = None  # (1, 1, H, W), float32, 0 transparent to 1 opaque
     name: str = "the picture"  # for error messages: the file's path if the picture has a file
 
+    @classmethod
+    def of(cls, read: formats.Read, name: str) -> Self:
+        """Return the picture that `formats.read` has read."""
+        rgb, alpha = read
+        opacity = None if alpha is None else torch.from_numpy(alpha)[None]
+        return cls(torch.from_numpy(rgb)[None], opacity, name)
+
     @property
     def size(self) -> tuple[int, int]:
         """Height and width in pixels."""
@@ -63,12 +70,12 @@ def read(path: str | os.PathLike[str]) -> Picture:
     largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
     orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
     CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
-    `pictures.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
+    `formats.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
     states nothing, its colours are sRGB. HEIC needs pillow-heif; without imagecodecs, AVIF keeps
     only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
     134 million pixels.)
     """
-    return Picture(*decode(Path(path)), str(path))
+    return Picture.of(formats.read(Path(path)), str(path))
 
 
 def write(

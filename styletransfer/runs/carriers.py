@@ -29,7 +29,7 @@ class Carrier:
 
 def picture_recipe(path: Path) -> str:
     """Return the recipe's text in a picture file, or "" (UserError if the file is unreadable)."""
-    from styletransfer.pictures.decode import xmp_packet
+    from styletransfer.formats import xmp_packet
 
     found = _RECIPE.search(xmp_packet(path)[:LONGEST].decode(errors="replace"))
     return html.unescape(found[1] or found[2]) if found else ""

@@ -16,8 +16,8 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
+from styletransfer.formats.folders import files_at
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
-from styletransfer.pictures.formats import files_at
 from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.recipe import carried, default_config, settings_in
 from styletransfer.runs.settings import InfoConfig

@@ -59,11 +59,11 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     """
     import torch
 
+    from styletransfer.copying.paired import fits
     from styletransfer.job.choices import Choices
     from styletransfer.job.memory import check_room, plan_memory
     from styletransfer.job.prepare import prepare
     from styletransfer.job.sources import files_of
-    from styletransfer.objective.paired import fits
     from styletransfer.pictures.images import Picture
     from styletransfer.pictures.masks import check_aspect
     from styletransfer.studio import guide

@@ -247,8 +247,8 @@ def _painting(style: str, size: int, age: int) -> Any:
 
 def converted(path: str, extension: str) -> bytes:
     """Return a picture file in the format of an extension, such as ".tiff", at full size."""
+    from styletransfer.formats import xmp_packet
     from styletransfer.pictures import images
-    from styletransfer.pictures.decode import xmp_packet
 
     picture = images.read(path)
     with tempfile.TemporaryDirectory() as folder:

@@ -7,7 +7,7 @@ import runpy
 
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, needs
 
 COURSE = ROOT / "docs" / "course"
 DOWNLOAD = runpy.run_path(str(ROOT / "docs" / "download.py"))
@@ -59,9 +59,9 @@ def test_a_page_is_a_script_and_a_notebook(chapter, tmp_path):
     assert len(cells) == page.count("```{code-cell} python\n") > 5
     same = re.sub(r"\.save\(\"\w+\.png\"\)$", "", script, flags=re.M)
     assert ast.dump(ast.parse("\n".join(cells))) == ast.dump(ast.parse(same))
-    needs = {"pastiche"}  # the only notebook that needs the package
-    assert ("styletransfer" in "\n".join(cells)) == (chapter in needs)
-    pytest.importorskip("nbformat", reason="needs the extra [docs]").validate(book)
+    with_package = {"pastiche"}  # the only notebook that needs the package
+    assert ("styletransfer" in "\n".join(cells)) == (chapter in with_package)
+    needs("docs", "nbformat").validate(book)
 
 
 @pytest.mark.slow

@@ -7,7 +7,7 @@ from films.film_files import av
 from styletransfer.errors import UserError
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter
-from styletransfer.pictures import stated_colors
+from styletransfer.formats import stated_colors
 
 # (number, matrix from linear sRGB) of primaries; the matrix of BT.2020 is that of BT.2087.
 SRGB = (1, np.eye(3))

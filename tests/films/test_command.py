@@ -11,7 +11,7 @@ import torch
 from films.clips import pan
 from films.film_files import frames as frames_of
 from films.film_files import make, seconds, still
-from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, press
+from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, needs, press
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -31,7 +31,7 @@ from styletransfer.settings.compose import compose
 from styletransfer.settings.values import quote_names
 from styletransfer.system.signals import STOPPING, Stopped
 
-pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+needs("video", "cv2")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")
 
 COUNT = 3

@@ -5,14 +5,14 @@ from dataclasses import replace
 import pytest
 import torch
 from films.clips import grid, scene
-from helpers import composed, picture, press
+from helpers import composed, needs, picture, press
 from torch.nn.functional import interpolate
 
+from styletransfer.copying import paired
+from styletransfer.copying.copied import pixels
 from styletransfer.films.copier import FrameCopier, moved
 from styletransfer.films.motion import Motion, warp
 from styletransfer.job.prepare import prepare
-from styletransfer.objective import paired
-from styletransfer.objective.copied import pixels
 from styletransfer.objective.inputs import Correspondence
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
@@ -59,6 +59,7 @@ def job(here, tiny_vgg):
 
 def painted_film(job, folder, film, resumed=()):
     """Return the painted frames of a film, of which the frames `resumed` were painted before."""
+    needs("video", "cv2")
     copier, made = FrameCopier(job, folder, lambda: film), list(resumed)
     for number, frame in enumerate(film):
         if number == len(made):

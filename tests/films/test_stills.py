@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 import torch
-from av.codec.codec import codecs_available
 from films.film_files import av, frames
 from helpers import check_error
 from PIL import Image, features
@@ -104,7 +103,7 @@ def own_policy():
 @pytest.mark.usefixtures("own_policy")
 def test_times_of_an_avif_do_not_add_up_their_rounding(tmp_path):
     """Pillow rounds the durations in an AVIF to milliseconds: 31 of 33 ms are not 1 s."""
-    if not features.check("avif") or "libsvtav1" not in codecs_available:
+    if not features.check("avif") or "libsvtav1" not in av.codec.codec.codecs_available:
         pytest.skip("this Pillow or this PyAV has no AV1")
     with av.open(str(tmp_path / "a.avif"), "w") as film:
         stream = film.add_stream("libsvtav1", rate=30)
@@ -211,6 +210,6 @@ def test_pictures_too_large_for_a_film_are_refused(tmp_path, monkeypatch):
     monkeypatch.setattr(frame_module, "MAX_PIXELS", 800)
     write(tmp_path / "in", "f1.png")
     gif = animated(tmp_path / "a.gif", colored(1, 200), 100)
-    monkeypatch.setattr(stills, "decode_image", None)
+    monkeypatch.setattr(stills, "read_image", None)
     for path in (tmp_path / "in", tmp_path / "in" / "f1.png", gif):
         check_error("34 x 26 = 884 pixels, more than the limit of 800; shrink it", Film, path)

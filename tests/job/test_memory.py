@@ -14,9 +14,9 @@ from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.optimize.run import Run
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
+from styletransfer.tiling.tiled import TiledObjective
 
 CLOSED = LOSS_MODES["autograd_function"]
 GIB = 2**30

@@ -8,6 +8,8 @@ import torch
 from helpers import LAYERS, check_kept, composed
 from helpers import picture as noise
 
+from styletransfer.errors import UserError
+from styletransfer.job import choices
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.compare import gradient_errors, main
 from styletransfer.losses import LOSS_MODES, fake_backward
@@ -49,6 +51,23 @@ def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
     for number, name in enumerate(LOSS_MODES):
         pastiche = images.read(tmp_path / "run" / f"{name}.png").rgb
         assert torch.equal(overview.rgb[..., 24 * number : 24 * (number + 1)], pastiche)
+
+
+@pytest.mark.slow
+def test_a_device_without_float64_compares_the_modes(tiny, tmp_path, capsys, monkeypatch):
+    """Check this with cpu:0 in the place of MPS."""
+    mps, precision = torch.device("cpu", 0), choices.choose_precision
+
+    def choose_precision(name, device):
+        if name == "float64" and device == mps:
+            raise UserError("device=mps has no float64")
+        return precision(name, device)
+
+    devices = {"mps": mps, "cpu": torch.device("cpu")}
+    monkeypatch.setattr(choices, "choose_device", devices.__getitem__)
+    monkeypatch.setattr(choices, "choose_precision", choose_precision)
+    main(composed("compare", *tiny, "device=mps"), tmp_path)
+    assert "gradient error" in capsys.readouterr().out
 
 
 @pytest.mark.slow

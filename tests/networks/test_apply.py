@@ -13,6 +13,7 @@ from helpers import (
     check_kept,
     check_refused,
     files_in,
+    needs,
     picture,
     write_pictures,
 )
@@ -348,7 +349,12 @@ def test_the_pastiches_of_a_folder_do_not_go_through_a_pipe(album, capsys):
 def test_no_file_that_is_read_is_overwritten(capsys):
     words = ["network=net.safetensors", "input=photo.png"]
     check_kept(capsys, ["apply", *words], ["net.safetensors", "photo.png"], ".png")
-    check_kept(capsys, ["export", words[0]], ["net.safetensors"], ".onnx")
+
+
+def test_an_export_does_not_overwrite_its_network(capsys):
+    needs("onnx", "onnx", "onnxscript")
+    words = ["export", "network=net.safetensors"]
+    check_kept(capsys, words, ["net.safetensors"], ".onnx")
 
 
 def test_a_pastiche_carries_its_command(capsys):

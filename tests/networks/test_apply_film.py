@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from films.film_files import frames, make, seconds, sounds, still
-from helpers import check_error, check_kept, files_in, picture, press
+from helpers import check_error, check_kept, files_in, needs, picture, press
 from networks.nets import style_network
 
 from styletransfer.films.flicker import Steady
@@ -90,7 +90,7 @@ def test_the_last_frame_is_shown_as_long_as_in_the_input(source, extension):
 
 
 def test_steady_frames_are_mixed_with_the_ones_before(written):
-    pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+    needs("video", "cv2")
     apply(steady=0.6)
     mixer, contents = Steady(0.6), [frame.image for frame in frames(Path("in.mp4"))]
     alone = expected()

@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, check_error, picture
+from helpers import ROOT, check_error, needs, picture
 from networks.nets import style_network
 
 from styletransfer.errors import pip_install
@@ -37,9 +37,7 @@ def exported(styles, names):
 
     Pictures of any size and batches of any length are checked, and what the file tells.
     """
-    for name in ("onnx", "onnxscript"):
-        pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = needs("onnx", "onnx", "onnxscript", "onnxruntime")
     network = style_network(SLIM, styles)
     file.write(Path("net.safetensors"), network, names)
     main(ExportConfig("net.safetensors", "net.onnx"), Path.cwd())
@@ -105,7 +103,7 @@ def test_the_graph_moves_colours_as_the_package_does():
 @torch.no_grad()
 def test_one_file_for_any_style_paints_as_apply_does(here):
     """Check ten sizes, long and grey pictures too, and that strength may be left out."""
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = needs("onnx", "onnxruntime")
     main(ExportConfig("any", "any.onnx"), here)
     session = onnxruntime.InferenceSession("any.onnx")
     photo = images.read(ASSETS / "content" / "coffee.jpg").rgb

@@ -8,7 +8,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import check_error, files_in, largest_file, picture
+from helpers import check_error, files_in, largest_file, needs, picture
 from networks.nets import style_encoder, style_network
 
 from styletransfer.networks import file
@@ -23,7 +23,7 @@ SLIM = Architecture((3, 4, 5), 1)
 @pytest.fixture
 def runtime(here):
     """Make an npm package here that looks like the real one; return onnxruntime."""
-    onnxruntime = pytest.importorskip("onnxruntime", reason="pip install -e '.[onnx]'")
+    onnxruntime = needs("onnx", "onnx", "onnxscript", "onnxruntime")
     for name in [name for files in web.BUILDS.values() for name in files]:
         path = Path("node_modules", web.PACKAGE, "dist", name)
         path.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Nearest-neighbour matching against a search written out; test_tiles.py has the test in tiles."""
+"""Nearest-neighbour matching against a search written out; tests/tiling has the test in tiles."""
 
 from dataclasses import replace
 

@@ -9,8 +9,8 @@ from styletransfer.features import FeatureExtractor
 from styletransfer.losses import LOSS_MODES, STYLE_LOSSES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, Region, StylePart, at_layers, pair
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
+from styletransfer.tiling.tiled import TiledObjective
 
 
 def left(height=16, width=20, columns=8):

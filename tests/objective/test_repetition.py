@@ -19,10 +19,10 @@ from styletransfer.objective.matching import match_targets
 from styletransfer.objective.reader import WholeReader
 from styletransfer.objective.repetition import repetition
 from styletransfer.objective.targets import style_targets
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import Picture
 from styletransfer.settings import ObjectiveConfig
+from styletransfer.tiling.tiled import TiledObjective
 
 CRITERION = Criterion.of(ObjectiveConfig(match_weight=0.5, calm_freedom=1.0))
 STYLES = picture(2, 64, 96), picture(3, 80, 64)

@@ -10,10 +10,10 @@ from helpers import call, composed, files_in, picture, refusal, status_of, write
 from helpers import lines_of as lines_in
 
 from styletransfer.errors import UserError
+from styletransfer.formats import xmp_packet
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize import Run
 from styletransfer.pictures import images
-from styletransfer.pictures.decode import xmp_packet
 from styletransfer.pictures.images import xmp_of
 from styletransfer.runs.carriers import LONGEST
 from styletransfer.runs.info import main

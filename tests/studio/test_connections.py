@@ -7,7 +7,7 @@ from socket import create_connection, create_server
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
+pytest.importorskip("uvicorn", reason="needs the extra [studio]")
 
 import uvicorn
 from starlette.responses import PlainTextResponse

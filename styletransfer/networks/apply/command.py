@@ -23,13 +23,13 @@ from tempfile import TemporaryDirectory
 from styletransfer.errors import UserError
 from styletransfer.films.formats import FILM_EXTENSIONS, is_film
 from styletransfer.films.write import check_writable, film_files
+from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_picture, is_shard, paint_shard
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
-from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import atomic, check_folder, check_outputs, remove_stale, to_json

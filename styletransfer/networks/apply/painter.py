@@ -17,6 +17,7 @@ from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter
+from styletransfer.formats.folders import picture_extensions
 from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
@@ -34,7 +35,6 @@ from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
-from styletransfer.pictures.formats import picture_extensions
 from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS

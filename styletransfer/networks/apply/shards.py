@@ -14,8 +14,8 @@ from tempfile import TemporaryDirectory
 from typing import IO
 
 from styletransfer.errors import UserError
+from styletransfer.formats.folders import picture_extensions
 from styletransfer.networks.apply.painter import Painter, as_written, paint_picture
-from styletransfer.pictures.formats import picture_extensions
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import interruptible
 

@@ -9,11 +9,11 @@ from helpers import composed, picture, refusal, status_of, tiny_network
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer import stylize
+from styletransfer.copying import paired
+from styletransfer.copying.copied import Refinement, copied, pixels
+from styletransfer.copying.paired import FITS, Photographs, agreement, correspondence
 from styletransfer.job.prepare import prepare
-from styletransfer.objective import paired
-from styletransfer.objective.copied import Refinement, copied, pixels
 from styletransfer.objective.inputs import Correspondence, Inputs, Region, StylePart
-from styletransfer.objective.paired import FITS, Photographs, agreement, correspondence
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
 

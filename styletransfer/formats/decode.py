@@ -1,4 +1,4 @@
-"""Reads picture files and Pillow images as sRGB tensors.
+"""Reads picture files and Pillow images as sRGB samples.
 
 Pillow decodes most formats, with 8 bits per sample. TIFF is decoded by tifffile, 16-bit PNG by
 deep_png, and AVIF and HEIF of 10 and 12 bits by deep_heif, because Pillow would drop lower bits.
@@ -10,34 +10,26 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, BinaryIO
+from typing import BinaryIO
 
 import numpy as np
-import torch
 from PIL import Image, ImageFile, UnidentifiedImageError
-from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_heif, deep_png
-from styletransfer.pictures.formats import picture_formats
-from styletransfer.pictures.profiles import Samples, converter, unit
-from styletransfer.pictures.stated_colors import stated_colors
+from styletransfer.formats import deep_heif, deep_png
+from styletransfer.formats.folders import picture_formats
+from styletransfer.formats.profiles import Floats, Samples, converter, unit
+from styletransfer.formats.stated_colors import stated_colors
+from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
 
 logger = logging.getLogger(__name__)
-
-# Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
-# (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
-MAX_PIXELS = 2**27
 
 # Pillow mode -> the mode to which an image is converted before its samples are read.
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
     ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
 )
-ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
 _EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
-RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
 # Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
 # are no TIFF files.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
@@ -45,21 +37,12 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
 
-
-@dataclass(frozen=True)
-class Stored:
-    """A Stored is what a picture file or a Pillow image stores, before conversion to sRGB."""
-
-    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
-    alpha: Samples | None = None  # (H, W, 1)
-    premultiplied: bool = False  # the colours were multiplied by alpha
-    # An ICC profile (in a broken file, possibly no bytes), a colour space, or None for sRGB.
-    stated: Any = None
-    orientation: int = 1  # EXIF, 1 to 8
+Read = tuple[Floats, Floats | None]
+"""RGB (3, H, W) and alpha (1, H, W), or None: float32, sRGB in [0, 1], upright."""
 
 
-def decode(path: Path) -> tuple[Tensor, Tensor | None]:
-    """Return RGB (1, 3, H, W) and alpha (1, 1, H, W), if any, in [0, 1], upright and in sRGB.
+def read(path: Path) -> Read:
+    """Return the samples of a picture file.
 
     If the file has several frames or pages, the first is returned. (UserError if the file cannot be
     read, is in no known format, is damaged, or has more than MAX_PIXELS pixels.)
@@ -70,8 +53,8 @@ def decode(path: Path) -> tuple[Tensor, Tensor | None]:
         return _to_srgb(stored, str(path))
 
 
-def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
-    """Return RGB and alpha of a Pillow image, as `decode` does; messages call the image `name`."""
+def read_image(image: Image.Image, name: str) -> Read:
+    """Return the samples of a Pillow image, which messages call `name`."""
     with _refused(name):
         with _quiet():
             stored = _load_image(image, name)
@@ -132,7 +115,7 @@ def _load(path: Path) -> Stored:
         head = file.read(32)
         file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
-            from styletransfer.pictures.read_tiff import load_tiff
+            from styletransfer.formats.read_tiff import load_tiff
 
             return load_tiff(path, file)
         with _opened(path, file, head) as image:
@@ -168,17 +151,6 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     elif "HEIF" not in formats and head[4:11] in (b"ftyphei", b"ftyphev", b"ftypmif"):
         problem = f"is a HEIC picture; save it as JPEG, or run: {pip_install('studio')}"
     raise UserError(f"{path} {problem}")
-
-
-def check_size(path: Path, width: int, height: int) -> None:
-    """Raise UserError if a picture has no pixel, or more than MAX_PIXELS."""
-    if width < 1 or height < 1:
-        raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
-    if width * height > MAX_PIXELS:
-        raise UserError(
-            f"{path} has {width} x {height} = {width * height:,} pixels, "
-            f"more than the limit of {MAX_PIXELS:,}; shrink it first"
-        )
 
 
 def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
@@ -226,8 +198,8 @@ def _orientation(image: Image.Image, name: str) -> int:
     return orientation
 
 
-def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
-    """Return sRGB (1, 3, H, W) and alpha (1, 1, H, W) in [0, 1], upright; warnings use `name`."""
+def _to_srgb(stored: Stored, name: str) -> Read:
+    """Return samples upright and in sRGB; warnings call the picture `name`."""
     colour = _upright(stored.colour, stored.orientation)
     alpha = None if stored.alpha is None else _upright(stored.alpha, stored.orientation)
     convert = converter(colour, stored.stated, name)
@@ -240,10 +212,7 @@ def _to_srgb(stored: Stored, name: str) -> tuple[Tensor, Tensor | None]:
             straight = np.round(part * (float(largest) / np.maximum(alpha[strip], 1)))
             part = np.minimum(straight, largest).astype(part.dtype)
         rgb[:, strip] = convert(part).clip(0.0, 1.0).transpose(2, 0, 1)
-    if alpha is None:
-        return torch.from_numpy(rgb)[None], None
-    opacity = np.ascontiguousarray(unit(alpha).transpose(2, 0, 1))
-    return torch.from_numpy(rgb)[None], torch.from_numpy(opacity)[None]
+    return rgb, None if alpha is None else np.ascontiguousarray(unit(alpha).transpose(2, 0, 1))
 
 
 def _upright(picture: Samples, orientation: int) -> Samples:

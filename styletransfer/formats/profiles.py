@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 from PIL import Image, ImageCms
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.color_spaces import ColorSpace
-from styletransfer.pictures.formats import imagecodecs
+from styletransfer.formats.color_spaces import ColorSpace
+from styletransfer.formats.folders import imagecodecs
 
 Samples = NDArray[np.unsignedinteger[Any]]
 Floats = NDArray[np.float32]

@@ -13,10 +13,10 @@ from PIL import Image
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
-from styletransfer.pictures.color_spaces import ColorSpace
-from styletransfer.pictures.decode import ORIENTATION, RAW, Stored, check_size
-from styletransfer.pictures.formats import imagecodecs
-from styletransfer.pictures.stated_colors import by_exif, told
+from styletransfer.formats.color_spaces import ColorSpace
+from styletransfer.formats.folders import imagecodecs
+from styletransfer.formats.stated_colors import by_exif, told
+from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
 
 logger = logging.getLogger(__name__)
 

@@ -6,13 +6,13 @@ import pytest
 import torch
 from helpers import VGG19, check_error, gradient, picture, relative_error, tiny_network
 
-from styletransfer.features.tiles import grid
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import Anchor, Inputs, Region, StylePart, pair
-from styletransfer.objective.tiled import TiledObjective
 from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
+from styletransfer.tiling.tiled import TiledObjective
+from styletransfer.tiling.tiles import grid
 
 # Convolutions per block. The odd numbers make halos begin at odd positions before pools, both
 # before a pool followed by another pool in the same stage and before any other pool.

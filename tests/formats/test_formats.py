@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-import pytest
+from helpers import needs
 from PIL import Image
 
+from styletransfer.formats.folders import in_folder, picture_extensions
 from styletransfer.pictures import images
-from styletransfer.pictures.formats import in_folder, picture_extensions
 
 
 def test_every_listed_extension_can_be_read():
@@ -17,7 +17,7 @@ def test_every_listed_extension_can_be_read():
 
 
 def test_heic_of_a_folder_is_read_if_the_plugin_is_installed(tmp_path):
-    heif = pytest.importorskip("pillow_heif")
+    heif = needs("studio", "pillow_heif")
     heif.from_pillow(Image.new("RGB", (16, 16), "teal")).save(tmp_path / "a.HEIC")
     (name,) = in_folder(tmp_path)
     assert images.read(name).size == (16, 16)
@@ -36,7 +36,7 @@ def test_other_files_of_a_folder_are_named_once(tmp_path, caplog, monkeypatch):
         (tmp_path / name).touch()
     (tmp_path / "folder.png").mkdir()
     monkeypatch.setattr(
-        "styletransfer.pictures.formats.picture_extensions", lambda: (".avif", ".png")
+        "styletransfer.formats.folders.picture_extensions", lambda: (".avif", ".png")
     )
     for _ in range(2):
         assert [Path(name).name for name in in_folder(tmp_path)] == ["a.avif", "b.PNG"]

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor
 from torch.nn.functional import conv2d, grid_sample, pad
 
+from styletransfer.copying.patches import PATCH, Axes, PatchSearch, patches
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
-from styletransfer.objective.patches import PATCH, Axes, PatchSearch, patches
 from styletransfer.pictures.images import blurred
 
 # Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes

@@ -10,14 +10,14 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tensors import accumulate_dtype
-from styletransfer.features.tiles import Tile, stages
 from styletransfer.losses import PositionalDistance, StyleDistance
 from styletransfer.losses.moments import Moments, add_moments_gradient, moments
-from styletransfer.objective.fed_tap import fed_tap
-from styletransfer.objective.passes import Passes, passes
 from styletransfer.objective.reader import WeightedLayer
 from styletransfer.objective.targets import Targets
 from styletransfer.pictures.images import size_of
+from styletransfer.tiling.fed_tap import fed_tap
+from styletransfer.tiling.passes import Passes, passes
+from styletransfer.tiling.tiles import Tile, stages
 
 # dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
 Slope = tuple[Tensor | None, Tensor | None]

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from styletransfer.features.tiles import Stage, Tile, Visit
+from styletransfer.tiling.tiles import Stage, Tile, Visit
 
 
 @dataclass(frozen=True)

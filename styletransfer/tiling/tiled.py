@@ -25,9 +25,9 @@ from styletransfer.losses.moments import Moments
 from styletransfer.objective.criterion import Criterion, check_tile
 from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.scan import Scan, Slopes, TileLosses
 from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import all_targets
+from styletransfer.tiling.scan import Scan, Slopes, TileLosses
 
 
 class TiledObjective:

@@ -16,10 +16,10 @@ import torch
 from torch import Tensor
 from torch.nn.functional import adaptive_avg_pool2d, pad
 
+from styletransfer.copying.copied import Refinement
+from styletransfer.copying.patches import Axes, PatchSearch, patches
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.objective.copied import Refinement
 from styletransfer.objective.inputs import Correspondence, Inputs
-from styletransfer.objective.patches import Axes, PatchSearch, patches
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
 # Colours are compared after two blurs, with the standard deviations COLORS in pixels. Lightness is

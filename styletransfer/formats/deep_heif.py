@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from styletransfer.pictures.heif_boxes import bits_of
+from styletransfer.formats.heif_boxes import bits_of
 
 Samples = NDArray[np.uint16]
 

@@ -8,18 +8,19 @@ import sys
 import zlib
 from unittest.mock import Mock
 
-import imagecodecs
 import numpy as np
 import pytest
 import tifffile
 import torch
+from helpers import needs
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import decode
+from styletransfer.formats import stored
 from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
+imagecodecs = needs("tiff", "imagecodecs")
 LINEAR = imagecodecs.cms_profile(
     "rgb", gamma=1.0, whitepoint=[0.3127, 0.3290], primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
 )
@@ -240,9 +241,9 @@ def test_bad_files_are_named_with_the_reason(tmp_path, caplog, monkeypatch):
 def test_max_pixels_is_the_limit(tmp_path, monkeypatch):
     for name, bits in (("a.png", 8), ("deep.png", 16), ("a.tif", 16)):
         write(tmp_path / name, tensor(noise(3)), bit_depth=bits)
-        monkeypatch.setattr(decode, "MAX_PIXELS", 117)
+        monkeypatch.setattr(stored, "MAX_PIXELS", 117)
         assert read(tmp_path / name).size == (9, 13)
-        monkeypatch.setattr(decode, "MAX_PIXELS", 116)
+        monkeypatch.setattr(stored, "MAX_PIXELS", 116)
         refused(tmp_path / name, "13 x 9 = 117 pixels, more than the limit of 116")
 
 

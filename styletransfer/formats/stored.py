@@ -1,0 +1,37 @@
+"""What a decoder returns, and the largest picture that is read."""
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from styletransfer.errors import UserError
+from styletransfer.formats.profiles import Samples
+
+# Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
+# (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
+MAX_PIXELS = 2**27
+ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
+RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
+
+
+@dataclass(frozen=True)
+class Stored:
+    """A Stored is what a picture file or a Pillow image stores, before conversion to sRGB."""
+
+    colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
+    alpha: Samples | None = None  # (H, W, 1)
+    premultiplied: bool = False  # the colours were multiplied by alpha
+    # An ICC profile (in a broken file, possibly no bytes), a colour space, or None for sRGB.
+    stated: Any = None
+    orientation: int = 1  # EXIF, 1 to 8
+
+
+def check_size(path: Path, width: int, height: int) -> None:
+    """Raise UserError if a picture has no pixel, or more than MAX_PIXELS."""
+    if width < 1 or height < 1:
+        raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
+    if width * height > MAX_PIXELS:
+        raise UserError(
+            f"{path} has {width} x {height} = {width * height:,} pixels, "
+            f"more than the limit of {MAX_PIXELS:,}; shrink it first"
+        )
