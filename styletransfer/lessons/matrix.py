@@ -80,7 +80,7 @@ def with_tensor_hook(x: Tensor) -> Tensor:
     """Return the sum of x^2, with a hook on x^2 that makes the gradient 3 x instead of 2 x."""
     y = x.square()
     if y.requires_grad:
-        y.register_hook(lambda grad: grad * 1.5)  # type: ignore[no-untyped-call]
+        y.register_hook(lambda grad: grad * 1.5)
     return y.sum()
 
 
@@ -104,7 +104,7 @@ WAYS: dict[str, Callable[[], Scalar]] = {
 def backward(f: Scalar, x: Tensor) -> Any:
     """Return x.grad after f(x).backward()."""
     x = x.clone().requires_grad_()
-    f(x).backward()  # type: ignore[no-untyped-call]
+    f(x).backward()
     return x.grad
 
 

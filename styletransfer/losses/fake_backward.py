@@ -41,7 +41,7 @@ class FakeBackward(LossLayer):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the loss of the last forward; autograd never calls this method."""
-        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        self.loss.backward(retain_graph=retain_graph)
         return self.loss
 
 
@@ -63,7 +63,7 @@ def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tens
     """Call `backward` of each loss and of `prior`; the gradients add up in the image's `.grad`."""
     losses = [term.module.backward() for term in terms]  # type: ignore[operator]
     if prior is not None:
-        prior.backward()  # type: ignore[no-untyped-call]
+        prior.backward()
     return losses
 
 

@@ -57,7 +57,7 @@ def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tenso
     total = torch.stack(losses).sum()
     if prior is not None:
         total = total + prior
-    total.backward()  # type: ignore[no-untyped-call]
+    total.backward()
     return losses
 
 

@@ -49,7 +49,7 @@ class TensorHook(LossLayer):
             # A hook on a leaf, such as the image, would stay after this step. A hook on the view
             # `output` would be lost if the next layer changed `output` in place.
             hooked = output if features.is_leaf else features
-            hooked.register_hook(add_gradient)  # type: ignore[no-untyped-call]
+            hooked.register_hook(add_gradient)
         return output
 
 
@@ -70,9 +70,9 @@ class StyleLoss(TensorHook):
 def send_zeros(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
     """Backpropagate zeros from the network's output, so that every hook adds its gradient."""
     losses = [term.weight * term.module.loss for term in terms]
-    output.backward(torch.zeros_like(output))  # type: ignore[no-untyped-call]
+    output.backward(torch.zeros_like(output))
     if prior is not None:
-        prior.backward()  # type: ignore[no-untyped-call]
+        prior.backward()
     return losses
 
 
