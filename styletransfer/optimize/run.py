@@ -11,9 +11,12 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
-from styletransfer.objective import Evaluates, Losses
+from styletransfer.objective import Losses
 from styletransfer.objective.copied import held
+from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.paired import correspondence
+from styletransfer.objective.tiled import TiledObjective
+from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.optimizers import moments_like
@@ -52,7 +55,7 @@ class Run:
         # The descent and the objective of the current scale. They are None before its first step.
         # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
-        self._objective: Evaluates | None = None
+        self._objective: Objective | TiledObjective | None = None
         self._tile: int | None = None  # side in pixels of the scale's tiles; None for no tiles
         self._momentum: dict[str, Tensor] | None = None  # Adam's moments at the previous scale
         self._largest_tile: int | None = None  # limit of `_tile`; None until memory runs out
@@ -126,16 +129,16 @@ class Run:
         """Return how many steps the current scale makes, or after `steer`, still makes."""
         return max(scale.steps - self._spent, min(FEW, scale.steps))
 
-    def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
+    def _make_objective(self, scale: Scale, start: Tensor) -> Objective | TiledObjective:
         """Return the objective of a scale that starts from `start`."""
         pictures = self._recolored.resized(scale.size, scale.style_sizes)
         if self._index or pictures.start is not None:
             pictures = replace(pictures, start=start)
         if pictures.sources and pictures.anchor is None and self.job.start.name == "content":
             pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
-        return self.job.objective(pictures, self._tile)
+        return objective_of(self.job, pictures, self._tile)
 
-    def _end(self, descent: Descent, objective: Evaluates) -> None:
+    def _end(self, descent: Descent, objective: Objective | TiledObjective) -> None:
         """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
@@ -264,7 +267,15 @@ class Run:
             self._descent.load_state_dict(state["descent"])
 
 
-def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
+def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Objective | TiledObjective:
+    """Return the objective of `job` for pictures of one scale, in tiles unless `tile` is None."""
+    compared = (job.extractor, job.mode, job.criterion, pictures)
+    if tile is None:
+        return Objective(*compared, job.styles)
+    return TiledObjective(*compared, tile, job.styles)
+
+
+def _evaluate(objective: Objective | TiledObjective, image: Tensor) -> Losses:
     """Return the losses at `image`, and add their gradient to `image.grad`."""
     # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():
