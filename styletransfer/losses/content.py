@@ -17,6 +17,11 @@ class ContentDistance(PositionalDistance):
     """
 
     def forward(self, features: Tensor) -> Tensor:
+        """Keep L in `loss`; return the features; backward adds the gradient of `ContentTap`."""
+        tapped, self.loss = self.tap(features)
+        return tapped
+
+    def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
         return mean_square(features - self.target)
 

@@ -11,7 +11,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.tensors import to_float64
-from styletransfer.losses.distance import Distance, mean_square
+from styletransfer.losses.distance import LossLayer, mean_square
 from styletransfer.losses.moments import Moments, moments_tap
 from styletransfer.losses.moments import moments as moments_of
 
@@ -124,7 +124,7 @@ MOMENTS = StyleMeasure("moments", by_channel)
 WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein)
 
 
-class StyleDistance(Distance):
+class StyleDistance(LossLayer):
     """L = compare(S, A): S is the statistic of the features' moments, A the style's statistic.
 
     With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
@@ -135,16 +135,23 @@ class StyleDistance(Distance):
         weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
+    target: Tensor
     weights: Tensor | None
 
     def __init__(
         self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
     ) -> None:
-        super().__init__(target)
+        super().__init__()
+        self.register_buffer("target", target.detach())
         self.register_buffer("weights", weights)
         self.measure = measure
 
     def forward(self, features: Tensor) -> Tensor:
+        """Keep L in `loss`; return the features; backward adds the gradient of `MomentsTap`."""
+        tapped, self.loss = self.tap(features)
+        return tapped
+
+    def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
         found = moments_of(features, self.measure.with_mean, self.weights)
         return self.measure.loss(found, self.target)
@@ -152,7 +159,7 @@ class StyleDistance(Distance):
     def scaled(self, features: Tensor, weight: float) -> Tensor:
         """Return w^2 L; if `is_squared`, as mean((S w - A w)^2), with w inside the square."""
         if not self.measure.is_squared:
-            return super().scaled(features, weight)
+            return weight**2 * self.value(features)
         found = moments_of(features, self.measure.with_mean, self.weights)
         return self.measure.compare(self.measure.statistic(found) * weight, self.target * weight)
 
