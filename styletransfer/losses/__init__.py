@@ -17,13 +17,14 @@ The losses are in `content.py`, `match.py`, `style.py` and `pixels.py`; all mode
 
 from styletransfer.losses.autograd_function import AutogradFunction
 from styletransfer.losses.content import ContentDistance
+from styletransfer.losses.covariance import MOMENTS, WASSERSTEIN
 from styletransfer.losses.distance import LossLayer, PositionalDistance, mean_square
 from styletransfer.losses.fake_backward import FakeBackward
 from styletransfer.losses.loss_attribute import LossAttribute
 from styletransfer.losses.match import MatchDistance
 from styletransfer.losses.mode import Distance, Term
 from styletransfer.losses.pixels import temporal_loss, total_variation
-from styletransfer.losses.style import GRAM, MOMENTS, WASSERSTEIN, StyleDistance, StyleMeasure
+from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
 from styletransfer.losses.tensor_hook import TensorHook
 
 __all__ = [

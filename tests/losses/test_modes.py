@@ -15,7 +15,8 @@ from styletransfer.losses import (
     total_variation,
 )
 from styletransfer.losses.fake_backward import FakeBackward
-from styletransfer.losses.moments import MomentsTap, gram_matrix, moments
+from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses.style import MomentsTap
 from styletransfer.losses.tensor_hook import TensorHook
 
 LOSS_LAYERS = ["conv1_1", "relu1_1", "conv1_2", "relu1_2", "pool1", "conv2_1", "relu2_1", "relu2_2"]
