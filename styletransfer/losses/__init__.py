@@ -16,9 +16,9 @@ The losses are in `content.py`, `match.py`, `style.py` and `pixels.py`; all mode
 """
 
 from styletransfer.losses.autograd_function import AutogradFunction
-from styletransfer.losses.content import ContentDistance
+from styletransfer.losses.content import ContentDistance, mean_square
 from styletransfer.losses.covariance import MOMENTS, WASSERSTEIN
-from styletransfer.losses.distance import LossLayer, PositionalDistance, mean_square
+from styletransfer.losses.distance import LossLayer, PositionalDistance
 from styletransfer.losses.fake_backward import FakeBackward
 from styletransfer.losses.loss_attribute import LossAttribute
 from styletransfer.losses.match import MatchDistance

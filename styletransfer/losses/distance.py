@@ -5,13 +5,6 @@ from typing import Self
 
 from torch import Tensor, nn
 
-from styletransfer.features.tensors import accumulate_dtype
-
-
-def mean_square(difference: Tensor) -> Tensor:
-    """Return mean(difference^2), 0-d, summed in float32 for bfloat16, else in its own dtype."""
-    return difference.to(accumulate_dtype(difference.dtype)).square().mean()
-
 
 class LossLayer(nn.Module):
     """A loss layer returns its input, and keeps the loss of its last forward in `loss`."""

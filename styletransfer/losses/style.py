@@ -12,14 +12,14 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.losses.distance import LossLayer, mean_square
+from styletransfer.losses.distance import LossLayer
 from styletransfer.losses.moments import Moments, add_moments_gradient
 from styletransfer.losses.moments import moments as moments_of
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
     """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the result."""
-    return mean_square(statistic - target)
+    return (statistic - target).square().mean()
 
 
 @dataclass(frozen=True)
