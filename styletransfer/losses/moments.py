@@ -149,6 +149,9 @@ def add_moments_gradient(
 ) -> Tensor | None:
     """Return addend + dL/dF for a loss L of moments, in the memory format and dtype of F.
 
+    The formula is that of `MomentsTap`. The product with H and its addition are one fused
+    operation, unless only few weights are positive (see SPARSE).
+
     Args:
         addend: the gradient of F from other sources, of the shape of F; None for zeros.
         features: F, (1, C, h, w): all positions over which the moments are means, or some of them.

@@ -13,8 +13,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.losses.distance import LossLayer
-from styletransfer.losses.moments import Moments, add_moments_gradient
-from styletransfer.losses.moments import moments as moments_of
+from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
@@ -85,22 +84,21 @@ class StyleDistance(LossLayer):
 
     def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
-        found = moments_of(features, self.measure.with_mean, self.weights)
+        found = moments(features, self.measure.with_mean, self.weights)
         return self.measure.loss(found, self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
         """Return w^2 L; if `is_squared`, as mean((S w - A w)^2), with w inside the square."""
         if not self.measure.is_squared:
             return weight**2 * self.value(features)
-        found = moments_of(features, self.measure.with_mean, self.weights)
+        found = moments(features, self.measure.with_mean, self.weights)
         return self.measure.compare(self.measure.statistic(found) * weight, self.target * weight)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, which uses `MomentsTap`.
+        """Return the features unchanged (a view), and L.
 
-        `MomentsTap` computes the moments of the features, and has a gradient in closed form. L
-        follows from the moments by a few operations on small matrices, which autograd
-        differentiates.
+        `MomentsTap` computes the moments, and has a gradient in closed form. L follows from the
+        moments by a few operations on small matrices, which autograd differentiates.
         """
         tapped, *found = MomentsTap.apply(features, self.measure.with_mean, self.weights)
         return tapped, self.measure.loss(Moments(*found), self.target)
@@ -111,9 +109,7 @@ class MomentsTap(Function):
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
     dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
-    is added to the gradient that the features receive from deeper layers. The product with H and
-    its addition are one fused operation, unless only few weights are positive: see
-    `add_moments_gradient`.
+    is added to the gradient that the features receive from deeper layers.
     """
 
     generate_vmap_rule = True
@@ -123,7 +119,7 @@ class MomentsTap(Function):
         features: Tensor, with_mean: bool, weights: Tensor | None
     ) -> tuple[Tensor, Tensor, Tensor]:
         """Return the features (a view, no copy), their mean (C,) and second moment (C, C)."""
-        return features.view_as(features), *moments_of(features, with_mean, weights)
+        return features.view_as(features), *moments(features, with_mean, weights)
 
     @staticmethod
     def setup_context(
