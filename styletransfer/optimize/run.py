@@ -169,7 +169,7 @@ class Run:
         The run goes on at the beginning of the new job's smallest scale that is at least as large
         as the current scale, or else of its largest scale. The steps made so far count as steps of
         the new job: first as those of its smaller scales, which are skipped, then as those of this
-        scale. It makes the rest of its steps, but at least FEW, or all its steps if it has fewer.
+        scale. It makes the rest of its steps, but at least `progress.FEW`, or all if it has fewer.
         L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
 
         Raises UserError if the content has another aspect ratio. Settings that cannot work raise
