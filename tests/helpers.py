@@ -18,7 +18,6 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job import Job
 from styletransfer.job.choices import Choices
 from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
@@ -225,7 +224,7 @@ def job_with(config, network, mode, pictures):
 
 def with_bowl(monkeypatch, bowl):
     """Make runs minimise `bowl` in place of their objective; return `bowl`."""
-    monkeypatch.setattr(Job, "objective", lambda job, pictures, tile: bowl)
+    monkeypatch.setattr("styletransfer.optimize.run.objective_of", lambda *_: bowl)
     return bowl
 
 

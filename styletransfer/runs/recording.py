@@ -114,8 +114,8 @@ class Recording:
         self._before = 0.0
         if self.checkpoint.exists():
             self._load()
-        self.metrics = Metrics(self.folder / METRICS, self.run.steps)
-        self.bar = ProgressBar(self.run.steps)
+        self.metrics = Metrics(self.folder / METRICS, self.run.at.steps)
+        self.bar = ProgressBar(self.run.at.steps)
         self._start = time.perf_counter()
 
     def __call__(self, iterate: Iterate) -> None:
@@ -202,7 +202,7 @@ class Recording:
             self.run.load_state_dict(saved["run"])
             check_like(saved["seconds"], 0.0)
             self._before = float(saved["seconds"])
-        logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
+        logger.info("going on from step %d of %d", self.run.at.steps, self.run.at.planned)
 
     def _save(self) -> None:
         self.metrics.flush()

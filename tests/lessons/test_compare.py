@@ -1,7 +1,6 @@
 """The command `compare` and its measurements, on tiny pictures and a random network."""
 
 import json
-from dataclasses import replace
 
 import pytest
 import torch
@@ -12,7 +11,8 @@ from styletransfer.errors import UserError
 from styletransfer.job import choices
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.compare import gradient_errors, main
-from styletransfer.losses import LOSS_MODES, fake_backward
+from styletransfer.losses import LOSS_MODES
+from styletransfer.losses.fake_backward import FakeBackward
 from styletransfer.pictures import images
 
 TINY = [
@@ -89,13 +89,14 @@ def test_the_modes_are_told_as_json(tiny, tmp_path, capsys):
 def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     """Check a mode whose gradient is three times that of the others."""
 
-    def tripled(terms, prior, output):
-        losses = [3 * term.module.loss for term in terms]
-        (sum(losses) + 3 * prior).backward()
-        return losses
+    class Tripled(FakeBackward):
+        @staticmethod
+        def differentiate(terms, prior, output):
+            losses = [3 * term.module.loss for term in terms]
+            (sum(losses) + 3 * prior).backward()
+            return losses
 
-    tampered = replace(fake_backward.MODE, differentiate=tripled)
-    monkeypatch.setitem(LOSS_MODES, "fake_backward", tampered)
+    monkeypatch.setitem(LOSS_MODES, "fake_backward", Tripled)
     job = prepare(composed("compare", *tiny, "precision=float64"))
     errors = gradient_errors(job, "loss_attribute", job.pictures.content)
     assert errors["fake_backward"] == pytest.approx(2.0)
