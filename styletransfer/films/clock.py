@@ -37,7 +37,10 @@ class Track:
         return round(seconds / self.unit)
 
     def set(self, packet: Any, stated: int | None, time: int) -> None:
-        """Store the stated and the new time of a packet."""
+        """Store the times of a packet. Sound that states no length is as long as that before."""
+        if self.kind == "audio" and self.time is not None:
+            step = time - self.time
+            self.usual = step if 0 < step <= self.ticks(BACK) else self.usual
         length = max(1, packet.duration or self.usual)
         self.without = self.without + length if stated is None else 0
         self.stated, self.time = self.stated if stated is None else stated, time
@@ -62,9 +65,8 @@ class Clock:
     def __init__(self, painted: int, rate: Fraction) -> None:
         self.painted, self.usual = painted, 1 / rate
         self.tracks: dict[int, Track] = {}
-        self.shift = self.old_shift = Fraction(
-            0
-        )  # in seconds, of this recording and the one before
+        # In seconds, of this recording and of the one before.
+        self.shift = self.old_shift = Fraction(0)
         self.joins = self.moved = 0
         self.pauses: list[float] = []  # in seconds
 
@@ -151,4 +153,6 @@ class Clock:
         track.early += is_late and track.old_end is not None
         track.set(packet, stated, time)
         packet.dts = time
+        if is_rising and not packet.duration:
+            packet.duration = track.end - time  # players would leave out a last packet without
         packet.pts = time if shown is None or stated is None else max(time, time + shown - stated)

@@ -10,6 +10,7 @@ from films.film_files import av, tone
 from films.test_read_write import greys, noise
 from seeded import check
 
+from styletransfer.films.ffmpeg import open_container
 from styletransfer.films.read import Film
 from styletransfer.films.write import FilmWriter
 
@@ -68,7 +69,7 @@ def moved(path, chance, data):
     """Write the packets of a film again, with some of their times changed; return the bytes."""
     path.write_bytes(data)
     new = path.with_name(f"moved{path.suffix}")
-    with av.open(str(path)) as film, av.open(str(new), "w") as copy:
+    with open_container(str(path)) as film, open_container(str(new), "w") as copy:
         streams = [copy.add_stream_from_template(one, opaque=True) for one in film.streams]
         for packet in film.demux():
             if packet.size:
@@ -137,7 +138,7 @@ def use(file):
 
 def packets(path, painted):
     """Return the number of packets of all streams but the painted one."""
-    with av.open(str(path), options={"correct_ts_overflow": "0"}) as film:
+    with open_container(str(path)) as film:
         return sum(1 for one in film.demux() if one.size and one.stream.index != painted)
 
 
