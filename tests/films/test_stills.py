@@ -193,11 +193,19 @@ def test_a_second_size_is_refused_before_any_work(name, tmp_path):
     )
 
 
-def test_frames_that_lie_on_their_side_are_a_second_size(tmp_path):
-    write(tmp_path, "f1.png", "f2.png")
-    write(tmp_path, "f3.png", size=(34, 26))
+@pytest.mark.parametrize("extension", [".jpg", ".png", ".tif", ".webp"])
+def test_frames_that_lie_on_their_side_are_a_second_size(extension, tmp_path):
+    """A frame that its EXIF orientation turns has the turned size."""
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    for number, size in enumerate([(34, 26), (34, 26), (26, 34)]):
+        exif = {"exif": turned} if size == (26, 34) else {}
+        Image.new("RGB", size, (90, 80, 70)).save(tmp_path / f"f{number}{extension}", **exif)
     with Film(tmp_path) as film:
-        check_error(r"f3\.png has 26 x 34 pixels, and f1\.png has 34 x 26", list, film.frames())
+        assert {frame.image.shape[2:] for frame in film.frames()} == {(26, 34)}
+    Image.new("RGB", (26, 34)).save(tmp_path / f"f2{extension}")
+    said = rf"f2\{extension} has 26 x 34 pixels, and f0\{extension} has 34 x 26; remove it"
+    check_error(said, Film, tmp_path)
 
 
 def test_transparent_frames_of_a_folder_are_laid_on_white(tmp_path):
