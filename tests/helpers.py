@@ -31,6 +31,7 @@ from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
+from styletransfer.system.files import output_locked
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -260,6 +261,17 @@ def check_kept(capsys, words, read, ending):
         before = files_in(".")
         assert "would overwrite" in refusal(capsys, *words, f"output={output}"), name
         assert files_in(".") == before, name
+
+
+def check_one_writer(capsys, words, ending):
+    """Assert that the command `words` refuses an output that another command is writing."""
+    Path("new").mkdir()
+    Path("linked").symlink_to("new")
+    with output_locked(f"new/out{ending}"):
+        before = files_in(".")
+        line = refusal(capsys, *words, f"output=linked/out{ending}")
+        assert f"another command is writing linked/out{ending}; wait for it" in line
+        assert files_in(".") == before
 
 
 def check_refused(make, cases):

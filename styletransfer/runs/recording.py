@@ -31,7 +31,7 @@ from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint, check_like, refused
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, output_locked
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -41,24 +41,27 @@ logger = logging.getLogger(__name__)
 def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording"]:
     """Record a run in `folder` while the `with` block makes its steps; then write the picture.
 
-    The block must call the yielded `Recording` after each step. The folder is locked until the
-    picture is written. If `config.resume` is "auto" and the folder holds a checkpoint, the run
-    continues from it. A signal, or the step `config.stop_after`, ends the block without an error:
-    the best picture so far is written and, if `config.checkpoint_every` is above 0, a checkpoint.
+    The block must call the yielded `Recording` after each step. The folder and the output are
+    locked until the picture is written. If `config.resume` is "auto" and the folder holds a
+    checkpoint, the run continues from it. A signal, or the step `config.stop_after`, ends the block
+    without an error: the best picture so far is written and, if `config.checkpoint_every` is above
+    0, a checkpoint.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
     also gets the content image at the pastiche's size, for `mix`.
 
     Raises:
-        UserError: an output would overwrite an input, the folder is another run's, its checkpoint
-            is damaged or belongs to another run, or the picture cannot be written.
+        UserError: an output would overwrite an input, another command is writing it, the folder is
+            another run's, its checkpoint is damaged or belongs to another run, or the picture
+            cannot be written.
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
     # Signals wait, except while the objective is evaluated. So no file is left half-written. Also,
     # torch imports libraries at the first step: an exception in such an import aborts the process.
     claim = claimed(folder, record.written, goes_on=record.goes_on)
-    with stop_on_signals() as signals, signals_held(), claim:
+    locked = output_locked(record.picture)
+    with stop_on_signals() as signals, signals_held(), claim, locked:
         record.begin()
         with record.metrics, record.bar:
             write_record(folder, record.recipe, "running", record.picture)

@@ -11,7 +11,16 @@ import torch
 from films.clips import pan
 from films.film_files import frames as frames_of
 from films.film_files import make, seconds, still
-from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, press
+from helpers import (
+    ROOT,
+    check_error,
+    check_kept,
+    check_one_writer,
+    check_refused,
+    composed,
+    files_in,
+    press,
+)
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
@@ -213,7 +222,8 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_no_file_that_is_read_is_overwritten(source, desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(source, desk, capsys):
     shutil.copy(source, "film.mp4")
     words = ["film", "experiment=tiny", "content=film.mp4", "style=style.png", "size=32"]
     check_kept(capsys, words, ["film.mp4", "style.png"], ".mp4")
+    check_one_writer(capsys, words, ".mp4")

@@ -273,19 +273,3 @@ def test_what_cannot_be_written_is_told_beforehand(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "av", None)
     for what in (Film, check_writable):
         check_error(re.escape(pip_install("video")), what, tmp_path / "in.mp4")
-
-
-@pytest.mark.parametrize("extension", CODECS)
-def test_a_film_has_one_writer_at_a_time(extension, tmp_path):
-    """The second one is refused, also by another name of the film, and the first one goes on."""
-    made, target = make(tmp_path / "in.mkv", greys(3)), tmp_path / f"out{extension}"
-    target.write_bytes(b"an earlier film")
-    (tmp_path / f"link{extension}").symlink_to(target)
-    with Film(made) as film, FilmWriter(target, like=film) as writer:
-        for frame in film.frames():
-            writer.write(*frame)
-            for name in (target, tmp_path / f"link{extension}"):
-                other = FilmWriter(name, like=film)
-                check_error("another command is writing .*; wait for it", other.__enter__)
-    assert len(frames(target)) == 3
-    assert not list(tmp_path.glob(".*"))

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import torch
 from films.film_files import frames, make, seconds, sounds, still
-from helpers import check_error, check_kept, files_in, picture, press
+from helpers import check_error, check_kept, check_one_writer, files_in, picture, press
 from networks.nets import style_network
 
 from styletransfer.films.flicker import Steady
@@ -128,6 +128,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
 
 
-def test_no_file_that_is_read_is_overwritten(capsys):
+def test_an_output_is_no_input_and_has_one_writer(capsys):
     words = ["apply", "network=net.safetensors", "input=in.mp4"]
     check_kept(capsys, words, ["net.safetensors", "in.mp4"], ".mp4")
+    check_one_writer(capsys, words, ".mp4")

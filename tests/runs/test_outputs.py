@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from helpers import check_error, check_kept, files_in, refusal, write_pictures
+from helpers import check_error, check_kept, check_one_writer, files_in, refusal, write_pictures
 
 from styletransfer.runs.record import write_record
 from styletransfer.system import files
@@ -33,8 +33,9 @@ def desk(here):
         (["gallery", "run"], ["run/pastiche.png", "photo.png"], ".html"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(words, read, ending, desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(words, read, ending, desk, capsys):
     check_kept(capsys, words, read, ending)
+    check_one_writer(capsys, [word for word in words if word not in MASKS], ending)
 
 
 def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):

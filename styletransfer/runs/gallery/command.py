@@ -20,7 +20,7 @@ from styletransfer.runs.record import FREE_KEYS, RECORD
 from styletransfer.runs.settings import GalleryConfig
 from styletransfer.settings import each
 from styletransfer.settings.values import command_line
-from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.files import atomic, check_outputs, output_locked
 from styletransfer.system.templates import templates
 
 SIDE = 480  # longer side of a picture on the page, in pixels
@@ -74,6 +74,15 @@ def main(config: GalleryConfig, folder: Path) -> None:
         raise UserError(f"output={page} must end in .html")
     runs, unreadable = find_runs(folders)
     check_outputs([page], [file for run in runs for file in run.record.files])
+    with output_locked(page):
+        summary = _write(page, folders, runs, unreadable)
+    print("".join(filter(str.isprintable, summary)), page, sep="\n")
+
+
+def _write(
+    page: Path, folders: list[Path], runs: list[FoundRun], unreadable: list[tuple[str, str]]
+) -> str:
+    """Write the page of the runs that were found in `folders`; return its summary, one line."""
     without = sum(not uri for uri, _ in (run.preview for run in runs))
     summary = f"{len(runs)} run{'' if len(runs) == 1 else 's'}"
     summary += f", {without} without a picture" if without else ""
@@ -85,7 +94,7 @@ def main(config: GalleryConfig, folder: Path) -> None:
     )
     with atomic(page) as temporary:
         temporary.write_text(text, encoding="utf-8", errors="backslashreplace")
-    print("".join(filter(str.isprintable, summary)), page, sep="\n")
+    return summary
 
 
 def find_runs(folders: Sequence[Path]) -> tuple[list[FoundRun], list[tuple[str, str]]]:
