@@ -68,9 +68,9 @@ class FilmRun:
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_outputs([*outputs, self.path(0)], files_read(config), [frames])
-        check_writable(self.output)
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
+        check_writable(self.output, images.scaled_size(film.size, config.size))
         self.job = prepare(replace(config, output=None), {"content": first})
 
     def path(self, number: int) -> Path:

@@ -31,15 +31,23 @@ LIMITED = 1
 WITHOUT_AVX512 = {"x264-params": "asm=avx2"}
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or an encoder is missing, or CODECS has no such extension."""
+def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
+    """Raise UserError if a film, of (height, width) `size`, could not be written.
+
+    PyAV or an encoder may be missing, CODECS may have no such extension, or the size is too large.
+    """
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         raise UserError(
             f"cannot write a film to {path}; use {' '.join(CODECS)}, which ffmpeg converts into "
             "other formats and single frames"
         )
-    av, encoder = pyav(), CODECS[extension][1].encoder
+    av, (_, (encoder, _, _, longest)) = pyav(), CODECS[extension]
+    if size and max(size) > longest:
+        pixels = f"{size[1]} x {size[0]} pixels, {longest} at most"
+        raise UserError(
+            f"cannot write {path}: {extension} cannot hold {pixels}; choose a smaller size"
+        )
     try:
         av.codec.Codec(encoder, "w")
     except ValueError as error:

@@ -39,6 +39,9 @@ def main(config: CompareConfig, folder: Path) -> None:
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
     check_outputs(files, files_read(config))
+    height, width = job.scales[-1].size
+    if config.output is not None:
+        images.check_writable(config.output, (height, width * len(LOSS_MODES)))
     claim = claimed(folder, [path.name for path in files])
     with claim, output_locked(config.output or overview):
         outcomes = paint(job, folder)

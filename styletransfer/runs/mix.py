@@ -43,6 +43,7 @@ def _write(config: MixConfig, run: RunFolder, target: Path, shares: tuple[float,
     content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
     if content.size != pastiche.size:
         raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")
+    images.check_writable(target, content.size)
     if run.status != "finished":
         note = f"the run in {folder} is not finished ({run.status})"
         warnings.warn(f"{note}: this is its best picture so far", stacklevel=2)

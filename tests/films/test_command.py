@@ -17,6 +17,7 @@ from helpers import (
     check_kept,
     check_one_writer,
     check_refused,
+    check_too_large,
     composed,
     files_in,
     press,
@@ -27,6 +28,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.command import FREE_FILM_KEYS, main
 from styletransfer.films.commands import film
 from styletransfer.films.flicker import FrameOptimizer
+from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter
@@ -222,8 +224,11 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_an_output_is_no_input_and_has_one_writer(source, desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(source, desk, capsys, monkeypatch):
     shutil.copy(source, "film.mp4")
     words = ["film", "experiment=tiny", "content=film.mp4", "style=style.png", "size=32"]
     check_kept(capsys, words, ["film.mp4", "style.png"], ".mp4")
     check_one_writer(capsys, words, ".mp4")
+    monkeypatch.setitem(CODECS, ".mp4", ("mp4", H264._replace(longest=15)))
+    monkeypatch.setattr(FrameOptimizer, "paint", pytest.fail)
+    check_too_large(capsys, monkeypatch, words, ".mp4")

@@ -14,6 +14,7 @@ from helpers import (
     check_kept,
     check_one_writer,
     check_refused,
+    check_too_large,
     files_in,
     picture,
     write_pictures,
@@ -351,6 +352,12 @@ def test_no_file_that_is_read_is_overwritten(capsys):
     words = ["network=net.safetensors", "input=photo.png"]
     check_kept(capsys, ["apply", *words], ["net.safetensors", "photo.png"], ".png")
     check_kept(capsys, ["export", words[0]], ["net.safetensors"], ".onnx")
+
+
+def test_a_picture_too_large_for_its_format_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(Painter, "paint", pytest.fail)
+    words = ["apply", "network=net.safetensors", "input=photo.png"]
+    check_too_large(capsys, monkeypatch, words, ".webp")
 
 
 @pytest.mark.parametrize("ending", [".png", ".tar", ".onnx"])
