@@ -32,12 +32,16 @@ class Ended(SystemExit):
 
 
 class LogFile(logging.FileHandler):
-    """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
+    """A LogFile leaves out lines that cannot be written, for example if its folder is gone.
+
+    It writes through no symbolic link, because a run's folder may come from somebody else.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; with `delay=True`, the first record opens the file."""
         with suppress(OSError):
-            super().emit(record)
+            if not os.path.islink(self.baseFilename):
+                super().emit(record)
 
 
 @contextmanager

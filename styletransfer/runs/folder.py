@@ -6,6 +6,7 @@ the message in place of the run.
 
 import json
 import math
+import os
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +17,11 @@ from omegaconf import OmegaConf
 from styletransfer.errors import UserError
 from styletransfer.runs.record import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
+from styletransfer.settings.presets import load_yaml
+
+# Largest run.json in bytes, and the number of bytes of the metrics' end in which their last line is
+# looked for. Both may come from anybody.
+LARGEST = 2**24
 
 
 @dataclass(frozen=True)
@@ -29,6 +35,8 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
+    # SHA-256 of the file `output` as the run has written it; None if it has not.
+    output_hash: str | None = None
     error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
 
     @property
@@ -60,6 +68,8 @@ def read_run(folder: Path) -> RunFolder:
     """Return the contents of run.json in `folder` (UserError if it is missing or damaged)."""
     path = folder / RECORD
     try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(RECORD)
         record = json.loads(path.read_text(encoding="utf-8"))
 
         def known(key: str, *kinds: type) -> Any:
@@ -80,6 +90,7 @@ def read_run(folder: Path) -> RunFolder:
         seconds=known("seconds", int, float),
         steps=known("steps", int),
         steered=record.get("steered") is True,
+        output_hash=known("picture_sha256", str),
         error=known("error", str),
     )
 
@@ -91,7 +102,9 @@ def last_losses(folder: Path) -> dict[str, float]:
     and losses that are not finite are skipped. If there are no metrics, the result is empty.
     """
     try:
-        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
+        with (folder / METRICS).open("rb") as file:
+            file.seek(-min(LARGEST, file.seek(0, os.SEEK_END)), os.SEEK_END)
+            lines = file.read().decode(errors="replace").splitlines()
     except OSError:
         return {}
     for line in reversed(lines):
@@ -107,7 +120,7 @@ def last_losses(folder: Path) -> dict[str, float]:
 def recorded(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
-        value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
+        value: Any = OmegaConf.to_container(load_yaml(folder / name))
         for key in keys:
             value = value[key]
     except Exception:  # a damaged file may raise any error
