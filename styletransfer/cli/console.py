@@ -28,8 +28,12 @@ def main(argv: Sequence[str] | None = None) -> None:
     with one_line_errors():
         known = commands()
         if not arguments or arguments[0] in ("-h", "--help"):
+            from styletransfer.settings.help import wrapped
+
             lines = (f"  {name:<14}{command.summary}" for name, command in known.items())
-            print(OVERVIEW.format(commands="\n".join(lines)), end="")
+            text = OVERVIEW.format(commands="\n".join(lines))
+            for line in text.splitlines():
+                print("\n".join(wrapped(line, 4)))
         elif arguments[0] == "--version":
             print(f"styletransfer {__version__}")
         elif arguments[0] not in known:

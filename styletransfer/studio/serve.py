@@ -153,5 +153,6 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     try:  # the socket listens at once, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
-        reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"
+        said = str(error.strerror).partition(" (while attempting")[0]  # Python adds the address
+        reason = f"port={port} cannot be had: {said}"
         raise UserError(f"{reason}; leave it out for one that is free") from error

@@ -8,6 +8,7 @@ import secrets
 import shutil
 import sys
 import tempfile
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -40,12 +41,23 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # some file systems report a full disk only here
-            temporary.replace(target)
+            _replace(temporary, target)
             _sync_folder(target.parent)
         finally:
             with suppress(OSError):  # the file does not exist after a successful rename
                 temporary.unlink()
     raise_waiting()
+
+
+def _replace(temporary: Path, target: Path) -> None:
+    """Rename `temporary` to `target`; on Windows, wait up to 2 s for a program that reads it."""
+    for _ in range(20 if sys.platform == "win32" else 0):
+        try:
+            temporary.replace(target)
+            return
+        except PermissionError:
+            time.sleep(0.1)
+    temporary.replace(target)
 
 
 def temporary_for(target: Path) -> Path:

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -203,6 +204,24 @@ def test_an_output_that_fails_leaves_no_new_folder(tmp_path):
     with pytest.raises(ZeroDivisionError), files.output_locked(tmp_path / "a" / "b" / "c.png"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
+
+
+def test_windows_waits_for_a_program_that_reads_a_file(tmp_path, monkeypatch):
+    """A file that is open there, as one that the studio sends, cannot be replaced."""
+    target, tries, real = tmp_path / "a.png", [], Path.replace
+
+    def replace(path, to):
+        tries.append(path)
+        if len(tries) < 3:
+            raise PermissionError(13, "Access is denied")
+        return real(path, to)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(files.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(sys, "platform", "win32")
+    with files.atomic(target) as temporary:
+        temporary.write_bytes(b"new")
+    assert (target.read_bytes(), len(tries)) == (b"new", 3)
 
 
 def test_what_cannot_be_written_is_one_line(tmp_path):
