@@ -9,6 +9,7 @@ from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.settings.registry import commands
+from styletransfer.system.terminal import wrapped
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.
@@ -28,8 +29,6 @@ def main(argv: Sequence[str] | None = None) -> None:
     with one_line_errors():
         known = commands()
         if not arguments or arguments[0] in ("-h", "--help"):
-            from styletransfer.settings.help import wrapped
-
             lines = (f"  {name:<14}{command.summary}" for name, command in known.items())
             text = OVERVIEW.format(commands="\n".join(lines))
             for line in text.splitlines():

@@ -4,7 +4,6 @@ import inspect
 import json
 import os
 import re
-import shutil
 import sys
 import textwrap
 from collections.abc import Mapping, Sequence
@@ -21,10 +20,11 @@ from styletransfer.settings import ASSETS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.registry import CONFIGS, Command
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
+from styletransfer.system.terminal import NARROW, WIDTH, width, wrapped
 
-# WIDTH: largest width of a line in characters. COLUMN: width of the column with keys and values; in
-# a terminal narrower than NARROW, the text stands below its key, indented by INDENT.
-WIDTH, COLUMN, NARROW, INDENT = 100, 36, 72, 4
+# COLUMN: width of the column with keys and values. In a narrow terminal, the text stands below its
+# key, indented by INDENT.
+COLUMN, INDENT = 36, 4
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
@@ -60,18 +60,8 @@ def help_text(
     usage = [*(["styletransfer"] if command.folder == CONFIGS else []), command.name]
     usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
     head = [*wrapped(" ".join(usage)), *wrapped(command.summary)]
-    foot = FOOT.splitlines() if _width() == WIDTH else wrapped(" ".join(FOOT.split()))
+    foot = FOOT.splitlines() if width() == WIDTH else wrapped(" ".join(FOOT.split()))
     return "\n".join([*head, "", *lines, "", *foot])
-
-
-def wrapped(text: str, indent: int = 0) -> list[str]:
-    """Return the lines of a text in the width of the terminal, all but the first indented."""
-    return textwrap.wrap(text, _width(), subsequent_indent=" " * indent)
-
-
-def _width() -> int:
-    """Return the width of a line: that of the terminal, at most WIDTH."""
-    return min(WIDTH, max(20, shutil.get_terminal_size((WIDTH, 0)).columns))
 
 
 @cache
@@ -95,13 +85,13 @@ def meanings(schema: Any) -> Mapping[str, str]:
 
 def _row(key: str, value: object, text: str) -> list[str]:
     """Return the lines for a key: KEY=VALUE, and on the right the first sentence of `text`."""
-    width, column = _width(), COLUMN
-    left = textwrap.shorten(f"{key}={_written(value)}", width, placeholder="...")
+    columns, column = width(), COLUMN
+    left = textwrap.shorten(f"{key}={_written(value)}", columns, placeholder="...")
     sentence = re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
-    if width < NARROW:
+    if columns < NARROW:
         column = INDENT
-    right = textwrap.wrap(sentence, width - column)
-    if width < NARROW or len(left) >= column:
+    right = textwrap.wrap(sentence, columns - column)
+    if columns < NARROW or len(left) >= column:
         return [left, *(" " * column + line for line in right)]
     return [f"{start:<{COLUMN}}{line}" for start, line in zip_longest([left], right, fillvalue="")]
 

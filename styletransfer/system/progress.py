@@ -2,7 +2,6 @@
 
 import io
 import os
-import shutil
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
@@ -11,8 +10,7 @@ from typing import Any
 from tqdm.auto import tqdm
 from tqdm.std import tqdm as plain
 
-# In a terminal of fewer columns, there is no room for a bar beside what its text says.
-NARROW = 72
+from styletransfer.system.terminal import NARROW, width
 
 
 def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
@@ -27,7 +25,7 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     # TextIOWrapper, and a bar can be drawn there.
     is_log = isinstance(stream, io.TextIOWrapper) and not stream.isatty()
     kind: Any = _Lines if is_log and not off else tqdm
-    if not is_log and shutil.get_terminal_size().columns < NARROW:
+    if not is_log and width() < NARROW:
         look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # what does not fit is cut off
     return kind(*items, file=_Forgiving(stream), dynamic_ncols=True, disable=off, **look)
 
