@@ -9,7 +9,7 @@ from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.settings.registry import commands
-from styletransfer.system.terminal import wrapped
+from styletransfer.settings.terminal import wrapped
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.

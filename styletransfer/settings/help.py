@@ -20,7 +20,7 @@ from styletransfer.settings import ASSETS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.registry import CONFIGS, Command
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
-from styletransfer.system.terminal import NARROW, WIDTH, width, wrapped
+from styletransfer.settings.terminal import NARROW, WIDTH, width, wrapped
 
 # COLUMN: width of the column with keys and values. In a narrow terminal, the text stands below its
 # key, indented by INDENT.

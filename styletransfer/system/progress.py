@@ -10,7 +10,7 @@ from typing import Any
 from tqdm.auto import tqdm
 from tqdm.std import tqdm as plain
 
-from styletransfer.system.terminal import NARROW, width
+from styletransfer.settings.terminal import NARROW, width
 
 
 def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
