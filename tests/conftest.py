@@ -123,6 +123,21 @@ def signals():
         signal.signal(number, handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that needs a symbolic link or a named pipe where the system makes none."""
+    try:
+        return (yield)
+    except OSError as error:
+        if getattr(error, "winerror", None) == 1314:  # a privilege is not held
+            pytest.skip("this user may make no symbolic links")
+        raise
+    except AttributeError as error:
+        if error.name == "mkfifo":
+            pytest.skip("this system has no os.mkfifo")
+        raise
+
+
 def pytest_collection_modifyitems(config, items):
     """Deselect slow tests without `--all`; skip GPU tests where CUDA is not available.
 

@@ -25,11 +25,13 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
+from styletransfer.system.files import output_locked
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -269,6 +271,30 @@ def check_kept(capsys, words, read, ending):
         before = files_in(".")
         assert "would overwrite" in refusal(capsys, *words, f"output={output}"), name
         assert files_in(".") == before, name
+
+
+def check_one_writer(capsys, words, ending):
+    """Assert that the command `words` refuses an output that another command is writing."""
+    Path("new").mkdir()
+    Path("linked").symlink_to("new")
+    with output_locked(f"new/out{ending}"):
+        before = files_in(".")
+        line = refusal(capsys, *words, f"output=linked/out{ending}")
+        assert f"another command is writing linked/out{ending}; wait for it" in line
+        assert files_in(".") == before
+
+
+def check_too_large(capsys, monkeypatch, words, ending):
+    """Assert that the command `words` refuses an output that is too large for its format.
+
+    Formats that have a limit get one of 15 pixels. Nothing is painted, and no file is written.
+    """
+    monkeypatch.setattr(images, "LONGEST", dict.fromkeys(images.LONGEST, 15))
+    monkeypatch.setattr(Run, "__iter__", pytest.fail)
+    before = files_in(".")
+    line = refusal(capsys, *words, f"output=x{ending}")
+    assert re.search(f"cannot write x{ending}: {ending} cannot hold .*, 15 at most; ", line)
+    assert files_in(".") == before
 
 
 def check_refused(make, cases):

@@ -4,7 +4,7 @@ import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -17,7 +17,7 @@ from styletransfer.films.ffmpeg import failures, from_tensor, open_container, py
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
 from styletransfer.films.tracks import Tracks
-from styletransfer.system.files import check_outputs, lock_held
+from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -31,15 +31,23 @@ LIMITED = 1
 WITHOUT_AVX512 = {"x264-params": "asm=avx2"}
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or an encoder is missing, or CODECS has no such extension."""
+def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
+    """Raise UserError if a film, of (height, width) `size`, could not be written.
+
+    PyAV or an encoder may be missing, CODECS may have no such extension, or the size is too large.
+    """
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         raise UserError(
             f"cannot write a film to {path}; use {' '.join(CODECS)}, which ffmpeg converts into "
             "other formats and single frames"
         )
-    av, encoder = pyav(), CODECS[extension][1].encoder
+    av, (_, (encoder, _, _, longest)) = pyav(), CODECS[extension]
+    if size and max(size) > longest:
+        pixels = f"{size[1]} x {size[0]} pixels, {longest} at most"
+        raise UserError(
+            f"cannot write {path}: {extension} cannot hold {pixels}; choose a smaller size"
+        )
     try:
         av.codec.Codec(encoder, "w")
     except ValueError as error:
@@ -63,8 +71,8 @@ class FilmWriter:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are in units of `time_base` of `like`, the input film; Matroska and WebM round them to
     milliseconds. The sound of `like` is copied. The film carries the text `recipe` as its comment.
-    The output is locked during the block. (UserError if `check_writable` refuses the output, if
-    another writer has the lock, or if the output would overwrite `like` or cannot be written.)
+    (UserError if `check_writable` refuses the output, or if the output would overwrite `like` or
+    cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -81,14 +89,10 @@ class FilmWriter:
         self._tracks: Any = None
         # Time -> duration of a frame that is not yet written, both in units of time_base.
         self._durations: dict[int, int] = {}
-        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
-        message = f"another command is writing {self._path}; wait for it, or choose another output"
-        lock = self._target.with_name(f".{self._target.name}.lock")
-        self._lock.enter_context(lock_held(lock, message))
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
@@ -112,7 +116,7 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with signals_held(), self._lock:
+        with signals_held():
             if kind is not None or self._container is None:
                 self._keep()
                 return

@@ -46,7 +46,10 @@ def prepare(
     if config.output is not None:
         check_outputs([config.output], files_read(config))
         images.check_writable(config.output)
-    pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
+    sources = Sources.read(config, choices.pyramid, given)
+    if config.output is not None:
+        images.check_writable(config.output, choices.pyramid.pastiche(sources.content.size))
+    pictures = load(choices, sources, enlarge=enlarge)
     if like is not None and like.network == choices.network:
         extractor = like.extractor
     else:

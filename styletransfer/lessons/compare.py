@@ -29,7 +29,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import check_outputs, to_json
+from styletransfer.system.files import check_outputs, output_locked, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -39,7 +39,11 @@ def main(config: CompareConfig, folder: Path) -> None:
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
     check_outputs(files, files_read(config))
-    with claimed(folder, [path.name for path in files]):
+    height, width = job.scales[-1].size
+    if config.output is not None:
+        images.check_writable(config.output, (height, width * len(LOSS_MODES)))
+    claim = claimed(folder, [path.name for path in files])
+    with claim, output_locked(config.output or overview):
         outcomes = paint(job, folder)
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):

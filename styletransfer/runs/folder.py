@@ -13,6 +13,10 @@ from omegaconf import OmegaConf
 from styletransfer.errors import UserError
 from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
+from styletransfer.settings.presets import load_yaml
+
+# Largest run.json in bytes; it may come from anybody.
+LARGEST = 2**24
 
 
 @dataclass(frozen=True)
@@ -26,6 +30,8 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
+    # SHA-256 of the file `output` as the run has written it; None if it has not.
+    output_hash: str | None = None
     error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
 
     @property
@@ -57,6 +63,8 @@ def read_run(folder: Path) -> RunFolder:
     """Return the contents of run.json in `folder` (UserError if it is missing or damaged)."""
     path = folder / RECORD
     try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(RECORD)
         record = json.loads(path.read_text(encoding="utf-8"))
 
         def known(key: str, *kinds: type) -> Any:
@@ -77,6 +85,7 @@ def read_run(folder: Path) -> RunFolder:
         seconds=known("seconds", int, float),
         steps=known("steps", int),
         steered=record.get("steered") is True,
+        output_hash=known("picture_sha256", str),
         error=known("error", str),
     )
 
@@ -84,7 +93,7 @@ def read_run(folder: Path) -> RunFolder:
 def recorded(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
-        value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
+        value: Any = OmegaConf.to_container(load_yaml(folder / name))
         for key in keys:
             value = value[key]
     except Exception:  # a damaged file may raise any error

@@ -4,7 +4,7 @@ import json
 
 import pytest
 import torch
-from helpers import LAYERS, check_kept, composed
+from helpers import LAYERS, check_kept, check_one_writer, check_too_large, composed
 from helpers import picture as noise
 
 from styletransfer.errors import UserError
@@ -103,6 +103,8 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     assert errors["tensor_hook"] <= 1e-10
 
 
-def test_no_picture_that_is_read_is_overwritten(desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(desk, capsys, monkeypatch):
     words = ["experiment=tiny", "content=content.png", "style=style.png", "size=16", "rounds=1"]
     check_kept(capsys, ["compare", *words], ["content.png", "style.png"], ".png")
+    check_one_writer(capsys, ["compare", *words], ".png")
+    check_too_large(capsys, monkeypatch, ["compare", *words], ".webp")

@@ -7,6 +7,7 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
+from styletransfer.runs import folder as module
 from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import recipe
 from styletransfer.runs.record import write_record
@@ -29,8 +30,15 @@ def test_what_is_recorded_is_read(tmp_path):
     (tmp_path / ".hydra").mkdir()
     (tmp_path / ".hydra/overrides.yaml").write_text("- size=32\n- seed=1\n")
     assert run.typed == ("size=32", "seed=1")
-    (tmp_path / ".hydra/overrides.yaml").write_text(DEEP[:1000])
-    assert run.typed is None
+    for text in (DEEP[:1000], "- &a [1]\n- &b [*a, *a]\n" * 9 + "- size=1\n" * 20_000):
+        (tmp_path / ".hydra/overrides.yaml").write_text(text)
+        assert run.typed is None
+
+
+def test_a_record_of_more_bytes_than_largest_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST", 200)
+    (tmp_path / "run.json").write_text(json.dumps(GOOD) + " " * 300)
+    check_error("run.json is damaged", read_run, tmp_path)
 
 
 def test_a_record_that_cannot_be_written_is_one_line(tmp_path, caplog):

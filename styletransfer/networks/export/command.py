@@ -22,7 +22,7 @@ from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
 from styletransfer.networks.settings import ExportConfig
-from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.files import atomic, check_outputs, output_locked
 from styletransfer.system.signals import raise_waiting, signals_held
 
 ONNX = ("onnx", "onnxscript")
@@ -65,15 +65,16 @@ def main(config: ExportConfig, folder: Path) -> None:
     else:
         check_outputs([target], [("network", network)])
     is_whole = config.target == "onnx" and saved.network.encoder is not None
-    with signals_held():  # an exception inside torch's exporter may abort the process
-        made = [whole_onnx(saved)] if is_whole else as_onnx(saved)
-    raise_waiting()
-    if config.target == "web":
-        web.write(config, saved, made, runtime)
-        print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
-        return
-    with atomic(target) as temporary:
-        temporary.write_bytes(made[0])
+    with output_locked(target):
+        with signals_held():  # an exception inside torch's exporter may abort the process
+            made = [whole_onnx(saved)] if is_whole else as_onnx(saved)
+        raise_waiting()
+        if config.target == "web":
+            web.write(config, saved, made, runtime)
+            print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
+            return
+        with atomic(target) as temporary:
+            temporary.write_bytes(made[0])
     print(target)
 
 
