@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import logging
 import os
 import secrets
 import sys
@@ -17,8 +18,11 @@ from filelock import FileLock, Timeout
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
 
+logger = logging.getLogger(__name__)
+
 # Name of a folder's lock file, which is locked while a command writes into the folder.
 LOCK = ".lock"
+HEX = "[0-9a-f]"  # pattern of a hexadecimal digit in the names of temporary files
 
 
 @contextmanager
@@ -30,7 +34,7 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     rename raises OSError, as on a full disk, or if `path` is a folder, a device or a pipe.)
     """
     with signals_held(), _replaceable(path) as target:
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        temporary = target.with_name(f".{_mark(target)}{secrets.token_hex(4)}.tmp")
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
@@ -44,11 +48,34 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     raise_waiting()
 
 
-def remove_stale(folder: Path) -> None:
-    """Remove temporary files of killed processes from `folder`, which no process may be using."""
-    for path in folder.glob("." + "[0-9a-f]" * 16 + ".tmp"):
+def remove_stale(folder: Path, mark: str = HEX * 8) -> None:
+    """Remove temporary files of killed processes from `folder`, which no process may be using.
+
+    With the `mark` of an output, only the files of this output. A warning names each file.
+    """
+    for path in folder.glob(f".{mark}{HEX * 8}.tmp"):
         with suppress(OSError):
             path.unlink()
+            logger.warning("removed %s, which a stopped command had left unfinished", path)
+
+
+@contextmanager
+def sole_writer(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Lock the output file `path` while the body runs; first remove what a killed writer left.
+
+    (UserError if another process has the lock, or if `path` cannot be written.)
+    """
+    message = f"another command is writing {path}; wait for it, or choose another output"
+    with _replaceable(path) as target:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    with lock_held(target.with_name(f".{target.name}.lock"), message):
+        remove_stale(target.parent, _mark(target))
+        yield
+
+
+def _mark(target: Path) -> str:
+    """Return eight hexadecimal digits that mark the temporary files of an output."""
+    return hashlib.sha256(os.fsencode(target.name)).hexdigest()[:8]
 
 
 def sha256(path: str | os.PathLike[str]) -> str:

@@ -26,7 +26,7 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
 from styletransfer.networks.apply.parts import of_part, part_locked
-from styletransfer.networks.apply.shards import first_picture, is_shard, paint_shard
+from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
@@ -158,8 +158,7 @@ def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str,
     """
     if is_shard(pastiche):
         with TemporaryDirectory() as folder:
-            shards = ((path, "photo"), (pastiche, "pastiche"))
-            return recipes(painter, *(first_picture(one, Path(folder, n)) for one, n in shards))
+            return recipes(painter, *first_pair(path, pastiche, Path(folder)))
     now = json.loads(text_of("apply", painter.recipe_of(path)))
     return [essence(carried(pastiche)), essence(now)]
 
