@@ -12,12 +12,11 @@ from pathlib import Path
 from typing import IO, Any, Self
 
 from styletransfer.errors import UserError
-from styletransfer.networks.apply.unpack import CHUNK, Unpacked
+from styletransfer.networks.apply.unpack import BLOCK, CHUNK, Unpacked
 from styletransfer.system.devices import readable
 
 logger = logging.getLogger(__name__)
 
-BLOCK = tarfile.BLOCKSIZE
 MAGIC, MAGIC_AT = b"ustar", 257  # the mark of a header, and its position in the block
 LONGEST = 2**20  # most bytes of an extended header, which holds long names
 # Members and headers together may have FLOOR bytes and RATIO times the bytes of the archive's file,
@@ -76,7 +75,7 @@ class Archive:
         damage = self._bytes.damage and f" ({self._bytes.damage})"
         if not is_whole and not self._is_cut:
             self.problems.append(f"it is cut or damaged at its end{damage}; members may be missing")
-        elif is_whole and damage:
+        elif is_whole and damage and not self._is_cut:
             logger.warning("%s is damaged%s; its pictures may be wrong", self.path, damage)
 
     def copy(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:

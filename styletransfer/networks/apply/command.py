@@ -1,9 +1,10 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure. For a folder, a second call paints only the pastiches that are missing in `output`; it
-raises UserError if those in `output` were painted with other settings. With `random=true`, each
-file of a folder gets a random style image and strength, to make a varied data set for training.
+structure, or a film whose frames are the pictures in the folder. For a folder, a second call paints
+only the pastiches that are missing in `output`; it raises UserError if those in `output` were
+painted with other settings. With `random=true`, each file of a folder gets a random style image and
+strength, to make a varied data set for training.
 """
 
 import csv
@@ -13,7 +14,8 @@ import logging
 import os
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
@@ -32,7 +34,14 @@ from styletransfer.pictures import images
 from styletransfer.pictures.formats import files_at, picture_extensions, warn_of_others
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
-from styletransfer.system.files import atomic, check_folder, check_outputs, remove_stale, to_json
+from styletransfer.system.files import (
+    atomic,
+    check_folder,
+    check_outputs,
+    remove_stale,
+    sole_writer,
+    to_json,
+)
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import stop_on_signals
 
@@ -51,17 +60,38 @@ def main(config: ApplyConfig, folder: Path) -> None:
     with stop_on_signals():
         if not source.exists():
             raise UserError(f"input={source} does not exist; check the path")
+        is_folder = source.is_dir() and not is_film(target)
+        other = f"output={target} is a film" if source.is_dir() else f"input={source} is none"
         for word, given in (("random=true", config.random), ("parts=", config.parts > 1)):
-            if given and not source.is_dir():
-                raise UserError(f"{word} is for a folder, and input={source} is none")
-        if source.is_dir():
+            if given and not is_folder:
+                raise UserError(f"{word} is for a folder, and {other}")
+        if is_folder:
             paint_folder(config, source, target, network)
         else:
             check_file(config, source, target, network)
-            paint_any(Painter(config), source, target)
+            # A film's writer has its own lock.
+            with nullcontext() if is_film(target) else sole_writer(target):
+                painter = Painter(config)
+                warn_of_idle_keys(painter, [target])
+                paint_any(painter, source, target)
     seconds = round(time.perf_counter() - start, 1)
     is_json = config.format == "json"
     print(to_json({"output": str(target), "seconds": seconds}) if is_json else target)
+
+
+def warn_of_idle_keys(painter: Painter, outputs: Iterable[Path]) -> None:
+    """Log a warning for each setting that was changed and has no effect on these outputs."""
+    config, own_styles = painter.config, painter.paintings is None
+    without_random = None if config.random else "without random=true"
+    for key, reason in (
+        ("steady", None if any(map(is_film, outputs)) else "where no film is painted"),
+        ("seed", without_random),
+        ("least_strength", without_random),
+        ("style_size", "on the network's own styles" if own_styles else None),
+        ("color_strength", "with color=style" if config.color == "style" else None),
+    ):
+        if reason and (value := getattr(config, key)) != getattr(ApplyConfig, key):
+            logger.warning("%s=%s has no effect %s", key, value, reason)
 
 
 def default_output(source: Path, network: Path) -> Path:
@@ -99,6 +129,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     if config.random:
         one.style = files_of("style", config.style)[0]
     painter = Painter(one)
+    warn_of_idle_keys(painter, [pastiche for _, pastiche in files])
     if config.random and painter.paintings is None:
         raise UserError("random=true needs a network that knows any style")
     target.mkdir(parents=True, exist_ok=True)
@@ -213,7 +244,10 @@ def paint_any(painter: Painter, source: Path, target: Path) -> None:
 
 
 def check_folders(source: Path, target: Path) -> None:
-    """Raise UserError if one folder contains the other: pastiches would become inputs."""
+    """Raise UserError if one folder contains the other, or the output looks like a file."""
+    if not target.is_dir() and (is_shard(target) or target.suffix.lower() in picture_extensions()):
+        advice = f"and output={target} has the name of a file; name a folder, or a film"
+        raise UserError(f"input={source} is a folder, {advice}")
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")

@@ -8,23 +8,28 @@ import re
 import zlib
 from collections.abc import Callable, Iterator
 from functools import partial
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
 from styletransfer.system.devices import readable
 
-CHUNK = 2**16  # most bytes that are read or unpacked at once
+CHUNK = 2**16  # most bytes that are read at once
+BLOCK = 2**9  # most bytes that are unpacked at once: the size of a header in a tar archive
 LZMA_MEMORY = 2**27  # most bytes for xz's dictionary; that of xz -9 has half of them
 
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
     packed = gzip.GzipFile(fileobj=file)
-    while block := packed.read1(CHUNK):
+    while block := packed.read1(BLOCK):
         yield block
 
 
 def _decompressed(new: Callable[[], Any], file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what a decompressor, made by `new`, makes of all streams in a file, in blocks."""
+    """Yield what a decompressor, made by `new`, makes of all streams in a file, in blocks.
+
+    A block is small, because the one in which damage is found is lost.
+    """
     data = b""
     while True:
         while not data:  # zeros may stand between two streams
@@ -35,8 +40,7 @@ def _decompressed(new: Callable[[], Any], file: IO[bytes]) -> Iterator[bytes]:
         while not unpacker.eof:
             if unpacker.needs_input and not data and not (data := file.read(CHUNK)):
                 raise EOFError("compressed data is cut")
-            if block := unpacker.decompress(data, CHUNK):
-                yield block
+            yield unpacker.decompress(data, BLOCK)
             data = b""
         data = unpacker.unused_data.lstrip(b"\0")
 
@@ -74,16 +78,18 @@ class Unpacked:
     def read(self, position: int, size: int) -> bytes:
         """Return `size` bytes at a position, or fewer at the end of the bytes."""
         if self._unpack is None:
+            if position > self.size:
+                return b""
             try:
                 self._file.seek(position)
                 return self._file.read(size)
-            except (OSError, OverflowError) as error:  # OverflowError: for a stated position
+            except OSError as error:
                 self.damage = str(error)
                 return b""
         if position < self._start:
             self._buffer, self._start, self._blocks = b"", 0, self._unpacked()
         while self._start + len(self._buffer) < position + size:
-            if not (block := next(self._blocks, b"")):
+            if not (block := b"".join(islice(self._blocks, CHUNK // BLOCK))):
                 break
             passed = min(position - self._start, len(self._buffer))
             self._buffer, self._start = self._buffer[passed:] + block, self._start + passed
@@ -100,6 +106,7 @@ class Unpacked:
                 if self._left < 0:
                     self.damage = f"it unpacks to more than {readable(self._most)}"
                     return
-                yield block
+                if block:  # a decompressor may need more data first
+                    yield block
         except (EOFError, OSError, zlib.error, lzma.LZMAError) as error:
             self.damage = str(error)
