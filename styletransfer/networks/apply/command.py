@@ -245,7 +245,8 @@ def paint_any(painter: Painter, source: Path, target: Path) -> None:
 
 def check_folders(source: Path, target: Path) -> None:
     """Raise UserError if one folder contains the other, or the output looks like a file."""
-    if not target.is_dir() and (is_shard(target) or target.suffix.lower() in picture_extensions()):
+    is_file = is_shard(target) or target.suffix.lower() in picture_extensions()
+    if is_file and not target.exists():
         advice = f"and output={target} has the name of a file; name a folder, or a film"
         raise UserError(f"input={source} is a folder, {advice}")
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))

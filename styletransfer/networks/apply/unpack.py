@@ -2,6 +2,7 @@
 
 import bz2
 import gzip
+import io
 import lzma
 import os
 import re
@@ -21,7 +22,7 @@ LZMA_MEMORY = 2**27  # most bytes for xz's dictionary; that of xz -9 has half of
 
 def _gunzipped(file: IO[bytes]) -> Iterator[bytes]:
     packed = gzip.GzipFile(fileobj=file)
-    while block := packed.read1(BLOCK):
+    while block := packed.read1(io.DEFAULT_BUFFER_SIZE):
         yield block
 
 
