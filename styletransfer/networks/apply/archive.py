@@ -6,6 +6,7 @@ TarInfo parses a header. The format: POSIX, pax, and GNU tar's manual, "Basic Ta
 """
 
 import logging
+import re
 import tarfile
 from collections.abc import Generator, Iterator
 from pathlib import Path
@@ -17,7 +18,8 @@ from styletransfer.system.devices import readable
 
 logger = logging.getLogger(__name__)
 
-MAGIC, MAGIC_AT = b"ustar", 257  # the mark of a header, and its position in the block
+MAGIC, MAGIC_AT = re.compile(rb"ustar[\0 ]"), 257  # a header's mark, and where it stands
+TRIAL = 2**12  # bytes that are charged for each mark that is found in a search
 LONGEST = 2**20  # most bytes of an extended header, which holds long names
 # Members and headers together may have FLOOR bytes and RATIO times the bytes of the archive's file,
 # which only those of a compressed archive exceed. SKIPPED times as many may be passed over.
@@ -76,7 +78,7 @@ class Archive:
         if not is_whole and not self._is_cut:
             self.problems.append(f"it is cut or damaged at its end{damage}; members may be missing")
         elif is_whole and damage and not self._is_cut:
-            logger.warning("%s is damaged%s; its pictures may be wrong", self.path, damage)
+            logger.warning("%s is damaged%s; members may be wrong or missing", self.path, damage)
 
     def copy(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
         """Write a member's data to a file in blocks (UserError if the archive ends before)."""
@@ -124,19 +126,20 @@ class Archive:
             at += -(-header.size // BLOCK) * BLOCK
 
     def _search(self, at: int) -> int:
-        """Return the position of the next intact header, or that of the archive's end."""
+        """Return the position of the next intact header, or that of the archive's end.
+
+        It may be anywhere, because bytes may be missing before it.
+        """
         start = at
         while len(chunk := self._bytes.read(at, CHUNK)) >= BLOCK:
-            found = -1
-            while (found := chunk.find(MAGIC, found + 1)) >= 0:
-                begin = found - MAGIC_AT
-                if begin % BLOCK == 0 and begin >= 0:
-                    self._charge(BLOCK)
-                    if _parsed(chunk[begin : begin + BLOCK]) is not None:
-                        return at + begin
-            at += len(chunk) // BLOCK * BLOCK
-        last = self._bytes.read(at - BLOCK, BLOCK) if at > start else b"data"
-        return at if any(last) else at - BLOCK  # so that the end mark is seen
+            for found in MAGIC.finditer(chunk, MAGIC_AT, len(chunk) - BLOCK + MAGIC_AT + 6):
+                self._charge(TRIAL)
+                begin = found.start() - MAGIC_AT
+                if _parsed(chunk[begin : begin + BLOCK]) is not None:
+                    return at + begin
+            at += len(chunk) - BLOCK + 1
+        last = self._bytes.read(at - 1, BLOCK) if at > start else b"data"
+        return at if any(last) else at - 1  # so that the end mark is seen
 
     def _charge(self, count: int) -> None:
         """Take `count` bytes from those that may still be read (UserError if they are too many)."""
@@ -165,8 +168,10 @@ class Archive:
             stated[LONG[header.type]] = data.partition(b"\0")[0]
             return
         try:
-            stated.update(_records(data))
-            stated["size"] = _size(stated["size"]) if "size" in stated else None
+            records = dict[str, Any](_records(data))
+            if "size" in records:
+                records["size"] = _size(records["size"])
+            stated.update(records)
         except ValueError:
             stated["problem"] = "has a damaged extended header"
 
@@ -177,8 +182,7 @@ class Archive:
         header.linkname = _text(stated.get("linkpath"), header.linkname)
         if header.isdir():
             header.name = header.name.rstrip("/") or "."
-        if stated.get("size") is not None:
-            header.size = stated["size"]
+        header.size = stated.get("size", header.size)
         if header.type in (*LINKS, *SPECIAL) or header.isdir():
             header.size = 0  # what some programs state here is the size of the file meant
         if header.type == tarfile.GNUTYPE_SPARSE:

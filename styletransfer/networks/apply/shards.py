@@ -56,14 +56,14 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
         problems = archive.problems
         if not archive.is_tar and problems:
             raise UserError(f"{source} is no tar archive, or is damaged; get an intact copy")
+        if problems[1:]:
+            for problem in problems:
+                logger.warning("%s: %s", source, problem)
+            problems = [f"{len(problems)} problems, see above"]
         if problems and not shard.kept:
-            raise UserError(f"{source}: nothing could be painted or copied; {problems[0]}")
+            raise UserError(f"{source}: {problems[0]}; nothing could be painted or copied")
     if not shard.pictures:
         logger.warning("%s holds no picture", source)
-    if problems[1:]:
-        for problem in problems:
-            logger.warning("%s: %s", source, problem)
-        problems = [f"{len(problems)} problems, see above"]
     if problems:
         rest = f"the rest is in {target}; to paint that again, remove it"
         raise UserError(f"{source}: {problems[0]}; {rest}")
