@@ -130,12 +130,14 @@ def make(seed):
     if chance.random() < 0.1:
         data, count = data + END + data, 2 * count
     data += chance.choice([END, END, END, b"", bytes(10240)])
-    for pack in (bytes, chance.choice([bytes, bytes, gzip.compress, bz2.compress, lzma.compress])):
-        data = pack(data)
-        if chance.random() < 0.3:
-            data, gone = damaged(chance, data)
-            count -= gone
-    Path("count.txt").write_text(str(count))
+    when = chance.choice(["never", "before", "after"])  # before it is packed, or after
+    gone = 0
+    if when == "before":
+        data, gone = damaged(chance, data)
+    data = chance.choice([bytes, bytes, gzip.compress, bz2.compress, lzma.compress])(data)
+    if when == "after":
+        data, gone = damaged(chance, data)
+    Path("count.txt").write_text(str(count - gone))
     Path("in.tar").write_bytes(data)
     return Path("in.tar")
 

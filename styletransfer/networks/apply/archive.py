@@ -111,7 +111,9 @@ class Archive:
             header = _parsed(block)
             if header is None:
                 self._tell_damage(at, block, is_whole)
-                at = back = self._search(back)
+                at = self._search(back)
+                # Where no other header follows, the archive may still have its end mark.
+                at = back = at if any(self._bytes.read(at - 1, BLOCK)) else at - 1
                 stated = {}
                 continue
             is_whole, self._is_cut, self.is_tar = False, False, True
@@ -130,7 +132,6 @@ class Archive:
 
         It may be anywhere, because bytes may be missing before it.
         """
-        start = at
         while len(chunk := self._bytes.read(at, CHUNK)) >= BLOCK:
             for found in MAGIC.finditer(chunk, MAGIC_AT, len(chunk) - BLOCK + MAGIC_AT + 6):
                 self._charge(TRIAL)
@@ -138,8 +139,7 @@ class Archive:
                 if _parsed(chunk[begin : begin + BLOCK]) is not None:
                     return at + begin
             at += len(chunk) - BLOCK + 1
-        last = self._bytes.read(at - 1, BLOCK) if at > start else b"data"
-        return at if any(last) else at - 1  # so that the end mark is seen
+        return at
 
     def _charge(self, count: int) -> None:
         """Take `count` bytes from those that may still be read (UserError if they are too many)."""
