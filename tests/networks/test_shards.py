@@ -184,6 +184,9 @@ def test_archives_behind_one_another_are_one(photo):
     apply()
     with tarfile.open("out.tar") as made:
         assert made.getnames() == ["a.png", "a.png", "b.txt"]
+    broken = b"?" + member("b.png", photo)[1:]
+    data = member("a.png", photo) + END + broken + member("c.png", photo) + END
+    check_made(data, ["a.png", "c.png"], r"the header of .\?.png., at byte")
 
 
 def test_other_data_behind_the_end_is_told(photo, caplog):
@@ -276,6 +279,15 @@ def test_a_second_writer_of_an_output_is_refused(output, photo):
         check_error(f"another command is writing {output}; wait for it, or choose", work)
     assert not Path(output).exists()
     work()
+
+
+def test_a_shard_that_another_process_writes_is_named(photo, caplog):
+    for name in ("a", "b"):
+        packed(Path(f"in/{name}.tar"), x_png=photo)
+    with sole_writer("out/a.tar"):
+        check_error("1 of 2 files could not be painted", apply, input="in", output="out")
+    assert "another command is writing out/a.tar" in caplog.text
+    assert files_in("out").keys() == {"b.tar"}
 
 
 def test_what_a_killed_writer_left_is_named_and_removed(photo, caplog):

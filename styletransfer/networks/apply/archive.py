@@ -110,10 +110,11 @@ class Archive:
             self._charge(BLOCK)
             header = _parsed(block)
             if header is None:
-                self._tell_damage(at, block, is_whole)
-                at = self._search(back)
+                back = self._search(back)
+                is_last = len(self._bytes.read(back, BLOCK)) < BLOCK
+                self._tell_damage(at, block, is_whole and is_last)
                 # Where no other header follows, the archive may still have its end mark.
-                at = back = at if any(self._bytes.read(at - 1, BLOCK)) else at - 1
+                at = back = back if any(self._bytes.read(back - 1, BLOCK)) else back - 1
                 stated = {}
                 continue
             is_whole, self._is_cut, self.is_tar = False, False, True
@@ -147,9 +148,9 @@ class Archive:
             raise UserError(f"it unpacks to more than {readable(self._most)}; the rest is left out")
         self._left -= count
 
-    def _tell_damage(self, at: int, block: bytes, is_after_end: bool) -> None:
-        """Add a problem: a header is damaged. After the end mark, a warning is enough."""
-        if is_after_end:
+    def _tell_damage(self, at: int, block: bytes, is_behind: bool) -> None:
+        """Add a problem: a header is damaged. A warning is enough if it is behind the archive."""
+        if is_behind:
             logger.warning("%s goes on after its end with other data, from byte %d", self.path, at)
         elif at:
             name = shown(block[:100].partition(b"\0")[0].decode("ascii", "replace"))

@@ -69,8 +69,8 @@ def main(config: ApplyConfig, folder: Path) -> None:
             paint_folder(config, source, target, network)
         else:
             check_file(config, source, target, network)
-            # A film's writer has its own lock.
-            with nullcontext() if is_film(target) else sole_writer(target):
+            has_lock = is_film(target) or is_shard(target)  # while it is written
+            with nullcontext() if has_lock else sole_writer(target):
                 painter = Painter(config)
                 warn_of_idle_keys(painter, [target])
                 paint_any(painter, source, target)

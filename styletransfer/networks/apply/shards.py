@@ -19,7 +19,7 @@ from styletransfer.networks.apply.archive import Archive, shown
 from styletransfer.networks.apply.painter import Painter, as_written, paint
 from styletransfer.pictures.decode import MAX_PIXELS
 from styletransfer.pictures.formats import picture_extensions
-from styletransfer.system.files import atomic
+from styletransfer.system.files import atomic, sole_writer
 from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
@@ -38,9 +38,10 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
 
     A member that cannot be painted or copied is left out; a UserError that names it is raised after
     the shard is written. If there are several, warnings name them. (UserError, and no shard, if
-    nothing could be painted or copied.)
+    nothing could be painted or copied, or if another process writes it.)
     """
     with (
+        sole_writer(target),
         atomic(target) as temporary,
         Archive(source) as archive,
         TemporaryDirectory(prefix="styletransfer-") as folder,
