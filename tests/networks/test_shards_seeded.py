@@ -105,13 +105,14 @@ def entry(chance, names):
 def damaged(chance, data):
     """Return bytes with one kind of damage, and how many members may be gone without a trace."""
     at = chance.randrange(len(data) or 1)
+    lies = data.count(b"noise.bin")  # a damaged header behind a member of a wrong size is not seen
     match chance.randrange(4):
         case 0:
             return data[:at], 0
         case 1:
-            return data[:at] + chance.randbytes(chance.choice([1, 512, 2000])) + data[at:], 0
+            return data[:at] + chance.randbytes(chance.choice([1, 512, 2000])) + data[at:], lies
         case 2:
-            return data[:at] + data[at + chance.choice([1, 512, 2000]) :], 5
+            return data[:at] + data[at + chance.choice([1, 512, 2000]) :], 5 + lies
         case _:
             flipped = bytearray(data)
             blocks = range(0, len(data), 512)
@@ -119,7 +120,7 @@ def damaged(chance, data):
                 # One bit of a block, so that no second one makes its checksum right again.
                 at = min(begin + chance.randrange(512), len(data) - 1)
                 flipped[at] ^= 1 << chance.randrange(8)
-            return bytes(flipped), 0
+            return bytes(flipped), lies
 
 
 def make(seed):
