@@ -7,8 +7,6 @@ painted with other settings. With `random=true`, each file of a folder gets a ra
 strength, to make a varied data set for training.
 """
 
-import csv
-import io
 import json
 import logging
 import os
@@ -19,13 +17,13 @@ from contextlib import nullcontext
 from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
 from styletransfer.films.formats import FILM_EXTENSIONS, is_film
 from styletransfer.films.write import check_writable, film_files
 from styletransfer.job.sources import files_of
+from styletransfer.networks.apply.draws import draw
 from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
@@ -35,7 +33,6 @@ from styletransfer.pictures.formats import files_at, picture_extensions, warn_of
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import (
-    atomic,
     check_folder,
     check_outputs,
     remove_stale,
@@ -199,43 +196,6 @@ def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
     words = (word.partition("=") for word in shlex.split(recipe["command"])[2:])
     values = {key: value for key, _, value in words if key != "device"}
     return {*(values | {key: recipe[key] for key in recipe if key.startswith("sha256")}).items()}
-
-
-def draw(
-    config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
-) -> dict[Path, tuple[str, float]]:
-    """Return file -> a random style image and strength, the same in each call with equal settings.
-
-    Write them to manifest.csv; for a part, to manifest.PART-of-PARTS.csv. (UserError if `target`
-    holds pastiches of other draws, or pastiches that were painted without random=true.)
-    """
-    styles, draws = files_of("style", config.style), {}
-    rows = {"path": ["path", "style", "strength"]}
-    for path, pastiche in files:
-        dice = Random(f"{config.seed} {path.relative_to(source).as_posix()}")
-        strength = dice.uniform(min(config.least_strength, config.strength), config.strength)
-        style, strength = draws[path] = dice.choice(styles), round(strength, 3)
-        name = pastiche.relative_to(target).as_posix()
-        rows[name] = [name, Path(style).name, str(strength)]
-    old = {row[0]: row for file in target.glob("manifest*.csv") for row in read_rows(file) if row}
-    names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
-    others = names - old.keys()  # painted without random=true
-    if config.parts == 1:
-        others |= old.keys() - rows.keys()
-    if others or any(old[name] != rows[name] for name in old.keys() & rows.keys()):
-        advice = "choose another output, or the same files, styles, strengths and seed"
-        raise UserError(f"{target} was painted with other draws, or without random=true; {advice}")
-    part = "" if config.parts == 1 else f".{config.part}-of-{config.parts}"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows.values())
-    with atomic(target / f"manifest{part}.csv") as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
-    return draws
-
-
-def read_rows(table: Path) -> list[list[str]]:
-    """Return all rows of a CSV manifest that `draw` has written, the heading first."""
-    return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]
 
 
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
