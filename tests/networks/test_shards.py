@@ -171,6 +171,8 @@ def test_a_damaged_header_is_named_and_passed_over(photo):
     broken[100] ^= 1
     data = member("a.png", photo) + bytes(broken) + member("c.png", photo) + END
     check_made(data, ["a.png", "c.png"], "the header of 'b.png', at byte .* is damaged")
+    data = bytes(broken) * 2 + member("c.png", photo) + END
+    check_made(data, ["c.png"], "it begins with no header", "the header of 'b.png'")
     data = bytes(broken) + member("c.png", photo) + END
     check_made(data, ["c.png"], "it begins with no header")
     extended = bytearray(pax((b"path", b"b.png")))

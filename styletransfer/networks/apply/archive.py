@@ -110,7 +110,7 @@ class Archive:
             self._charge(BLOCK)
             header = _parsed(block)
             if header is None:
-                back = self._search(back)
+                back = self._search(back, at)
                 is_last = len(self._bytes.read(back, BLOCK)) < BLOCK
                 self._tell_damage(at, block, is_whole and is_last)
                 # Where no other header follows, the archive may still have its end mark.
@@ -128,17 +128,21 @@ class Archive:
                 at, stated = header.offset_data, {}
             at += -(-header.size // BLOCK) * BLOCK
 
-    def _search(self, at: int) -> int:
+    def _search(self, at: int, known: int = -1) -> int:
         """Return the position of the next intact header, or that of the archive's end.
 
-        It may be anywhere, because bytes may be missing before it.
+        It may be anywhere, because bytes may be missing before it. Damaged headers are problems,
+        except the one at the position `known`.
         """
         while len(chunk := self._bytes.read(at, CHUNK)) >= BLOCK:
             for found in MAGIC.finditer(chunk, MAGIC_AT, len(chunk) - BLOCK + MAGIC_AT + 6):
                 self._charge(TRIAL)
                 begin = found.start() - MAGIC_AT
-                if _parsed(chunk[begin : begin + BLOCK]) is not None:
+                block = chunk[begin : begin + BLOCK]
+                if _parsed(block) is not None:
                     return at + begin
+                if at + begin != known:
+                    self._tell_damage(at + begin, block)
             at += len(chunk) - BLOCK + 1
         return at
 
@@ -148,7 +152,7 @@ class Archive:
             raise UserError(f"it unpacks to more than {readable(self._most)}; the rest is left out")
         self._left -= count
 
-    def _tell_damage(self, at: int, block: bytes, is_behind: bool) -> None:
+    def _tell_damage(self, at: int, block: bytes, is_behind: bool = False) -> None:
         """Add a problem: a header is damaged. A warning is enough if it is behind the archive."""
         if is_behind:
             logger.warning("%s goes on after its end with other data, from byte %d", self.path, at)
