@@ -76,8 +76,8 @@ class ApplyConfig:
     inner folders; - is a picture on standard input."""
     output: str | None = path(None, written=True, piped=True)
     """Path of the pastiche; its extension chooses the format; - is a PNG on standard output. For a
-    folder, a folder of pastiches. Default: in the current folder, named after the input and the
-    network: photo_oil.jpg."""
+    folder, a folder of pastiches, or a film of 25 frames per second. Default: in the current
+    folder, named after the input and the network: photo_oil.jpg."""
     recipe: bool = True
     """Write into each picture or film how it was made, as `train` does."""
     style: Any = field(default=None, metadata=PATHS | {"named": True})

@@ -3,6 +3,7 @@
 import re
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 from pathlib import Path
 
 import pytest
@@ -22,7 +23,8 @@ from networks.nets import style_network
 
 from styletransfer.films.flicker import Steady
 from styletransfer.films.formats import CODECS, H264
-from styletransfer.films.write import FilmWriter, Sound
+from styletransfer.films.tracks import Tracks
+from styletransfer.films.write import FilmWriter
 from styletransfer.networks import file
 from styletransfer.networks.apply.command import main
 from styletransfer.networks.apply.painter import Painter
@@ -114,7 +116,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     images.write(desk / "album" / "a.png", picture(0, 12, 16))
     (desk / "in.mp4").rename(desk / "album" / "in.mp4")
     make(desk / "album" / "z.avi", shades(), codec="mpeg4")
-    copy, count = Sound.copy, 0
+    copy, count = Tracks.copy, 0
 
     def pressed(sound, until=None):
         nonlocal count
@@ -123,7 +125,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
             press()
         copy(sound, until)
 
-    monkeypatch.setattr(Sound, "copy", pressed)
+    monkeypatch.setattr(Tracks, "copy", pressed)
     with pytest.raises(Stopped):
         apply(input="album", output="done")
     part = desk / "done" / "in.styletransfer-partial.mp4"
@@ -146,3 +148,41 @@ def test_an_output_is_no_input_and_has_one_writer(capsys, monkeypatch):
     monkeypatch.setattr(Painter, "paint", pytest.fail)
     monkeypatch.setitem(CODECS, ".mp4", ("mp4", H264._replace(longest=15)))
     check_too_large(capsys, monkeypatch, words, ".mp4")
+
+
+def test_the_pictures_of_a_folder_become_a_film(written, caplog):
+    needs("video", "cv2")
+    for number, image in enumerate(shades()):
+        images.write(f"frames/{number}.png", image)
+    apply(input="frames", output="painted.mp4", steady=0.6)
+    mixer, contents = Steady(0.6), [images.read(f"frames/{n}.png").rgb for n in range(5)]
+    network = file.read(Path("net.safetensors")).network
+    pairs = [(shown, network(shown, torch.ones(1, 1))) for shown in contents]
+    assert close(written, [mixer.mixed(*pair) for pair in pairs])
+    assert [frame.time for frame in frames(Path("painted.mp4"))] == [
+        Fraction(n, 25) for n in range(5)
+    ]
+    assert "no effect" not in caplog.text
+    for words in ({"parts": 2}, {"random": True}):
+        make_film = partial(apply, input="frames", output="painted.mp4", **words)
+        check_error("is for a folder, and output=painted.mp4 is a film", make_film)
+
+
+@pytest.mark.parametrize("name", ["painted.tar", "painted.png"])
+def test_a_folder_does_not_become_a_file(name):
+    images.write("frames/0.png", shades()[0])
+    check_error(f"output={name} has the name of a file", apply, input="frames", output=name)
+    assert not Path(name).exists()
+
+
+@pytest.mark.parametrize("source", ["frames", "frames/0.png"])
+def test_settings_without_effect_are_told(source, caplog):
+    images.write("frames/0.png", shades()[0])
+    changed = {"steady": 0.6, "seed": 3, "least_strength": 0.2, "style_size": 9}
+    changed |= {"color_strength": 0.5}
+    apply(input=source, output=None, **changed)
+    for key, value in changed.items():
+        assert f"{key}={value} has no effect" in caplog.text
+    caplog.clear()
+    apply(input=source, output="again.png" if source.endswith("png") else "again")
+    assert "no effect" not in caplog.text

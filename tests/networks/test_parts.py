@@ -1,13 +1,11 @@
-"""`apply` on a folder in parts, and on shards: equal bytes, one lock for each part, kills."""
+"""`apply` on a folder in parts: equal bytes, one lock for each part, kills."""
 
 import os
 import random
 import sys
-import tarfile
 import time
 from dataclasses import replace
 from functools import partial
-from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -21,6 +19,7 @@ from helpers import (
     until,
     write_pictures,
 )
+from networks.archives import packed
 from networks.nets import style_network
 
 from styletransfer.networks import file
@@ -111,52 +110,6 @@ def test_parts_are_the_jobs_of_a_sweep(capsys):
 def test_parts_that_cannot_be_are_told():
     check_error("part=2 must be below parts=2; the first is 0", apply, parts=2, part=2)
     check_error("parts= is for a folder, and input=tree/a.png", apply, input="tree/a.png", parts=2)
-
-
-def packed(path, **members):
-    """Write a tar archive of members, name -> bytes, with _ for the dot of a name."""
-    path.parent.mkdir(exist_ok=True)
-    with tarfile.open(path, "w") as shard:
-        for name, data in members.items():
-            info = tarfile.TarInfo(name.replace("_", "."))
-            info.size, info.mtime = len(data), 7
-            shard.addfile(info, BytesIO(data))
-
-
-def unpacked(path):
-    """Return name -> bytes of a tar archive's members, in their order."""
-    with tarfile.open(path) as shard:
-        return {member.name: shard.extractfile(member).read() for member in shard}
-
-
-def test_the_pictures_of_a_shard_are_painted_in_place(tree, caplog):
-    """Check order, other members, the bytes of a picture, and one that cannot be painted."""
-    whole = (tree / "tree/a.png").read_bytes()
-    members = {"1_json": b"{}", "1_png": whole, "2_png": whole[:90], "2_json": b"[]"}
-    packed(tree / "shards/a.tar", **members)
-    packed(tree / "shards/b.tar", x_png=whole)
-    check_error("1 of 2 files could not", apply, input="shards")
-    assert "a.tar: 2.png is damaged" in caplog.text
-    apply(input="tree/a.png", output="one/1.png")
-    made = unpacked("out/a.tar")
-    assert list(made) == ["1.json", "1.png", "2.json"]
-    assert (made["1.json"], made["2.json"]) == (b"{}", b"[]")
-    Path("1.png").write_bytes(whole)
-    apply(input="1.png", output="one.png")
-    assert made["1.png"] == Path("one.png").read_bytes()
-    before = files_in("out")
-    apply(input="shards")
-    assert files_in("out") == before
-    check_error("was painted with another style", apply, input="shards", style="oil")
-
-
-def test_shards_that_cannot_be_are_told(tree):
-    packed(tree / "shards/a.tar", x_png=(tree / "tree/a.png").read_bytes())
-    Path("bad.tar").write_bytes(b"no archive")
-    check_error("of a .tar archive a .tar", apply, input="shards/a.tar", output="a.png")
-    check_error("bad.tar is no tar archive, or is", apply, input="bad.tar", output="a.tar")
-    check_error("unpack the shards in", apply, input="shards", random=True, style="tree")
-    assert not Path("a.tar").exists()
 
 
 @pytest.mark.slow

@@ -1,23 +1,21 @@
 """Paint with a style network: `scripts/apply.py network=FILE input=PHOTO output=FILE`.
 
 If `input` is a film, so is `output`. If `input` is a folder, `output` is a folder with the same
-structure. For a folder, a second call paints only the pastiches that are missing in `output`; it
-raises UserError if those in `output` were painted with other settings. With `random=true`, each
-file of a folder gets a random style image and strength, to make a varied data set for training.
+structure, or a film whose frames are the pictures in the folder. For a folder, a second call paints
+only the pastiches that are missing in `output`; it raises UserError if those in `output` were
+painted with other settings. With `random=true`, each file of a folder gets a random style image and
+strength, to make a varied data set for training.
 """
 
-import csv
-import io
 import json
 import logging
 import os
 import shlex
 import time
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from os.path import lexists
 from pathlib import Path
-from random import Random
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
@@ -25,15 +23,15 @@ from styletransfer.films.formats import FILM_EXTENSIONS, is_film
 from styletransfer.films.write import check_writable, film_files
 from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
+from styletransfer.networks.apply.draws import draw
 from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
 from styletransfer.networks.apply.parts import of_part, part_locked
-from styletransfer.networks.apply.shards import first_picture, is_shard, paint_shard
+from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.system.files import (
-    atomic,
     check_folder,
     check_outputs,
     output_locked,
@@ -58,18 +56,37 @@ def main(config: ApplyConfig, folder: Path) -> None:
     with stop_on_signals():
         if not source.exists():
             raise UserError(f"input={source} does not exist; check the path")
+        is_folder = source.is_dir() and not is_film(target)
+        other = f"output={target} is a film" if source.is_dir() else f"input={source} is none"
         for word, given in (("random=true", config.random), ("parts=", config.parts > 1)):
-            if given and not source.is_dir():
-                raise UserError(f"{word} is for a folder, and input={source} is none")
-        if source.is_dir():
+            if given and not is_folder:
+                raise UserError(f"{word} is for a folder, and {other}")
+        if is_folder:
             paint_folder(config, source, target, network)
         else:
             check_file(config, source, target, network)
             with output_locked(target):
-                paint_any(Painter(config), source, target)
+                painter = Painter(config)
+                warn_of_idle_keys(painter, [target])
+                paint_any(painter, source, target)
     seconds = round(time.perf_counter() - start, 1)
     is_json = config.format == "json"
     print(to_json({"output": str(target), "seconds": seconds}) if is_json else target)
+
+
+def warn_of_idle_keys(painter: Painter, outputs: Iterable[Path]) -> None:
+    """Log a warning for each setting that was changed and has no effect on these outputs."""
+    config, own_styles = painter.config, painter.paintings is None
+    without_random = None if config.random else "without random=true"
+    for key, reason in (
+        ("steady", None if any(map(is_film, outputs)) else "where no film is painted"),
+        ("seed", without_random),
+        ("least_strength", without_random),
+        ("style_size", "on the network's own styles" if own_styles else None),
+        ("color_strength", "with color=style" if config.color == "style" else None),
+    ):
+        if reason and (value := getattr(config, key)) != getattr(ApplyConfig, key):
+            logger.warning("%s=%s has no effect %s", key, value, reason)
 
 
 def default_output(source: Path, network: Path) -> Path:
@@ -107,6 +124,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     if config.random:
         one.style = files_of("style", config.style)[0]
     painter = Painter(one)
+    warn_of_idle_keys(painter, [pastiche for _, pastiche in files])
     if config.random and painter.paintings is None:
         raise UserError("random=true needs a network that knows any style")
     target.mkdir(parents=True, exist_ok=True)
@@ -166,8 +184,7 @@ def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str,
     """
     if is_shard(pastiche):
         with TemporaryDirectory() as folder:
-            shards = ((path, "photo"), (pastiche, "pastiche"))
-            return recipes(painter, *(first_picture(one, Path(folder, n)) for one, n in shards))
+            return recipes(painter, *first_pair(path, pastiche, Path(folder)))
     now = json.loads(text_of("apply", painter.recipe_of(path)))
     return [essence(carried(pastiche)), essence(now)]
 
@@ -179,50 +196,17 @@ def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
     return {*(values | {key: recipe[key] for key in recipe if key.startswith("sha256")}).items()}
 
 
-def draw(
-    config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
-) -> dict[Path, tuple[str, float]]:
-    """Return file -> a random style image and strength, the same in each call with equal settings.
-
-    Write them to manifest.csv; for a part, to manifest.PART-of-PARTS.csv. (UserError if `target`
-    holds pastiches of other draws, or pastiches that were painted without random=true.)
-    """
-    styles, draws = files_of("style", config.style), {}
-    rows = {"path": ["path", "style", "strength"]}
-    for path, pastiche in files:
-        dice = Random(f"{config.seed} {path.relative_to(source).as_posix()}")
-        strength = dice.uniform(min(config.least_strength, config.strength), config.strength)
-        style, strength = draws[path] = dice.choice(styles), round(strength, 3)
-        name = pastiche.relative_to(target).as_posix()
-        rows[name] = [name, Path(style).name, str(strength)]
-    old = {row[0]: row for file in target.glob("manifest*.csv") for row in read_rows(file) if row}
-    names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
-    others = names - old.keys()  # painted without random=true
-    if config.parts == 1:
-        others |= old.keys() - rows.keys()
-    if others or any(old[name] != rows[name] for name in old.keys() & rows.keys()):
-        advice = "choose another output, or the same files, styles, strengths and seed"
-        raise UserError(f"{target} was painted with other draws, or without random=true; {advice}")
-    part = "" if config.parts == 1 else f".{config.part}-of-{config.parts}"
-    text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(rows.values())
-    with atomic(target / f"manifest{part}.csv") as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
-    return draws
-
-
-def read_rows(table: Path) -> list[list[str]]:
-    """Return all rows of a CSV manifest that `draw` has written, the heading first."""
-    return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]
-
-
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
     """Paint a picture, a film or a shard (UserError if it cannot be painted)."""
     (paint_shard if is_shard(target) else paint)(painter, source, target)
 
 
 def check_folders(source: Path, target: Path) -> None:
-    """Raise UserError if one folder contains the other: pastiches would become inputs."""
+    """Raise UserError if one folder contains the other, or the output looks like a file."""
+    is_file = is_shard(target) or target.suffix.lower() in picture_extensions()
+    if is_file and not target.exists():
+        advice = f"and output={target} has the name of a file; name a folder, or a film"
+        raise UserError(f"input={source} is a folder, {advice}")
     inputs, outputs = Path(os.path.realpath(source)), Path(os.path.realpath(target))
     if inputs.is_relative_to(outputs) or outputs.is_relative_to(inputs):
         raise UserError(f"output={target} and input={source} lie in one another; choose another")

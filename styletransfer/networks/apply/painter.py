@@ -17,7 +17,7 @@ from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter, check_writable
-from styletransfer.formats.folders import picture_extensions
+from styletransfer.formats.folders import files_at, picture_extensions
 from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
@@ -39,7 +39,13 @@ from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import each
-from styletransfer.system.devices import choose_device, choose_precision, free_bytes, readable
+from styletransfer.system.devices import (
+    choose_device,
+    choose_precision,
+    free_bytes,
+    is_out_of_memory,
+    readable,
+)
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -88,7 +94,7 @@ class Painter:
         shared = self._shared_recipe
         return shared | {
             "config": shared["config"] | {"input": os.path.realpath(source)},
-            "files": shared["files"] | {"input": [sha256(source)]},
+            "files": shared["files"] | {"input": [sha256(path) for path in files_at(str(source))]},
         }
 
     def size(self, size: tuple[int, int], name: Path) -> tuple[int, int]:
@@ -233,8 +239,17 @@ def as_written(name: str) -> str:
 
 
 def paint(painter: Painter, source: Path, target: Path) -> None:
-    """Paint `source` and write `target`: a film if `target` has the extension of a film."""
-    (paint_film if is_film(target) else paint_picture)(painter, source, target)
+    """Paint `source` and write `target`: a film if `target` has the extension of a film.
+
+    (UserError if `source` cannot be painted, also for lack of memory.)
+    """
+    try:
+        (paint_film if is_film(target) else paint_picture)(painter, source, target)
+    except (MemoryError, RuntimeError, SystemError) as error:
+        if not is_out_of_memory(error):
+            raise
+        advice = "choose a smaller size"
+        raise UserError(f"there is not enough memory for {source}; {advice}") from error
 
 
 def paint_picture(painter: Painter, source: Path, target: Path) -> None:

@@ -6,20 +6,26 @@ in place of the pictures.
 """
 
 import logging
+import os
+import re
 import tarfile
-from collections.abc import Iterator
-from contextlib import contextmanager
-from pathlib import Path, PurePosixPath
-from tempfile import TemporaryDirectory
+from pathlib import Path
+from posixpath import dirname, join, normpath
+from tempfile import TemporaryDirectory, TemporaryFile
 from typing import IO
 
 from styletransfer.errors import UserError
 from styletransfer.formats.folders import picture_extensions
-from styletransfer.networks.apply.painter import Painter, as_written, paint_picture
+from styletransfer.formats.stored import MAX_PIXELS
+from styletransfer.networks.apply.archive import Archive, shown
+from styletransfer.networks.apply.painter import Painter, as_written, paint
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
+
+LARGEST = 16 * MAX_PIXELS  # bytes of the largest picture, with four samples of 32 bits in a pixel
+LATEST = 8**11 - 1  # largest number of seconds that a header can hold
 
 
 def is_shard(path: Path) -> bool:
@@ -30,77 +36,159 @@ def is_shard(path: Path) -> bool:
 def paint_shard(painter: Painter, source: Path, target: Path) -> None:
     """Paint the pictures of the shard `source`; write the shard `target`, once it is complete.
 
-    A picture that cannot be painted is left out; UserError is raised after the shard is written.
-    (UserError, and no shard, if `source` is no tar archive or is damaged.)
+    A member that cannot be painted or copied is left out; a UserError that names it is raised after
+    the shard is written. If there are several, warnings name them. (UserError, and no shard, if
+    nothing could be painted or copied, or if another process writes it.)
     """
-    failed = count = 0
     with (
         atomic(target) as temporary,
-        _opened(source) as given,
-        TemporaryDirectory() as folder,
+        Archive(source) as archive,
+        TemporaryDirectory(prefix="styletransfer-") as folder,
         tarfile.open(temporary, "w") as made,
+        interruptible(),  # so that a signal need not wait for the whole shard
     ):
-        for member in filter(tarfile.TarInfo.isfile, given):
-            path, data = PurePosixPath(member.name), given.extractfile(member)
-            assert data is not None, "a file"
-            if not _is_picture(path):
-                _add(made, member, member.name, data)
-                continue
-            count += 1
-            pastiche = Path(folder, "made", as_written(path.name))
+        shard = Shard(painter, archive, made, Path(folder))
+        for member in archive.members():
             try:
-                _paint_bytes(painter, data.read(), Path(folder, path.name), pastiche)
+                shard.add(member)
             except UserError as error:
-                failed += 1
-                logger.warning("%s: %s", source, str(error).replace(f"{folder}/", ""))
-                continue
-            with pastiche.open("rb") as file:
-                member.size = pastiche.stat().st_size
-                _add(made, member, str(path.with_name(pastiche.name)), file)
-    if failed:
-        raise UserError(f"{source}: {failed} of {count} pictures could not be painted")
+                archive.problems.append(str(error))
+        problems = archive.problems
+        if not archive.is_tar and problems:
+            raise UserError(f"{source} is no tar archive, or is damaged; get an intact copy")
+        if problems[1:]:
+            for problem in problems:
+                logger.warning("%s: %s", source, problem)
+            problems = [f"{len(problems)} problems, see above"]
+        if problems and not shard.kept:
+            raise UserError(f"{source}: {problems[0]}; nothing could be painted or copied")
+    if not shard.pictures:
+        logger.warning("%s holds no picture", source)
+    if problems:
+        rest = f"the rest is in {target}; to paint that again, remove it"
+        raise UserError(f"{source}: {problems[0]}; {rest}")
 
 
-def first_picture(shard: Path, folder: Path) -> Path:
-    """Write a shard's first picture into a new folder; return its path (UserError if none)."""
-    with _opened(shard) as given:
-        for member in filter(tarfile.TarInfo.isfile, given):
-            path, data = PurePosixPath(member.name), given.extractfile(member)
-            if _is_picture(path) and data is not None:
-                folder.mkdir()
-                (folder / path.name).write_bytes(data.read())
-                return folder / path.name
+class Shard:
+    """A Shard paints and copies the members of an archive into a new one.
+
+    Attributes:
+        kept: path of a member of the new archive -> path of the member that it is made of.
+        pictures: number of painted pictures.
+    """
+
+    def __init__(
+        self, painter: Painter, archive: Archive, made: tarfile.TarFile, folder: Path
+    ) -> None:
+        """Write to `made`, with temporary files in `folder`."""
+        self._painter, self._archive, self._made, self._folder = painter, archive, made, folder
+        self.kept, self.pictures = dict[str, str](), 0
+
+    def add(self, member: tarfile.TarInfo) -> None:
+        """Add a member, a picture painted (UserError if it cannot be painted or copied)."""
+        name = _plain(member.name)
+        info = tarfile.TarInfo(name if member.isdir() else _written(name))
+        path, source = normpath(info.name), normpath(name)
+        if self.kept.get(path, source) != source:
+            raise UserError(f"{shown(name)} and another member would become {shown(info.name)}")
+        info.type, info.mode = member.type, member.mode & 0o7777
+        info.mtime = min(max(int(member.mtime), 0), LATEST)
+        if member.isreg():
+            info.type = tarfile.REGTYPE
+            (self._paint if _is_picture(name) else self._copy)(member, info)
+        else:
+            if not member.isdir():
+                info.linkname = self._link(member, name)
+            self._made.addfile(info)
+        self.kept[path] = source
+
+    def _paint(self, member: tarfile.TarInfo, info: tarfile.TarInfo) -> None:
+        if member.size > LARGEST:
+            raise UserError(f"{shown(member.name)} has {member.size} bytes, too many for a picture")
+        path = self._folder / _file_name(member.name)
+        pastiche = self._folder / "made" / as_written(path.name)
+        try:
+            with path.open("wb") as file:
+                self._archive.copy(member, file)
+            paint(self._painter, path, pastiche)
+            with pastiche.open("rb") as painted:
+                self._add(info, painted)
+        except UserError as error:
+            raise UserError(str(error).replace(str(path), shown(member.name))) from error
+        finally:
+            path.unlink(missing_ok=True)
+            pastiche.unlink(missing_ok=True)
+        self.pictures += 1
+
+    def _copy(self, member: tarfile.TarInfo, info: tarfile.TarInfo) -> None:
+        # A copy shows whether the data is there before a header is written that states its size.
+        with TemporaryFile(dir=Path(str(self._made.name)).parent) as file:
+            self._archive.copy(member, file)
+            self._add(info, file)
+
+    def _add(self, info: tarfile.TarInfo, file: IO[bytes]) -> None:
+        info.size = file.seek(0, os.SEEK_END)
+        file.seek(0)
+        self._made.addfile(info, file)
+
+    def _link(self, member: tarfile.TarInfo, name: str) -> str:
+        """Return what a link in the new archive names (UserError if that is not there yet)."""
+        beside = dirname(name) if member.issym() else ""
+        meant = normpath(join(beside, member.linkname.lstrip("/")))
+        is_kept = self.kept.get(normpath(_written(meant))) == meant
+        if not is_kept or _is_picture(name) != _is_picture(meant):
+            problem = f"is a link to {shown(member.linkname)}, which is not kept before it"
+            raise UserError(f"{shown(name)} {problem}; put the file in its place")
+        return _written(member.linkname.lstrip("/"))
+
+
+def first_pair(shard: Path, painted: Path, folder: Path) -> tuple[Path, Path]:
+    """Write the first picture of a painted shard, and what it was made of, into a folder.
+
+    Return the paths, that of the picture in `shard` first. (UserError if they are not there.)
+    """
+    pastiche, name = _picture(painted, folder / "pastiche")
+    return _picture(shard, folder / "photo", name)[0], pastiche
+
+
+def _picture(shard: Path, folder: Path, wanted: str | None = None) -> tuple[Path, str]:
+    """Write a shard's first picture, or the first one whose pastiche has the name `wanted`.
+
+    Return its path in the new `folder` and its name in the shard.
+    """
+    folder.mkdir()
+    with Archive(shard) as given:
+        for member in given.members():
+            is_picture = member.isreg() and member.size <= LARGEST and _is_picture(member.name)
+            if is_picture and wanted in (None, _written(member.name.lstrip("/"))):
+                path = folder / _file_name(member.name)
+                with path.open("wb") as file:
+                    given.copy(member, file)
+                return path, member.name
     raise UserError(f"{shard} holds no picture")
 
 
-def _is_picture(path: PurePosixPath) -> bool:
+def _is_picture(name: str) -> bool:
+    path = Path(name)
     return not path.name.startswith(".") and path.suffix.lower() in picture_extensions()
 
 
-def _paint_bytes(painter: Painter, data: bytes, path: Path, pastiche: Path) -> None:
-    """Paint the picture whose file has the bytes `data`; write the result to `pastiche`.
-
-    The bytes are written to the temporary file `path` first, which is deleted afterwards.
-    """
-    path.write_bytes(data)
-    try:
-        with interruptible():  # so that a signal need not wait for the whole shard
-            paint_picture(painter, path, pastiche)
-    finally:
-        path.unlink()
+def _file_name(name: str) -> str:
+    """Return the name of a temporary file for a picture: the last part of its name, if it fits."""
+    path = Path(name)
+    is_long = len(os.fsencode(path.name)) > 200  # of 255; names of other files add some
+    return f"picture{path.suffix}" if is_long else path.name
 
 
-def _add(made: tarfile.TarFile, member: tarfile.TarInfo, name: str, data: IO[bytes]) -> None:
-    """Add a file to an archive, with `member`'s size, permissions and modification time."""
-    info = tarfile.TarInfo(name)
-    info.size, info.mode, info.mtime = member.size, member.mode, int(member.mtime)
-    made.addfile(info, data)
+def _written(name: str) -> str:
+    """Return a member's name in the painted shard."""
+    folder, slash, last = name.rpartition("/")
+    return f"{folder}{slash}{as_written(last)}" if _is_picture(name) else name
 
 
-@contextmanager
-def _opened(shard: Path) -> Iterator[tarfile.TarFile]:
-    try:
-        with tarfile.open(shard) as given:
-            yield given
-    except tarfile.TarError as error:
-        raise UserError(f"{shard} is no tar archive, or is damaged; get an intact copy") from error
+def _plain(name: str) -> str:
+    """Return a member's name without leading slashes (UserError if it leads out of a folder)."""
+    plain = name.lstrip("/")
+    if not plain or "\0" in plain or ".." in re.split(r"[/\\]", plain):
+        raise UserError(f"{shown(name)!r} is no name of a file below the archive's folder")
+    return plain

@@ -1,0 +1,303 @@
+"""`apply` on tar archives: each member is painted, copied or named, whatever the archive states."""
+
+import bz2
+import gzip
+import lzma
+import tarfile
+from dataclasses import replace
+from functools import partial
+from io import BytesIO
+from pathlib import Path
+from random import Random
+
+import pytest
+from helpers import check_error, files_in, write_pictures
+from networks.archives import END, header, member, packed, pax, unpacked
+from networks.nets import style_network
+
+from styletransfer.errors import UserError
+from styletransfer.networks import file
+from styletransfer.networks.apply import archive
+from styletransfer.networks.apply.command import main
+from styletransfer.networks.johnson import Architecture
+from styletransfer.networks.settings import ApplyConfig
+from styletransfer.pictures import images
+from styletransfer.system.files import atomic, output_locked
+
+PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
+
+
+@pytest.fixture(autouse=True)
+def photo(here):
+    """Write a network and a picture, a.png; return the bytes of the picture."""
+    network = style_network(Architecture((3, 4, 5), 1), 2)
+    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    write_pictures("a.png", height=12, width=16)
+    return Path("a.png").read_bytes()
+
+
+def apply(**changed):
+    config = ApplyConfig("net.safetensors", "in.tar", "out.tar", device="cpu", precision="float32")
+    main(replace(config, **changed), Path("unused"))
+
+
+def check_made(data, names, *problems):
+    """Assert that an archive of bytes `data` becomes one of `names`, and each problem is told."""
+    Path("in.tar").write_bytes(data)
+    if len(problems) == 1:
+        check_error(problems[0], apply)
+    else:
+        check_error(f"{len(problems)} problems, see above; the rest is in out.tar", apply)
+    assert list(unpacked("out.tar")) == names
+    for name, made in unpacked("out.tar").items():
+        assert made.startswith(b"\x89PNG") == name.endswith(".png")
+    assert not any(name.startswith(".") for name in files_in("."))
+
+
+def test_the_pictures_of_a_shard_are_painted_in_place(photo, caplog):
+    """Check order, other members, the bytes of a picture, and one that cannot be painted."""
+    members = {"0_png": photo[:90], "1_json": b"{}", "1_png": photo, "2_json": b"[]"}
+    packed(Path("shards/a.tar"), **members)
+    packed(Path("shards/b.tar"), x_png=photo)
+    check_error("1 of 2 files could not", apply, input="shards", output="out")
+    assert "a.tar: 0.png is damaged" in caplog.text
+    made = unpacked("out/a.tar")
+    assert list(made) == ["1.json", "1.png", "2.json"]
+    assert (made["1.json"], made["2.json"]) == (b"{}", b"[]")
+    Path("1.png").write_bytes(photo)
+    apply(input="1.png", output="one.png")
+    assert made["1.png"] == Path("one.png").read_bytes()
+    before = files_in("out")
+    apply(input="shards", output="out")
+    assert files_in("out") == before
+    again = partial(apply, input="shards", output="out", style="oil")
+    check_error("was painted with another style", again)
+
+
+def test_shards_that_cannot_be_are_told(photo):
+    packed(Path("shards/a.tar"), x_png=photo)
+    Path("bad.tar").write_bytes(b"no archive")
+    check_error("of a .tar archive a .tar", apply, input="shards/a.tar", output="a.png")
+    check_error("bad.tar is no tar archive, or is", apply, input="bad.tar", output="a.tar")
+    random = partial(apply, input="shards", output="out", random=True, style="shards")
+    check_error("unpack the shards in", random)
+    assert not Path("a.tar").exists()
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_what_comes_before_a_cut_is_kept_and_named(kind, photo):
+    noise = Random(0).randbytes(4000)  # what no program packs into fewer bytes
+    cut = PACK[kind](member("a.png", photo)) + PACK[kind](member("b.bin", noise) + END)[:2000]
+    check_made(cut, ["a.png"], r"in.tar: (b.bin|it) is cut.*; the rest is in out.tar")
+
+
+@pytest.mark.parametrize("kind", ["gzip", "xz"])
+def test_a_wrong_checksum_is_told(kind, photo, caplog):
+    whole = bytearray(PACK[kind](member("a.png", photo) + END))
+    whole[-6] ^= 1
+    Path("in.tar").write_bytes(whole)
+    apply()
+    assert list(unpacked("out.tar")) == ["a.png"]
+    assert "in.tar is damaged (" in caplog.text
+
+
+def test_sparse_members_are_refused_by_name(photo):
+    """Check GNU tar's own form and that of pax headers; each states 400 MB and holds nothing."""
+    holes = bytearray(header("a.png", 0, tarfile.GNUTYPE_SPARSE))
+    holes[386:410] = b"%011o\0%011o\0" % (400_000_000, 0)
+    holes[483:495] = b"%011o\0" % 400_000_000
+    holes[148:156] = b" " * 8
+    holes[148:156] = b"%06o\0 " % sum(holes)
+    stated = pax((b"GNU.sparse.name", b"c.png"), (b"GNU.sparse.realsize", b"400000000"))
+    data = bytes(holes) + member("b.png", photo) + stated + member("x/c.png") + END
+    check_made(data, ["b.png"], "a.png is stored without its zeros", "c.png is stored")
+
+
+@pytest.mark.parametrize("kind", ["gzip", "bzip2", "xz"])
+def test_a_bomb_is_refused_by_name(kind, photo, monkeypatch):
+    monkeypatch.setattr(archive, "FLOOR", 2**17)
+    monkeypatch.setattr(archive, "RATIO", 1)
+    bombs = member("a.png", bytes(2**19)) + member("a.txt", bytes(2**19))
+    data = PACK[kind](bombs + member("b.png", photo) + END)
+    check_made(data, ["b.png"], "a.png states 524288 bytes", "a.txt states 524288 bytes")
+
+
+def test_headers_without_end_end_the_archive(photo, monkeypatch, caplog):
+    monkeypatch.setattr(archive, "FLOOR", 2**15)
+    monkeypatch.setattr(archive, "RATIO", 1)
+    data = lzma.compress(member("a.png", photo) + member("empty") * 1000)
+    Path("in.tar").write_bytes(data)
+    check_error("it unpacks to more than 0 MiB; the rest is left out", apply)
+    assert list(unpacked("out.tar"))[:2] == ["a.png", "empty"]
+
+
+def test_a_dictionary_beyond_the_memory_is_refused(photo):
+    filters = [{"id": lzma.FILTER_LZMA2, "dict_size": 2**29}]
+    data = lzma.compress(member("a.png", photo) + END, filters=filters)
+    Path("in.tar").write_bytes(data)
+    check_error("in.tar is no tar archive, or is damaged", apply)
+
+
+@pytest.mark.parametrize("make", [tarfile.GNU_FORMAT, tarfile.PAX_FORMAT])
+def test_long_names_are_painted(make, photo):
+    names = ["x" * 300 + ".png", "d/" * 3000 + "b.png", "y" * 5000 + ".txt"]
+    with tarfile.open("in.tar", "w", format=make) as made:
+        for name in names:
+            info = tarfile.TarInfo(name)
+            info.size = len(photo)
+            made.addfile(info, BytesIO(photo))
+    apply()
+    assert list(unpacked("out.tar")) == names
+    assert unpacked("out.tar")[names[2]] == photo
+
+
+def test_a_name_beyond_bounds_is_refused_by_itself(photo):
+    data = member("n" * 2**20 + ".png", photo) + member("b.png", photo) + END
+    check_made(data, ["b.png"], r"nnn\.\.\.nnn.* has a name or header of more than 1 MiB")
+
+
+@pytest.mark.parametrize("kind", PACK)
+def test_a_huge_stated_size_concerns_one_member(kind, photo):
+    """Check sizes beyond all memory and sizes that swallow the next member."""
+    for size in (2**50, 2**33, len(photo) + 1024):
+        data = member("a.png", photo, stated=size) + member("b.png", photo) + END
+        Path("in.tar").write_bytes(PACK[kind](data))
+        check_error("in.tar", apply)
+        assert list(unpacked("out.tar"))[-1] == "b.png"
+
+
+def test_a_damaged_header_is_named_and_passed_over(photo):
+    broken = bytearray(member("b.png", photo))
+    broken[100] ^= 1
+    data = member("a.png", photo) + bytes(broken) + member("c.png", photo) + END
+    check_made(data, ["a.png", "c.png"], "the header of 'b.png', at byte .* is damaged")
+    data = bytes(broken) * 2 + member("c.png", photo) + END
+    check_made(data, ["c.png"], "it begins with no header", "the header of 'b.png'")
+    data = bytes(broken) + member("c.png", photo) + END
+    check_made(data, ["c.png"], "it begins with no header")
+    extended = bytearray(pax((b"path", b"b.png")))
+    extended[513] = 0
+    data = bytes(extended) + member("b.png", photo) + member("c.png", photo) + END
+    check_made(data, ["c.png"], "b.png has a damaged extended header")
+
+
+def test_archives_behind_one_another_are_one(photo):
+    Path("in.tar").write_bytes((member("a.png", photo) + END) * 2 + member("b.txt", b"b") + END)
+    apply()
+    with tarfile.open("out.tar") as made:
+        assert made.getnames() == ["a.png", "a.png", "b.txt"]
+    broken = b"?" + member("b.png", photo)[1:]
+    data = member("a.png", photo) + END + broken + member("c.png", photo) + END
+    check_made(data, ["a.png", "c.png"], r"the header of .\?.png., at byte")
+
+
+def test_other_data_behind_the_end_is_told(photo, caplog):
+    Path("in.tar").write_bytes(member("a.png", photo) + END + b"x" * 700)
+    apply()
+    assert "in.tar goes on after its end with other data" in caplog.text
+
+
+def test_links_and_folders_are_kept_or_named(photo):
+    """Check links to a painted picture whose name changes, to other files, and to missing ones."""
+    data = member("d/", kind=tarfile.DIRTYPE) + member("d/a.bmp", photo) + member("b.txt", b"b")
+    for kind, name, meant in (
+        (tarfile.LNKTYPE, "e.bmp", "d/a.bmp"),
+        (tarfile.SYMTYPE, "d/f.png", "a.bmp"),
+        (tarfile.LNKTYPE, "g.txt", "b.txt"),
+        (tarfile.SYMTYPE, "h.png", "later.png"),
+        (tarfile.SYMTYPE, "i.txt", "../../etc/passwd"),
+        (tarfile.LNKTYPE, "j.png", "b.txt"),
+    ):
+        data += member(name, kind=kind, linkname=meant)
+    Path("in.tar").write_bytes(data + END)
+    check_error("3 problems", apply)
+    with tarfile.open("out.tar") as made:
+        found = [(one.name, one.linkname) for one in made]
+        assert made.extractfile("e.bmp.png").read() == made.extractfile("d/f.png").read()
+    assert found[:2] == [("d", ""), ("d/a.bmp.png", "")]
+    assert found[2:] == [
+        ("b.txt", ""),
+        ("e.bmp.png", "d/a.bmp.png"),
+        ("d/f.png", "a.bmp.png"),
+        ("g.txt", "b.txt"),
+    ]
+
+
+def test_devices_and_pipes_are_named(photo):
+    kinds = (tarfile.CHRTYPE, tarfile.FIFOTYPE, b"Z")
+    data = b"".join(member(f"{number}.png", kind=kind) for number, kind in enumerate(kinds))
+    problems = [f"{number}.png is no file, folder or link" for number in range(3)]
+    check_made(data + member("b.png", photo) + END, ["b.png"], *problems)
+
+
+@pytest.mark.parametrize("name", ["../../x.png", "a/../../x.txt", "..\\x.png", ""])
+def test_names_that_lead_out_are_refused(name, photo):
+    data = member(name, photo) + member("/b.png", photo) + END
+    check_made(data, ["b.png"], "is no name of a file below")
+
+
+def test_two_members_of_one_new_name_are_told(photo):
+    data = member("a.bmp", photo) + member("a.bmp.png", photo) + END
+    check_made(data, ["a.bmp.png"], "a.bmp.png and another member would become a.bmp.png")
+
+
+def test_a_damaged_archive_does_not_end_the_folder(photo, caplog):
+    whole = member("a.png", photo) + member("b.txt", bytes(9999)) + END
+    Path("in").mkdir()
+    for number, data in enumerate(
+        (b"", b"no archive", gzip.compress(whole)[:-30], whole[:3000], lzma.compress(whole)[:200])
+    ):
+        Path(f"in/{number}.tar").write_bytes(data)
+    Path("in/9.tar").write_bytes(whole)
+    check_error("5 of 6 files could not be painted", apply, input="in", output="out")
+    assert list(unpacked("out/9.tar")) == ["a.png", "b.txt"]
+    for number in range(5):
+        assert f"in/{number}.tar" in caplog.text
+
+
+def test_a_lack_of_memory_concerns_one_file(photo, caplog, monkeypatch):
+    write_pictures("in/a.png", "in/b.png")
+    Path("in/c.tar").write_bytes(member("a.png", photo) + member("b.png", photo) + END)
+    real = images.read
+
+    def scarce(path):
+        if Path(path).name == "a.png":
+            raise MemoryError
+        return real(path)
+
+    monkeypatch.setattr(images, "read", scarce)
+    check_error("2 of 3 files could not be painted", apply, input="in", output="out")
+    assert "there is not enough memory for in/a.png; choose a smaller size" in caplog.text
+    assert "in/c.tar: there is not enough memory for a.png; choose" in caplog.text
+    assert list(unpacked("out/c.tar")) == ["b.png"]
+
+
+@pytest.mark.parametrize("output", ["out.tar", "out.png"])
+def test_a_second_writer_of_an_output_is_refused(output, photo):
+    source = "a.png" if output == "out.png" else "in.tar"
+    Path("in.tar").write_bytes(member("a.png", photo) + END)
+    with output_locked(output):
+        work = partial(apply, input=source, output=output)
+        check_error(f"another command is writing {output}; wait for it, or choose", work)
+    assert not Path(output).exists()
+    work()
+
+
+def test_what_a_killed_writer_left_is_named_and_removed(photo, caplog):
+    left = []
+    for name in ("out.tar", "other.tar"):
+        with atomic(name) as temporary:
+            temporary.touch()
+        temporary.write_bytes(b"half")  # as a process leaves it that is killed in the body
+        left.append(temporary)
+    Path("in.tar").write_bytes(member("a.png", photo) + END)
+    apply()
+    assert [path.exists() for path in left] == [False, True]
+    assert f"removed {left[0]}, which a killed command has left" in caplog.text
+
+
+def test_nothing_kept_makes_no_archive():
+    Path("in.tar").write_bytes(member("../a.png") + END)
+    with pytest.raises(UserError, match="nothing could be painted or copied"):
+        apply()
+    assert not Path("out.tar").exists()
