@@ -20,6 +20,8 @@ from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
 from styletransfer.tiling.tiled import TiledObjective
 
+# (setting, path) of every file that the settings name; a folder counts as the pictures in it.
+InputFiles = list[tuple[str, str]]
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
 # Fraction of the starting picture's fine detail that each finer scale adds; see `enlarged`. With 0
@@ -112,6 +114,7 @@ class Job:
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
+    files: InputFiles
     # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 

@@ -15,7 +15,7 @@ from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
 from styletransfer.job.scales import Scale, for_each
-from styletransfer.job.sources import Sources, check_side, files_read
+from styletransfer.job.sources import Sources, check_side
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -24,7 +24,6 @@ from styletransfer.pictures.margins import crop_margins
 from styletransfer.pictures.rotate import rotated
 from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -44,7 +43,6 @@ def prepare(
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
-        check_outputs([config.output], files_read(config))
         images.check_writable(config.output)
     pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
     if like is not None and like.network == choices.network:

@@ -188,6 +188,13 @@ def test_the_preset_is_found_with_the_photograph():
     assert composed("train", "style_source=null") == composed("train")
 
 
+def test_no_experiment_in_python_is_that_of_the_photograph(written):
+    given = {"style_source": "photo.png", "experiment": None}
+    stylize("content.png", "style.png", size=48, steps=1, **given).save("a.png")
+    stylize("content.png", "style.png", size=48, steps=1, style_source="photo.png").save("b.png")
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
+
+
 @pytest.mark.slow
 def test_the_recipe_names_the_photograph_and_all_settings(written):
     stylize("content.png", "style.png", style_source="photo.png", size=48).save("made.png")
