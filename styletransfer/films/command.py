@@ -69,7 +69,7 @@ class FilmRun:
         check_writable(self.output)
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
-        self.job = prepare(replace(config, output=None), {"content": first})
+        self.job = prepare(replace(config, output=None), {"content": first}, search=False)
         check_outputs([*outputs, self.path(0)], self.job.files, [frames])
 
     def path(self, number: int) -> Path:

@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.copying.copied import copied
+from styletransfer.copying.paired import PARTS, correspondence
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
@@ -18,6 +19,8 @@ from styletransfer.objective.targets import Targets
 from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
+from styletransfer.system.progress import progress_bar
+from styletransfer.system.signals import interruptible
 from styletransfer.tiling.tiled import TiledObjective
 
 # (setting, path) of every file that the settings name; a folder counts as the pictures in it.
@@ -138,6 +141,19 @@ class Job:
         """Return `image` on the device, in float64 if the network is, else in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
+
+    def corresponding(self, *, progress: bool = False) -> Self:
+        """Return the job with the `correspondence` of its photographs, if it has any.
+
+        A signal stops the search. With `progress`, a bar shows it.
+        """
+        if not self.pictures.sources:
+            return self
+        there = self.pictures.to(self.on_device(self.pictures.content))
+        look = {"desc": "matching", "unit": "step", "total": PARTS, "leave": False}
+        with interruptible(), progress_bar(disable=not progress, **look) as bar:
+            found = correspondence(self.extractor, there, bar.update)
+        return replace(self, pictures=replace(self.pictures, correspondence=found))
 
     def repeating(self) -> Self:
         """Return the job with the `repetitions` of its styles, if it has match losses."""
