@@ -17,6 +17,7 @@ from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
 from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tensors import principal_axes
 from styletransfer.losses import MatchDistance
 from styletransfer.losses.moments import pixel_rows
 from styletransfer.objective.calm import (
@@ -256,7 +257,7 @@ def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
     every = max(1, positions // SAMPLE)
     keys = (column.flatten(1)[:, ::every] for column in used)
     second = reduce(torch.add, (key @ key.mT for key in keys))
-    kept = torch.linalg.eigh(second.cpu())[1][:, -AXES:].mT.to(second)
+    kept = principal_axes(second, AXES).mT
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
 
 
