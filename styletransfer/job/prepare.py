@@ -24,6 +24,7 @@ from styletransfer.pictures.margins import crop_margins
 from styletransfer.pictures.rotate import rotated
 from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 from styletransfer.settings import StyleTransferConfig
+from styletransfer.system.files import check_outputs
 
 logger = logging.getLogger(__name__)
 
@@ -46,6 +47,7 @@ def prepare(
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
+        check_outputs([config.output], choices.files)  # before a picture is read
         images.check_writable(config.output)
     pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
     if like is not None and like.network == choices.network:

@@ -37,7 +37,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
-    check_outputs(filter(None, (*files, config.output)), job.files)
+    check_outputs(files, job.files)
     with claimed(folder, [path.name for path in files]):
         outcomes = paint(job, folder)
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
