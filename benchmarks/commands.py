@@ -4,7 +4,6 @@ from pathlib import Path
 
 from benchmarks import CONFIGS
 from benchmarks.evaluations.config import BenchmarkConfig
-from benchmarks.judge.config import JudgeConfig
 from styletransfer.settings.registry import command
 
 
@@ -12,13 +11,5 @@ from styletransfer.settings.registry import command
 def benchmark(config: BenchmarkConfig, folder: Path) -> None:
     """Compare time and memory with a plain loop."""
     from benchmarks.evaluations.command import main
-
-    main(config, folder)
-
-
-@command(folder=CONFIGS)
-def judge(config: JudgeConfig, folder: Path) -> None:
-    """Judge the bundled feature network, or style networks, by VGG-19."""
-    from benchmarks.judge.command import main
 
     main(config, folder)

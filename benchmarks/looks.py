@@ -22,6 +22,7 @@ from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.measure import seconds_by_round, table
 from styletransfer.objective import gradient_at
+from styletransfer.optimize.run import objective_of
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.train import train
@@ -88,7 +89,7 @@ def measured(size: int, rounds: int, *words: str, tile: int | None = None) -> st
     for name, own in LOOKS.items():
         job = job_of([*words, *own], size)
         pictures = job.full_size()
-        objective = job.objective(pictures, tile)
+        objective = objective_of(job, pictures, tile)
         work[name] = partial(gradient_at, objective, pictures.content)
     timed = seconds_by_round(work, rounds, default.device)
     rows = []
@@ -106,7 +107,7 @@ def growth(sizes: list[int], rounds: int) -> str:
         job = job_of([], size)
         pictures = job.full_size()
         content = pictures.content
-        work = {"default": partial(gradient_at, job.objective(pictures, tile=None), content)}
+        work = {"default": partial(gradient_at, objective_of(job, pictures, tile=None), content)}
         seconds = seconds_by_round(work, rounds, job.device)["default"]
         megapixels = content.shape[2] * content.shape[3] / 1e6
         spreads = (Spread.of(seconds), Spread.of([each / megapixels for each in seconds]))

@@ -19,8 +19,8 @@ from torch.utils.benchmark import Timer
 
 from benchmarks.measured import Spread
 from styletransfer.lessons.measure import table
-from styletransfer.losses import GRAM
-from styletransfer.losses.moments import gram_matrix, moments_tap
+from styletransfer.losses import StyleDistance
+from styletransfer.losses.moments import gram_matrix
 
 MODULE = "module / function"
 OURS = "ours / autograd's"
@@ -43,12 +43,6 @@ def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
     return features.view_as(features), (gram_matrix(features) - target).square().mean()
 
 
-def tapped_gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Compute the Gram loss by the hand-written Function, as loss_mode=autograd_function does."""
-    tapped, moments = moments_tap(features, GRAM.with_mean)
-    return tapped, GRAM.loss(moments, target)
-
-
 def pairs(device: torch.device) -> list[Pair]:
     """Return the pairs: modules and functions; Gram losses by autograd and by our Function."""
     found = []
@@ -67,8 +61,8 @@ def pairs(device: torch.device) -> list[Pair]:
         features = torch.randn(1, channels, side, side, device=device, requires_grad=True)
         target = torch.zeros(channels, channels, device=device)
         theirs_loss = partial(gram_loss, features, target)
-        our_loss = partial(tapped_gram_loss, features, target)
-        found.append(Pair("Gram loss (moments_tap)", size, theirs_loss, our_loss, [features], OURS))
+        our_loss = partial(StyleDistance(target).tap, features)  # as loss_mode=autograd_function
+        found.append(Pair("Gram loss (MomentsTap)", size, theirs_loss, our_loss, [features], OURS))
     return found
 
 

@@ -1,29 +1,18 @@
-"""The plain loop: style transfer in the simplest form, as in PyTorch's tutorial.
+"""An evaluation of the plain loop: style transfer in the simplest form, as in PyTorch's tutorial.
 
-The loop works in float32 and NCHW, at one scale, from the content image. Autograd differentiates
-all losses, torch's L-BFGS has its defaults, and pixels are clamped in place before each evaluation.
-`scripts/benchmark.py` divides by the loop's time and memory. The loop uses no code of the package,
-so that the reference is independent. As a program it paints one pair:
-`python -m benchmarks.plain CONTENT STYLE OUTPUT.png VGG19.safetensors [EVALUATIONS]`.
+It works in float32 and NCHW, and autograd differentiates all losses. `scripts/benchmark.py` divides
+by its time and memory. It uses no code of the package, so that the reference is independent.
 """
 
-import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 
-import numpy as np
 import torch
-from PIL import Image
-from safetensors.torch import load_file
 from torch import Tensor, nn
 from torch.nn import functional
 
 # Mean and standard deviation of ImageNet's RGB values, which torchvision's weights expect.
 MEAN = (0.485, 0.456, 0.406)
 STD = (0.229, 0.224, 0.225)
-# Layers of Gatys et al. 2016, each with the factor that neural-style gives it. The factors suit the
-# first published VGG-19; the features of torchvision's VGG-19 are about a fiftieth as large.
-CONTENT_WEIGHTS = {"relu4_2": 5.0}
-STYLE_WEIGHTS = {f"relu{block}_1": 100.0 for block in range(1, 6)}
 
 
 def build_network(state: Mapping[str, Tensor], padding: str = "zeros") -> nn.Sequential:
@@ -65,7 +54,7 @@ def gram_matrix(features: Tensor) -> Tensor:
 
 
 class PlainLoop:
-    """A PlainLoop optimises one pastiche from a content image and a style image.
+    """A PlainLoop has the objective of a content image and a style image, and its gradient.
 
     Args:
         state: the network's tensors; see `build_network`.
@@ -90,8 +79,6 @@ class PlainLoop:
         names = [name for name, _ in network.named_children()]
         deepest = max(names.index(name) for name in (*content_weights, *style_weights))
         self.network = network[: deepest + 1]
-        self.start = content.detach().contiguous()
-        self.picture = self.start
         with torch.no_grad():
             of_content, of_style = self.features(content), self.features(style)
             self.contents = {name: of_content[name] for name in content_weights}
@@ -129,58 +116,3 @@ class PlainLoop:
         loss.backward()
         assert leaf.grad is not None
         return loss.detach(), leaf.grad
-
-    def run(self, evaluations: int) -> list[float]:
-        """Optimise from the content image; keep the result (1, 3, H, W) in `self.picture`.
-
-        Return the objective at each evaluation. A step of torch's L-BFGS makes about 20
-        evaluations; the last step is completed, so that there may be more than `evaluations`.
-        """
-        picture = self.start.clone().requires_grad_()
-        optimizer = torch.optim.LBFGS([picture])
-        losses: list[Tensor] = []
-
-        def closure() -> Tensor:
-            with torch.no_grad():
-                picture.clamp_(0, 1)
-            optimizer.zero_grad()
-            loss = self.objective(picture)
-            loss.backward()
-            losses.append(loss.detach())
-            return loss
-
-        while len(losses) < evaluations:
-            optimizer.step(closure)
-        self.picture = picture.detach().clamp(0, 1)
-        return [loss.item() for loss in losses]
-
-
-def read_picture(path: str) -> Tensor:
-    """Return a picture file as (1, 3, H, W) in [0, 1], float32."""
-    with Image.open(path) as file:
-        pixels = np.array(file.convert("RGB"))
-    return torch.from_numpy(pixels).permute(2, 0, 1)[None] / 255
-
-
-def loop_on(state: Mapping[str, Tensor], content: str, style: str) -> PlainLoop:
-    """Return the loop for two picture files, with CONTENT_WEIGHTS and STYLE_WEIGHTS."""
-    pictures = read_picture(content), read_picture(style)
-    return PlainLoop(state, *pictures, CONTENT_WEIGHTS, STYLE_WEIGHTS)
-
-
-def read_state(path: str) -> dict[str, Tensor]:
-    """Return the float32 tensors of a .safetensors file by name."""
-    return {name: tensor.float() for name, tensor in load_file(path).items()}
-
-
-def main(words: Sequence[str]) -> None:
-    """Paint as the words CONTENT STYLE OUTPUT WEIGHTS [EVALUATIONS, default 300] say."""
-    content, style, output, weights, *evaluations = words
-    loop = loop_on(read_state(weights), content, style)
-    loop.run(int(evaluations[0]) if evaluations else 300)
-    pixels = (loop.picture[0].permute(1, 2, 0) * 255).round().to(torch.uint8)
-    Image.fromarray(pixels.numpy()).save(output)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1:])

@@ -18,7 +18,7 @@ from docutils import nodes
 from sphinx.parsers import Parser
 
 sys.path.insert(0, str(Path(__file__).parent))
-from download import ADDRESS, CELL, PRINTED, ROOT, write
+from download import ADDRESS, CELL, PRINTED, ROOT, whole, write
 
 LIST = (ROOT / "docs" / "README.md").read_text("utf-8")
 LINK = re.compile(r"\]\(([^):#]+\.(?:md|py|yaml))|`(test_\w+)`")
@@ -123,14 +123,19 @@ class Code(Parser):
 def add_contents(app, docname, source):
     """Give the start page the table of contents, seen at the side; a page with cells its files.
 
-    Where a page has what a cell prints, the site does not show it twice. The picture of the stepper
-    becomes the stepper, and a comment that says what a cell shows the text of its picture.
+    A Chinese page gets the cells of the English one. Where a page has what a cell prints, the site
+    does not show it twice. The picture of the stepper becomes the stepper, and a comment that says
+    what a cell shows the text of its picture.
     """
 
     def hidden(found):
         option = ":tags: [remove-output]\n" if found[3] else ""
         return f"{found[1]}{option}{found[2]}{found[3] or ''}"
 
+    page = Path(app.env.doc2path(docname))
+    if page.parent.name == "zh":
+        source[0] = whole(page)
+        app.env.note_dependency(page.parents[1] / "course" / page.name)
     source[0] = PRINTED.sub(hidden, STEPPER.sub(FRAME, source[0]))
     source[0] = SHOWS.sub(r':mystnb: {"image": {"alt": "\1"}}\n\g<0>', source[0])
     if CELL.search(source[0]):

@@ -2,7 +2,8 @@
 
 `python docs/download.py PAGE.md ...` runs the cells of each page, writes below each cell what it
 prints, and makes a notebook and a script of the page in the current folder, as the site offers.
-Links in a notebook lead to the repository. A page whose cells show pictures is not run.
+Links in a notebook lead to the repository. A page is not run if its cells show pictures, or the
+table of the installed torch.
 """
 
 import json
@@ -19,8 +20,20 @@ TOOLS = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["tool"]
 ADDRESS = TOOLS["hatch"]["metadata"]["hooks"]["custom"]["address"]
 CELL = re.compile(r"^```\{code-cell\} python\n(.*?)^```$", re.M | re.S)
 PRINTED = re.compile(r"^(```\{code-cell\} python\n)(.*?^```\n)(\n```text\n.*?^```\n)?", re.M | re.S)
+BLOCK = re.compile(f"{PRINTED.pattern}|^```.*?^```\n", re.M | re.S)
+# In a Chinese page this line stands for the next block of the English page.
+SAME = re.compile(r"^\[(?:代码|输出)[ \d]*\]\(\.\./course/\w+\.md#\S+\)\n", re.M)
 UNSEEN = re.compile(r"\A---\n(?s:.*?)^---\n|^\[!\[.*\n\n", re.M)
 LINK = re.compile(r"\[([^]]*)\]\(([^)]+)\)")
+
+
+def whole(page):
+    """Return the text of a page; a Chinese one gets the cells of the English page, in turn."""
+    text, english = page.read_text("utf-8"), page.parents[1] / "course" / page.name
+    if not SAME.search(text):
+        return text
+    blocks = (found[0] for found in BLOCK.finditer(english.read_text("utf-8")))
+    return SAME.sub(lambda _: next(blocks), text)
 
 
 def filled(text):
@@ -38,7 +51,7 @@ def filled(text):
 
 def parts(page):
     """Return the page's prose and cells in turn, beginning with prose; a notebook prints itself."""
-    text = PRINTED.sub(r"\1\2", UNSEEN.sub("", page.read_text("utf-8")))
+    text = PRINTED.sub(r"\1\2", UNSEEN.sub("", whole(page)))
     return [part.strip("\n") for part in CELL.split(text)]
 
 
@@ -73,7 +86,7 @@ def script(page):
 
 def write(page, folder):
     """Write both to a folder, if the page has cells."""
-    if CELL.search(page.read_text("utf-8")):
+    if CELL.search(whole(page)):
         (folder / f"{page.stem}.ipynb").write_text(notebook(page), "utf-8")
         (folder / f"{page.stem}.py").write_text(script(page), "utf-8")
 

@@ -2,6 +2,7 @@
 
 import logging
 import os
+import re
 import signal
 from collections import Counter
 
@@ -20,9 +21,10 @@ PLAIN = dict.fromkeys(STOPPING, signal.SIG_DFL) | {signal.SIGINT: signal.default
 
 
 def pytest_addoption(parser):
-    """Add `--all`, which also runs slow tests, and `--kills`, the number of killed runs."""
+    """Add `--all`, which also runs slow tests, and two numbers, `--kills` and `--seeds`."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
+    parser.addoption("--seeds", type=int, default=200, help="broken files that each test makes")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])
@@ -121,6 +123,21 @@ def signals():
         signal.signal(number, handler)
 
 
+@pytest.hookimpl(wrapper=True)
+def pytest_runtest_call(item):
+    """Skip a test that needs a symbolic link or a named pipe where the system makes none."""
+    try:
+        return (yield)
+    except OSError as error:
+        if getattr(error, "winerror", None) == 1314:  # a privilege is not held
+            pytest.skip("this user may make no symbolic links")
+        raise
+    except AttributeError as error:
+        if error.name == "mkfifo":
+            pytest.skip("this system has no os.mkfifo")
+        raise
+
+
 def pytest_collection_modifyitems(config, items):
     """Deselect slow tests without `--all`; skip GPU tests where CUDA is not available.
 
@@ -139,7 +156,18 @@ def pytest_collection_modifyitems(config, items):
 
 
 def pytest_terminal_summary(terminalreporter, config):
-    """Print that slow tests were left out, and the option that runs them."""
+    """Print what was left out, why, and what would run it."""
+    skipped = Counter(
+        report.longrepr[2].removeprefix("Skipped: ")
+        for report in terminalreporter.stats.get("skipped", [])
+    )
+    for reason, count in sorted(skipped.items()):
+        terminalreporter.write_line(f"skipped {count} (tests, or whole files): {reason}")
+    extras = sorted(set(re.findall(r"the extra \[(\w+)\]", " ".join(skipped))))
+    if extras:
+        terminalreporter.write_line(
+            f"these extras run them: pip install -e '.[{','.join(extras)}]'"
+        )
     if not config.option.all:
         slow = "attacks, trainings, several processes, browsers"
         terminalreporter.write_line(f"slow tests ({slow}) were left out; they run with --all")

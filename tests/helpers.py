@@ -18,7 +18,6 @@ from torch import Tensor
 from styletransfer.cli import main
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job import Job
 from styletransfer.job.choices import Choices
 from styletransfer.job.prepare import load
 from styletransfer.job.sources import Sources
@@ -26,11 +25,13 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, Losses
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
+from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
+from styletransfer.system.files import output_locked
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)
@@ -65,6 +66,16 @@ def write_pictures(*paths, height=24, width=32):
     """Write a picture of noise to each path, with seeds 0, 1, 2, ..."""
     for seed, path in enumerate(paths):
         images.write(path, picture(seed, height, width))
+
+
+def needs(extra, *packages):
+    """Skip the test or the file that calls it if a package of an extra is missing; return the last.
+
+    The summary of a run of pytest counts what was skipped for each extra.
+    """
+    for name in packages:
+        package = pytest.importorskip(name, reason=f"needs the extra [{extra}]")
+    return package
 
 
 def composed(command, *overrides):
@@ -215,7 +226,7 @@ def job_with(config, network, mode, pictures):
 
 def with_bowl(monkeypatch, bowl):
     """Make runs minimise `bowl` in place of their objective; return `bowl`."""
-    monkeypatch.setattr(Job, "objective", lambda job, pictures, tile: bowl)
+    monkeypatch.setattr("styletransfer.optimize.run.objective_of", lambda *_: bowl)
     return bowl
 
 
@@ -260,6 +271,30 @@ def check_kept(capsys, words, read, ending):
         before = files_in(".")
         assert "would overwrite" in refusal(capsys, *words, f"output={output}"), name
         assert files_in(".") == before, name
+
+
+def check_one_writer(capsys, words, ending):
+    """Assert that the command `words` refuses an output that another command is writing."""
+    Path("new").mkdir()
+    Path("linked").symlink_to("new")
+    with output_locked(f"new/out{ending}"):
+        before = files_in(".")
+        line = refusal(capsys, *words, f"output=linked/out{ending}")
+        assert f"another command is writing linked/out{ending}; wait for it" in line
+        assert files_in(".") == before
+
+
+def check_too_large(capsys, monkeypatch, words, ending):
+    """Assert that the command `words` refuses an output that is too large for its format.
+
+    Formats that have a limit get one of 15 pixels. Nothing is painted, and no file is written.
+    """
+    monkeypatch.setattr(images, "LONGEST", dict.fromkeys(images.LONGEST, 15))
+    monkeypatch.setattr(Run, "__iter__", pytest.fail)
+    before = files_in(".")
+    line = refusal(capsys, *words, f"output=x{ending}")
+    assert re.search(f"cannot write x{ending}: {ending} cannot hold .*, 15 at most; ", line)
+    assert files_in(".") == before
 
 
 def check_refused(make, cases):

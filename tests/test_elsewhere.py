@@ -4,7 +4,7 @@ import os
 import sys
 
 import pytest
-from helpers import ROOT, process, write_pictures
+from helpers import ROOT, needs, process, write_pictures
 from PIL import Image
 
 # Libraries are imported first, for this system; the package then sees Windows. macOS lacks less.
@@ -45,7 +45,7 @@ main(sys.argv[1:])
 @pytest.mark.skipif(not hasattr(os, "posix_fallocate"), reason="it is elsewhere already")
 def test_it_is_imported_and_paints_without_what_others_lack(tmp_path):
     """Check also that a code page 1252 console escapes other letters; files keep their names."""
-    pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
+    needs("studio", "uvicorn")
     write_pictures(tmp_path / "фото.png", tmp_path / "b.tif")
     words = ["train", "experiment=tiny", "steps=2", "size=24", "features.weights=random"]
     words += ["device=cpu", "content=фото.png", "style=b.tif", "output=été, картина.png"]

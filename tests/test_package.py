@@ -9,7 +9,7 @@ import venv
 from pathlib import Path
 
 import pytest
-from helpers import ROOT
+from helpers import ROOT, needs
 from PIL import Image
 
 pytestmark = [pytest.mark.wheel, pytest.mark.slow]
@@ -18,7 +18,7 @@ pytestmark = [pytest.mark.wheel, pytest.mark.slow]
 @pytest.fixture(scope="module")
 def source(tmp_path_factory):
     """Build and unpack the source archive; return its folder."""
-    pytest.importorskip("hatchling", reason="install the dev extra: pip install -e '.[dev]'")
+    needs("dev", "hatchling")
     folder = tmp_path_factory.mktemp("source")
     build = [sys.executable, "-m", "hatchling", "build", "--target", "sdist"]
     subprocess.run([*build, "--directory", str(folder)], cwd=ROOT, check=True, env=environment())

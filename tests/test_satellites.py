@@ -8,7 +8,7 @@ from helpers import ROOT, process
 
 SATELLITES = {
     "films": {"film"},
-    "lessons": {"compare", "explain", "gradcheck", "matrix"},
+    "lessons": {"compare", "explain", "gradcheck"},
     "networks": {"apply", "export", "train_network"},
     "studio": {"studio"},
 }

@@ -11,19 +11,11 @@ from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.whole import Objective
 
-# Factor on all loss weights of the plain loop. torch's L-BFGS stops by absolute tolerances, whose
-# defaults suit losses as large as those of PyTorch's tutorial, with a style weight of 1 000 000.
-SCALE = 1e6
-
 
 def plain_loop(
-    config: BenchmarkConfig,
-    network: FeatureExtractor,
-    content: Tensor,
-    style: Tensor,
-    scale: float = SCALE,
+    config: BenchmarkConfig, network: FeatureExtractor, content: Tensor, style: Tensor
 ) -> PlainLoop:
-    """Return the plain loop that minimises `scale` times the objective that `config` describes.
+    """Return the plain loop with the objective that `config` describes.
 
     Content (1, 3, H, W) and style (1, 3, h, w) are sRGB in [0, 1], with the dtype and on the device
     of `network`.
@@ -34,7 +26,7 @@ def plain_loop(
         network, mode, Criterion.of(config.objective), pair(content, style)
     ).terms:
         kind, layer = term.name.split("/")
-        weights[kind][layer] = term.weight * scale
+        weights[kind][layer] = term.weight
     state = torchvision_state(network, config.features.name)
     padding = config.features.padding
     return PlainLoop(state, content, style, weights["content"], weights["style"], padding)

@@ -2,13 +2,14 @@
 
 import torch
 from torch import nn
+from torch.nn.functional import mse_loss
 
 torch.manual_seed(0)
-convs = [
+first, second = (
     nn.Conv2d(i, o, 3, padding=1, dtype=torch.float64).requires_grad_(False)
     for i, o in ((3, 8), (8, 16))
-]
-image, style = torch.rand(2, 1, 3, 16, 16, dtype=torch.float64)
+)
+image, content, style = torch.rand(3, 1, 3, 16, 16, dtype=torch.float64)
 
 
 def gram(features):
@@ -16,14 +17,14 @@ def gram(features):
     return flat @ flat.T / features.numel()
 
 
-class StyleLoss(nn.Module):
+class ContentLoss(nn.Module):
     def __init__(self, target, weight):
         super().__init__()
         self.weight = weight
         self.register_buffer("target", target.detach() * weight)
 
     def forward(self, features):
-        self.loss = nn.functional.mse_loss(gram(features) * self.weight, self.target)
+        self.loss = mse_loss(features * self.weight, self.target)
         return features  # unchanged
 
     def backward(self, retain_graph=True):
@@ -31,15 +32,22 @@ class StyleLoss(nn.Module):
         return self.loss
 
 
-layers, features = [], style
-for conv in convs:
-    features = conv(features).relu()
-    layers += [conv, nn.ReLU(), StyleLoss(gram(features), weight=1000)]  # acts squared
-network = nn.Sequential(*layers)
+class StyleLoss(ContentLoss):
+    def forward(self, features):
+        self.loss = mse_loss(gram(features) * self.weight, self.target)
+        return features
+
+
+wanted = gram(first(style).relu())
+kept = second(first(content).relu()).relu()
+network = nn.Sequential(
+    *(first, nn.ReLU(), StyleLoss(wanted, weight=1000)),  # acts squared
+    *(second, nn.ReLU(), ContentLoss(kept, weight=10)),
+)
 
 image.requires_grad_()
 network(image)
 for layer in network:
-    if isinstance(layer, StyleLoss):
+    if isinstance(layer, ContentLoss):
         layer.backward()  # called by us; gradients add up in image.grad
 print(f"gradient norm {image.grad.norm():.12f}")

@@ -2,13 +2,14 @@
 
 import torch
 from torch import nn
+from torch.nn.functional import mse_loss
 
 torch.manual_seed(0)
-convs = [
+first, second = (
     nn.Conv2d(i, o, 3, padding=1, dtype=torch.float64).requires_grad_(False)
     for i, o in ((3, 8), (8, 16))
-]
-image, style = torch.rand(2, 1, 3, 16, 16, dtype=torch.float64)
+)
+image, content, style = torch.rand(3, 1, 3, 16, 16, dtype=torch.float64)
 
 
 def gram(features):
@@ -16,24 +17,30 @@ def gram(features):
     return flat @ flat.T / features.numel()
 
 
-class StyleLoss(nn.Module):
+class ContentLoss(nn.Module):
     def __init__(self, target):
         super().__init__()
         self.register_buffer("target", target.detach())
 
     def forward(self, features):
-        self.loss = nn.functional.mse_loss(gram(features), self.target)
+        self.loss = mse_loss(features, self.target)
         return features  # unchanged
 
 
-layers, features = [], style
-for conv in convs:
-    features = conv(features).relu()
-    layers += [conv, nn.ReLU(), StyleLoss(gram(features))]
-network = nn.Sequential(*layers)
+class StyleLoss(ContentLoss):
+    def forward(self, features):
+        self.loss = mse_loss(gram(features), self.target)
+        return features
+
+
+wanted = gram(first(style).relu())
+kept = second(first(content).relu()).relu()
+style_loss, content_loss = StyleLoss(wanted), ContentLoss(kept)
+network = nn.Sequential(first, nn.ReLU(), style_loss, second, nn.ReLU(), content_loss)
 
 image.requires_grad_()
 network(image)
-total = sum(1_000_000 * layer.loss for layer in network if isinstance(layer, StyleLoss))
+total = 1_000_000 * style_loss.loss
+total = total + 100 * content_loss.loss
 total.backward()  # once, for all losses
 print(f"gradient norm {image.grad.norm():.12f}")

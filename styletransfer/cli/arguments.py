@@ -109,9 +109,9 @@ def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
 def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[str]:
     """Return the words, with KEY= before each word without a key; KEY is the positional key.
 
-    A word with "=" that names an existing file or folder counts as a word without a key. Several
-    such words become one list in brackets. A command without a positional key gets the words
-    unchanged. (UserError if a word without a key cannot be used.)
+    A word with "=" that names an existing file or folder counts as a word without a key. A command
+    without a positional key gets the words unchanged. (UserError if a word without a key cannot be
+    used.)
     """
     bare = [word for word in arguments if word and ("=" not in word or os.path.exists(word))]
     positional = keys_marked(schema, "positional")
@@ -121,11 +121,10 @@ def _with_positional_key(arguments: Sequence[str], schema: type[Any]) -> list[st
         return list(arguments)
     (key,) = positional
     if any(word.startswith(f"{key}=") for word in arguments):
-        raise UserError(f"cannot understand {bare[0]!r} beside {key}=; name all of it once")
-    if bare[1:] and key not in keys_marked(schema, "each"):
+        raise UserError(f"cannot understand {bare[0]!r} beside {key}=; leave one of them out")
+    if bare[1:]:
         raise UserError(f"cannot understand {bare[1]!r} beside {bare[0]!r}; write KEY=VALUE")
-    named = f"{key}=[{','.join(map(quoted, bare))}]" if bare[1:] else f"{key}={bare[0]}"
-    return [named, *(word for word in arguments if word not in bare)]
+    return [f"{key}={bare[0]}", *(word for word in arguments if word not in bare)]
 
 
 def _check_spaces(arguments: Sequence[str]) -> None:

@@ -9,6 +9,7 @@ from styletransfer import __version__
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.errors import UserError
 from styletransfer.settings.registry import commands
+from styletransfer.settings.terminal import wrapped
 
 OVERVIEW = """\
 Neural style transfer: two pictures in, one painting out.
@@ -29,7 +30,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         known = commands()
         if not arguments or arguments[0] in ("-h", "--help"):
             lines = (f"  {name:<14}{command.summary}" for name, command in known.items())
-            print(OVERVIEW.format(commands="\n".join(lines)), end="")
+            text = OVERVIEW.format(commands="\n".join(lines))
+            for line in text.splitlines():
+                print("\n".join(wrapped(line, 4)))
         elif arguments[0] == "--version":
             print(f"styletransfer {__version__}")
         elif arguments[0] not in known:

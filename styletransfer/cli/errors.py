@@ -4,6 +4,8 @@ This also works if standard output is full or closed.
 """
 
 import atexit
+import codecs
+import errno
 import io
 import logging
 import os
@@ -23,6 +25,30 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 BROKEN_PIPE = 141
 
 
+# Errors of a write to a full device. An error without a file's name is one of standard output:
+# whatever else is written names its file.
+FULL = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO")} - {None}
+# Name of the error handler of standard output, see `_as_typed`.
+AS_TYPED = "styletransfer.as_typed"
+
+
+def _as_typed(error: UnicodeError) -> tuple[bytes, int]:
+    """Return the bytes for characters that standard output cannot encode, and their end.
+
+    Python reads the bytes of a file's name that it cannot decode as characters U+DC80 to U+DCFF.
+    They become these bytes again, so that a printed path can be used. Others become escapes.
+    """
+    assert isinstance(error, UnicodeEncodeError)
+    kind = "surrogateescape"
+    if not all("\udc80" <= one <= "\udcff" for one in error.object[error.start : error.end]):
+        kind = "backslashreplace"
+    text = error.object[error.start : error.end]
+    return text.encode("ascii", kind), error.end
+
+
+codecs.register_error(AS_TYPED, _as_typed)
+
+
 class Ended(SystemExit):
     """Raised to exit the program after `message` was printed."""
 
@@ -32,12 +58,16 @@ class Ended(SystemExit):
 
 
 class LogFile(logging.FileHandler):
-    """A LogFile leaves out lines that cannot be written, for example if its folder is gone."""
+    """A LogFile leaves out lines that cannot be written, for example if its folder is gone.
+
+    It writes through no symbolic link, because a run's folder may come from somebody else.
+    """
 
     def emit(self, record: logging.LogRecord) -> None:
         """Write a record; with `delay=True`, the first record opens the file."""
         with suppress(OSError):
-            super().emit(record)
+            if not os.path.islink(self.baseFilename):
+                super().emit(record)
 
 
 @contextmanager
@@ -53,8 +83,8 @@ def one_line_errors() -> Iterator[None]:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed before Python started
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != "backslashreplace":
-        sys.stdout.reconfigure(errors="backslashreplace")  # escape characters it cannot encode
+    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != AS_TYPED:
+        sys.stdout.reconfigure(errors=AS_TYPED)
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)
@@ -73,7 +103,10 @@ def one_line_errors() -> Iterator[None]:
             flush(sys.stdout)
             sys.exit(BROKEN_PIPE)
         except OSError as error:
-            known = [str(part) for part in (error.filename, error.strerror) if part is not None]
+            name = error.filename
+            if name is None and error.errno in FULL:
+                name = "cannot write standard output"
+            known = [str(part) for part in (name, error.strerror) if part is not None]
             fail(": ".join(known) or str(error))
         except (ImportError, MemoryError, RuntimeError, SystemError) as error:
             if "failed to map segment" in str(error):

@@ -2,12 +2,14 @@
 
 import os
 import shutil
+import tempfile
 from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 from omegaconf import DictConfig, OmegaConf
 
+from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import recorded
 from styletransfer.runs.record import ERROR, FREE_KEYS
@@ -18,9 +20,14 @@ SWEEP = "multirun.yaml"
 
 
 class RunFolders:
-    """RunFolders makes the folders of runs, and removes those that hold no result."""
+    """RunFolders makes the folders of runs, and removes those that hold no result.
+
+    If `may_move`, as for a command whose result is its `output`, a run's folder that cannot be made
+    is replaced by a temporary folder, and a note names it.
+    """
 
     def __init__(self) -> None:
+        self.may_move = False
         self.made: list[Path] = []  # folders of runs and sweeps
         self.parents: list[Path] = []  # new parents of the folders in `made`, innermost first
 
@@ -45,7 +52,13 @@ class RunFolders:
         if instead:
             return instead
         self.parents += absent(Path(path).parent)
-        made = new_folder(path)
+        try:
+            made = new_folder(path)
+        except OSError as error:
+            if not self.may_move:
+                raise
+            made = tempfile.mkdtemp(prefix="styletransfer-")
+            tell(f"note: {path} cannot be made ({error.strerror}); the run's folder is {made}")
         self.made.append(Path(made).absolute())
         return made
 

@@ -92,6 +92,8 @@ def _run(command: Command, arguments: Arguments) -> None:
             config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
             hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
             folders.look_at(config, words, arguments.multirun)
+            has_output = bool(OmegaConf.select(config, "output"))
+            folders.may_move = command.repeatable and has_output and not arguments.multirun
             register_resolvers(folders.new, folders.kept)
             if arguments.multirun:
                 from styletransfer.cli.sweep import report

@@ -55,14 +55,23 @@ class _Words:
 
 
 def _read(key: str, file: Path) -> None:
-    """Copy standard input to a file (UserError if standard input is closed or a terminal)."""
+    """Copy standard input to a file (UserError: it is closed or a terminal, or no room)."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UserError(f"{key}=- reads a picture from standard input; add < PICTURE")
-    with file.open("wb") as copy:
-        shutil.copyfileobj(sys.stdin.buffer, copy)
+    try:
+        with file.open("wb") as copy:
+            shutil.copyfileobj(sys.stdin.buffer, copy)
+    except OSError as error:
+        raise UserError(f"cannot copy {key}=- to {file}: {error.strerror}") from error
 
 
 def _write(file: Path, stdout: Any) -> None:
-    """Write the bytes of a file to standard output."""
-    stdout.buffer.write(file.read_bytes())
-    stdout.buffer.flush()
+    """Write the bytes of a file to standard output (UserError if it is full)."""
+    try:
+        stdout.buffer.write(file.read_bytes())
+        stdout.buffer.flush()
+    except BrokenPipeError:
+        raise
+    except OSError as error:
+        reason = f"{error.strerror}; name a file in place of -"
+        raise UserError(f"cannot write the picture to standard output: {reason}") from error

@@ -37,7 +37,7 @@ class Normalize(nn.Module):
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
         """Move or cast the module; a cast to float64 restores the constants to full precision."""
-        super()._apply(fn, recurse)  # type: ignore[no-untyped-call]
+        super()._apply(fn, recurse)
         if self.mean.dtype == torch.float64:
             self.mean, self.std = self.exact.to(self.mean)
         return self

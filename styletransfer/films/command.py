@@ -27,7 +27,7 @@ from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
-from styletransfer.system.files import atomic, check_outputs, remove_stale
+from styletransfer.system.files import atomic, check_outputs, output_locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -48,7 +48,7 @@ def main(config: FilmConfig, folder: Path) -> None:
         run = FilmRun(config, film, folder)
         claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
-        with signals_held(), claim:
+        with signals_held(), claim, output_locked(run.output):
             run.check_record()
             remove_stale(run.path(0).parent)
             run.write(*run.paint(stop), stop)
@@ -66,9 +66,9 @@ class FilmRun:
         self.output = Path(config.output) if config.output else folder / PAINTED
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
-        check_writable(self.output)
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
+        check_writable(self.output, images.scaled_size(film.size, config.size))
         self.job = prepare(replace(config, output=None), {"content": first}, search=False)
         check_outputs([*outputs, self.path(0)], self.job.files, [frames])
 

@@ -30,9 +30,33 @@ def pyav() -> ModuleType:
     return av
 
 
+def open_container(file: Any, mode: str = "r", **options: Any) -> Any:
+    """Open PyAV's container; bytes in its metadata that are not UTF-8 become lone surrogates."""
+    av = pyav()
+    # PyAV 19 always does so, and has no such argument.
+    if hasattr(av.container.Container, "metadata_errors"):
+        options["metadata_errors"] = "surrogateescape"
+    return av.open(file, mode, **options)
+
+
+def failures() -> tuple[type[Exception], ...]:
+    """Return the exceptions by which PyAV refuses what a file says.
+
+    FFmpeg's errors have a class of their own. PyAV also raises Python's errors, for example for a
+    decoder that could not be opened, a number that is too large or a text that is not UTF-8.
+    """
+    python = (OSError, EOFError, ValueError, ArithmeticError, LookupError, RuntimeError)
+    return (pyav().FFmpegError, *python)
+
+
 def reason(error: Exception) -> str:
     """Return the message of an error of FFmpeg or of the system, in a few words."""
     return getattr(error, "strerror", None) or str(error)
+
+
+def readable(text: str) -> str:
+    """Return a text of metadata, in which U+FFFD stands for bytes that are not UTF-8."""
+    return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
 def interpolation() -> Any:
@@ -98,9 +122,10 @@ def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
 
     Every second line of an interlaced frame shows another moment, so edges of moving objects look
     like combs. FFmpeg's filter bwdif replaces these lines, from the frame and its neighbours. If
-    `frames` raises UserError, it is raised after the last frame.
+    `frames` raises one of `failures()`, it is raised after the last frame.
     """
-    graph, kind, damage = None, None, None
+    graph, kind = None, None
+    damage: Exception | None = None
     try:
         for frame in frames:
             now = frame.width, frame.height, frame.format.name
@@ -113,7 +138,7 @@ def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
             if graph is None:
                 graph, kind = _bwdif(frame), now
             yield from _filtered(graph, frame)
-    except UserError as error:
+    except failures() as error:
         damage = error
     if graph is not None:
         yield from _filtered(graph, None)

@@ -17,15 +17,17 @@ class Codec(NamedTuple):
     encoder: str  # FFmpeg's name of the encoder
     options: dict[str, str]  # FFmpeg's options of the encoder -> their values
     even: bool  # whether width and height must be even
+    longest: int  # the longest side that the encoder takes in pixels
 
 
 # With crf=18 (quality), losses are hard to see. Without B-frames (bf=0), frames are stored in the
 # order in which they are shown, so that all times and the duration are exact. Chroma has half the
 # resolution, so the sides must be even.
-H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True)
+H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True, longest=16384)
 # For VP9, crf (quality) has an effect only with b=0; cpu-used=4 needs a quarter of the time at
 # little loss of quality (ffmpeg.org, VP9).
-VP9 = Codec("libvpx-vp9", {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}, even=False)
+VP9_OPTIONS = {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}
+VP9 = Codec("libvpx-vp9", VP9_OPTIONS, even=False, longest=65536)
 
 CODECS = {
     ".mp4": ("mp4", H264),

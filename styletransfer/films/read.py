@@ -1,9 +1,10 @@
 """Reads films in the containers and codecs of FFmpeg, by PyAV; converts frames to tensors."""
 
 import errno
+import logging
 import os
 from collections.abc import Callable, Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -12,13 +13,17 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.clock import Clock
 from styletransfer.films.ffmpeg import (
     decoder,
     deinterlaced,
     display_matrix,
+    failures,
     has_alpha,
     interpolation,
+    open_container,
     pyav,
+    readable,
     reason,
 )
 from styletransfer.films.frame import MAX_PIXELS, Frame, check_size
@@ -28,12 +33,14 @@ from styletransfer.formats.stated_colors import frame_colors
 from styletransfer.pictures.images import on_white, resize
 from styletransfer.system.progress import progress_bar
 
+logger = logging.getLogger(__name__)
+
 FrameCallback = Callable[[int, Tensor, Tensor], bool]
 """Callback after each painted frame: (`Film.count`, input frame, painted frame) -> whether to
 continue. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 
-# Frame rate, in frames per second, of a film that states no frame rate.
-USUAL_RATE = Fraction(25)
+# Frame rate, in frames per second, of a film that states none, or one above the largest.
+USUAL_RATE, LARGEST_RATE = Fraction(25), 1000
 # Largest width and height in pixels of a standard-definition frame. If a film does not state the
 # matrix of its YUV colours, larger frames are read with BT.709, others with BT.601, as in players.
 LARGEST_SD = (1279, 576)
@@ -50,7 +57,7 @@ FORMATS = {
 
 
 class Film:
-    """A Film reads the video stream with the most frames in a file.
+    """A Film reads the video stream of a file that players show.
 
     Use it as a context manager, whose exit closes the file. A folder is a film of `fps` frames per
     second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
@@ -68,11 +75,11 @@ class Film:
         time_base: unit of the time stamps of frames, in seconds.
         pixel_aspect: width of a pixel over its height, after the rotation.
         comment: the text of "comment" in the file's metadata, or "".
-        has_sound: whether the file has sound.
+        painted: index in the file of the stream that is read; None for pictures.
 
     Raises:
         UserError: there is no such film, none of its frames can be decoded, its frames have more
-            than MAX_PIXELS or several sizes, or PyAV is missing.
+            than MAX_PIXELS, the frames of a folder have several sizes, or PyAV is missing.
     """
 
     def __init__(self, path: str | os.PathLike[str], fps: float = float(USUAL_RATE)) -> None:
@@ -80,7 +87,8 @@ class Film:
         self.path = Path(path)
         self._files = ExitStack()
         self.start, self.pixel_aspect, self.comment = Fraction(0), Fraction(1), ""
-        self.has_sound = False
+        self.painted: int | None = None
+        self._told: set[str] = set()
         self._stills: FrameFolder | Animation | None
         if self.path.is_dir():
             self._stills = FrameFolder(self.path, Fraction(fps).limit_denominator(1001))
@@ -98,15 +106,16 @@ class Film:
         with self.opened() as container:
             stream = self._video(container)
             tags = {key.lower(): text for key, text in container.metadata.items()}
-            self.comment = tags.get("comment", "")
-            self.has_sound = bool(container.streams.audio)
-            self.rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
+            self.comment = readable(tags.get("comment", ""))
+            self.painted = stream.index
+            rate = Fraction(stream.average_rate or stream.guessed_rate or USUAL_RATE)
+            self.rate = rate if 0 < rate <= LARGEST_RATE else USUAL_RATE
             self.time_base = Fraction(stream.time_base)
-            first = next(self._decoded(container, stream), None)
+            first = next(self._decoded(container.demux(), stream), None)
             if first is None:
                 problem = "has no frame that FFmpeg can read; save it as MP4 or GIF"
                 raise UserError(f"{self.path} {problem}")
-            self.start = self._start(stream, first)
+            self.start = self._start(container)
             self.count = stream.frames or round(self._seconds(container) * self.rate)
             a, b, c, d = display_matrix(first, stream.codec_context.name)
             self._is_turned = abs(b) > abs(a)  # rows become columns
@@ -125,19 +134,35 @@ class Film:
 
     def opened(self) -> Any:
         """Open the file once more and return PyAV's container, which the film's exit closes."""
-        av = pyav()
         if not self.path.is_file():
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
         # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
-        options = {"protocol_whitelist": "file", "max_reload": "0"}
+        # Times that begin anew are left to a Clock; FFmpeg would take some for an overflow.
+        options = {"protocol_whitelist": "file", "max_reload": "0", "correct_ts_overflow": "0"}
         try:
-            container = av.open(f"file:{self.path}", metadata_errors="replace", options=options)
-        except (av.FFmpegError, OSError) as error:
+            container = open_container(f"file:{self.path}", options=options)
+        except failures() as error:
             raise UserError(
                 f"{self.path} is no film that FFmpeg can read ({reason(error)}); get an intact copy"
             ) from error
         return self._files.enter_context(container)
+
+    def packets(self, container: Any) -> Iterator[Any]:
+        """Yield all packets of the newly opened file; a Clock mends their times, which is told."""
+        assert self.painted is not None
+        clock = Clock(self.painted, self.rate)
+        try:
+            yield from clock.mended(container.demux())
+        finally:
+            for each in clock.told():
+                self._tell(each)
+
+    def _tell(self, what: str) -> None:
+        """Log a warning about the film, once."""
+        if what not in self._told:
+            logger.warning("%s: %s", self.path, what)
+        self._told.add(what)
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames; each call starts at the first (UserError if one cannot be read)."""
@@ -147,7 +172,7 @@ class Film:
         for frame, time, duration in self._timed():
             try:
                 image = self._upright(frame)
-            except (pyav().FFmpegError, ValueError) as error:
+            except failures() as error:
                 damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
                 if getattr(error, "errno", None) == errno.EOPNOTSUPP:
                     matrix = f"matrix {frame.colorspace} of ITU-T H.273"
@@ -161,21 +186,27 @@ class Film:
         The duration is the time until the next frame; for the last frame, the duration that the
         file states, or else 1 / rate.
         """
-        frame, time, damage = None, Fraction(0), None
+        frame, time, count = None, Fraction(0), 0
+        damage: Exception | None = None
+        self._pushed = 0  # number of frames that got another time
         container = self.opened()
         try:
-            for following in deinterlaced(self._decoded(container, self._video(container))):
+            packets, stream = self.packets(container), self._video(container)
+            for following in deinterlaced(self._decoded(packets, stream)):
                 next_time = self._time(following, None if frame is None else time)
                 if frame is not None:
                     yield frame, time, next_time - time
-                frame, time = following, next_time
-        except UserError as error:
+                frame, time, count = following, next_time, count + 1
+        except failures() as error:
             damage = error
         if frame is not None:
             stated = (frame.duration or 0) * Fraction(frame.time_base or 0)
             yield frame, time, stated or 1 / self.rate
+        if self._pushed:
+            self._tell(f"{self._pushed} frames come no later than the one before; they follow it")
         if damage is not None:
-            raise damage
+            problem = f"is damaged after frame {count} ({reason(damage)})"
+            raise UserError(f"{self.path} {problem}; get an intact copy") from damage
 
     def images(self, size: tuple[int, int]) -> Iterator[Tensor]:
         """Yield all frames (1, 3, H, W) resized to (height, width) `size`."""
@@ -188,6 +219,9 @@ class Film:
 
     def _upright(self, frame: Any) -> Tensor:
         """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
+        if (frame.height, frame.width) != self._coded_size:
+            height, width = self._coded_size
+            self._tell(f"frames of other sizes are resized to {width} x {height} pixels")
         is_hd = frame.width > LARGEST_SD[0] or frame.height > LARGEST_SD[1]
         unsaid = frame.colorspace == UNSPECIFIED and not frame.format.is_rgb
         space = frame_colors(frame.color_primaries, frame.color_trc, str(self.path))
@@ -206,28 +240,39 @@ class Film:
         return on_white(image, image[:, 3:])[:, :3] if image.shape[1] == 4 else image
 
     def _video(self, container: Any) -> Any:
-        """Return the video stream with the most frames by the file's header; the first of equals.
+        """Return the video stream that players show: the one that is flagged as the default.
 
-        Streams that are marked as the cover of a song are left out. The number of frames decides,
-        because streams with few frames may be still pictures, such as the cover of an AVIF.
+        Covers and thumbnails are no films, and neither is a stream that states a single frame if
+        there is another. Of equal streams, FFmpeg's choice is taken: it has looked at some frames.
         (UserError if there is no stream, or if its frames are too large.)
         """
-        cover = pyav().stream.Disposition.attached_pic
-        streams = [one for one in container.streams.video if not one.disposition & cover]
+        flags = pyav().stream.Disposition
+        covers = flags.attached_pic | flags.timed_thumbnails
+        streams = [one for one in container.streams.video if not one.disposition & covers]
         if not streams:
             problem = "holds no film, only other things such as sound"
             raise UserError(f"{self.path} {problem}; name another")
-        stream = max(streams, key=lambda one: one.frames)
+        best = container.streams.best("video")
+        stream = max(
+            [one for one in streams if one.frames != 1] or streams,
+            key=lambda one: (
+                one.codec_context is not None,
+                bool(one.disposition & flags.default),
+                best is not None and one.index == best.index,
+            ),
+        )
         context = stream.codec_context
         if context is not None:
             check_size(self.path, context.width, context.height)
             context.options = {"max_pixels": str(MAX_PIXELS)}  # a later frame may be larger
         return stream
 
-    def _decoded(self, container: Any, stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there."""
-        av = pyav()
-        packets, count, decode = container.demux(), 0, decoder(stream)
+    def _decoded(self, packets: Iterator[Any], stream: Any) -> Iterator[Any]:
+        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there.
+
+        One of `failures()` is raised for damage after the first frame.
+        """
+        count, lost, decode = 0, 0, decoder(stream)
         while True:
             try:
                 packet = next(packets, None)
@@ -237,11 +282,13 @@ class Film:
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
-            except av.FFmpegError as error:
-                if not count:
-                    continue
-                damage = f"is damaged after frame {count} ({reason(error)})"
-                raise UserError(f"{self.path} {damage}; get an intact copy") from error
+            except failures():
+                if count:
+                    raise
+                lost += 1
+                continue
+            if lost and frames and not count:
+                self._tell(f"{lost} packets before the first frame cannot be decoded")
             count += len(frames)
             yield from frames
 
@@ -249,34 +296,28 @@ class Film:
         """Return a frame's time in seconds, later than `last`, the time of the frame before."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
-        time = frame.pts * Fraction(frame.time_base) - self.start
-        return time if last is None or time > last else last + self.time_base
+        time: Fraction = frame.pts * Fraction(frame.time_base) - self.start
+        if last is None or time > last:
+            return time
+        self._pushed += 1
+        return last + self.time_base
 
-    def _start(self, video: Any, first: Any) -> Fraction:
-        """Return the time stamp of the file's first frame or sound, in seconds, at least 0.
+    def _start(self, container: Any) -> Fraction:
+        """Return the time stamp of the file's first frame or sound, in seconds.
 
-        It is rounded down to a multiple of the video's time base. Sound may begin a little before
+        It is rounded down to a multiple of the frames' time base. Sound may begin a little before
         0, because its decoder needs some samples before the first audible one.
         """
-        starts = [video.start_time * video.time_base] if video.start_time is not None else []
-        if not starts and first.pts is not None:  # as in some Matroska files
-            starts = [first.pts * Fraction(first.time_base)]
-        starts += self._sound_starts()
-        begin = max(Fraction(0), min(starts, default=Fraction(0)))
-        return begin // self.time_base * self.time_base
-
-    def _sound_starts(self) -> list[Fraction]:
-        """Return the time stamp of the first packet of each sound stream, in seconds."""
         starts = []
-        for number in range(len(self.opened().streams.audio)) if self.has_sound else ():
-            container = self.opened()
-            stream = container.streams.audio[number]
+        for stream in (container.streams[self.painted], *container.streams.audio):
             start = stream.start_time
-            if start is None:
-                start = next(container.demux(stream)).pts
+            if start is None:  # as in some Matroska files
+                with self.opened() as source, suppress(*failures()):
+                    start = next(source.demux(stream.index)).pts
             if start is not None:
-                starts.append(start * Fraction(stream.time_base))
-        return starts
+                seconds = start * Fraction(stream.time_base)
+                starts.append(seconds if stream.index == self.painted else max(0, seconds))
+        return min(starts, default=Fraction(0)) // self.time_base * self.time_base
 
     def _seconds(self, container: Any) -> Fraction:
         """Return the duration of the file in seconds, or 0 if it is unknown."""

@@ -18,6 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.films.frame import Frame, check_size
 from styletransfer.formats import read_image
 from styletransfer.formats.folders import in_folder, picture_formats, warn_of_others
+from styletransfer.formats.stored import ORIENTATION
 from styletransfer.pictures import images
 
 # Pillow's names of the formats that may be animated.
@@ -53,12 +54,11 @@ class FrameFolder:
         self.size = images.read(self._paths[0]).size
         for path in self._paths:
             with suppress(Exception), _opened(path) as image:
-                size = image.size
-                if sorted(size) != sorted(self.size):  # a photograph may be turned by 90 degrees
+                if (size := _upright_size(image)) != self.size:
                     break
         else:
             return
-        raise self._of_another_size(path, (size[1], size[0]))
+        raise self._of_another_size(path, size)
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames (UserError if a picture cannot be read, or has another size)."""
@@ -138,6 +138,13 @@ def _opened(path: Path) -> Image.Image:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         return Image.open(path, formats=picture_formats())
+
+
+def _upright_size(image: Image.Image) -> tuple[int, int]:
+    """Return (height, width) of a Pillow image, upright; its pixels are not decoded."""
+    # Pillow turns the size of a TIFF itself.
+    is_turned = image.format != "TIFF" and image.getexif().get(ORIENTATION) in (5, 6, 7, 8)
+    return image.size if is_turned else (image.height, image.width)
 
 
 def _show(image: Image.Image, number: int) -> None:

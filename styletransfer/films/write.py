@@ -1,11 +1,10 @@
 """Writes films in H.264 or VP9 with the input's sound."""
 
-import io
 import logging
 import math
 import os
 from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager, suppress
+from contextlib import contextmanager, suppress
 from fractions import Fraction
 from pathlib import Path
 from typing import Any, Self
@@ -14,10 +13,11 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError
-from styletransfer.films.ffmpeg import from_tensor, pyav, reason
+from styletransfer.films.ffmpeg import failures, from_tensor, open_container, pyav, reason
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
-from styletransfer.system.files import check_outputs, lock_held
+from styletransfer.films.tracks import Tracks
+from styletransfer.system.files import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
@@ -31,15 +31,23 @@ LIMITED = 1
 WITHOUT_AVX512 = {"x264-params": "asm=avx2"}
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if PyAV or an encoder is missing, or CODECS has no such extension."""
+def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
+    """Raise UserError if a film, of (height, width) `size`, could not be written.
+
+    PyAV or an encoder may be missing, CODECS may have no such extension, or the size is too large.
+    """
     extension = Path(path).suffix.lower()
     if extension not in CODECS:
         raise UserError(
             f"cannot write a film to {path}; use {' '.join(CODECS)}, which ffmpeg converts into "
             "other formats and single frames"
         )
-    av, encoder = pyav(), CODECS[extension][1].encoder
+    av, (_, (encoder, _, _, longest)) = pyav(), CODECS[extension]
+    if size and max(size) > longest:
+        pixels = f"{size[1]} x {size[0]} pixels, {longest} at most"
+        raise UserError(
+            f"cannot write {path}: {extension} cannot hold {pixels}; choose a smaller size"
+        )
     try:
         av.codec.Codec(encoder, "w")
     except ValueError as error:
@@ -63,8 +71,8 @@ class FilmWriter:
     if the number of rows or columns is odd, the last one is written twice. VP9 keeps the size.
     Times are in units of `time_base` of `like`, the input film; Matroska and WebM round them to
     milliseconds. The sound of `like` is copied. The film carries the text `recipe` as its comment.
-    The output is locked during the block. (UserError if `check_writable` refuses the output, if
-    another writer has the lock, or if the output would overwrite `like` or cannot be written.)
+    (UserError if `check_writable` refuses the output, or if the output would overwrite `like` or
+    cannot be written.)
     """
 
     def __init__(self, path: str | os.PathLike[str], like: Film, recipe: str = "") -> None:
@@ -74,21 +82,17 @@ class FilmWriter:
         self._target, self._partial = Path(os.path.realpath(path)), film_files(path)[1]
         self._like = like
         self._format, self._codec = CODECS[self._target.suffix.lower()]
-        # PyAV's container, video stream and copier of the sound; made when the first frame comes,
-        # because its size is the size of the film.
+        # PyAV's container, video stream and copier of the other tracks; made when the first frame
+        # comes, because its size is the size of the film.
         self._container: Any = None
         self._stream: Any = None
-        self._sound: Any = None
+        self._tracks: Any = None
         # Time -> duration of a frame that is not yet written, both in units of time_base.
         self._durations: dict[int, int] = {}
-        self._lock = ExitStack()
 
     def __enter__(self) -> Self:
         with self._one_line():
             self._target.parent.mkdir(parents=True, exist_ok=True)
-        message = f"another command is writing {self._path}; wait for it, or choose another output"
-        lock = self._target.with_name(f".{self._target.name}.lock")
-        self._lock.enter_context(lock_held(lock, message))
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
@@ -104,7 +108,7 @@ class FilmWriter:
         with signals_held(), self._one_line():
             if self._container is None:
                 self._open(frame)
-            self._sound.copy(time)
+            self._tracks.copy(time)
             frame.time_base = self._like.time_base
             frame.pts = round(time / frame.time_base)
             self._durations[frame.pts] = round(duration / frame.time_base)
@@ -112,13 +116,13 @@ class FilmWriter:
         raise_waiting()
 
     def __exit__(self, kind: type[BaseException] | None, *rest: object) -> None:
-        with signals_held(), self._lock:
+        with signals_held():
             if kind is not None or self._container is None:
                 self._keep()
                 return
             try:
                 with self._one_line():
-                    self._sound.copy()
+                    self._tracks.copy()
                     self._encode(None)
                     self._container.close()
                     with self._partial.open("rb+") as file:
@@ -130,7 +134,13 @@ class FilmWriter:
         raise_waiting()
 
     def _open(self, frame: Any) -> None:
-        self._container = pyav().open(f"file:{self._partial}", "w", format=self._format)
+        # Without this option, Matroska would flag other tracks as the default than the input does.
+        flags = {"default_mode": "passthrough"} if self._format in ("matroska", "webm") else {}
+        self._container = open_container(
+            f"file:{self._partial}", "w", format=self._format, container_options=flags
+        )
+        # Without random identifiers and versions, equal frames are equal files.
+        self._container.flags |= pyav().container.core.Flags.bitexact.value
         if self._recipe:
             self._container.metadata["comment"] = self._recipe
         encoder, options = self._codec.encoder, self._codec.options
@@ -144,7 +154,7 @@ class FilmWriter:
         context.colorspace = context.color_primaries = context.color_trc = BT709
         context.color_range = LIMITED
         self._stream = stream
-        self._sound = Sound(self._like, self._container, str(self._path))
+        self._tracks = Tracks(self._like, self._container, stream, str(self._path))
 
     def _encode(self, frame: Any) -> None:
         """Encode and write a frame; with None, write the frames that the encoder still holds."""
@@ -157,8 +167,8 @@ class FilmWriter:
         """Complete the partial film, if there is one, so that it plays; log its path."""
         if self._container is None:
             return
-        with suppress(OSError, pyav().FFmpegError), self._container:
-            if self._sound is not None:
+        with suppress(*failures()), self._container:
+            if self._tracks is not None:
                 self._encode(None)
         logger.warning("the film up to here is in %s", self._partial)
 
@@ -167,68 +177,7 @@ class FilmWriter:
         """Turn errors of the system and of FFmpeg into a UserError of one line."""
         try:
             yield
-        except (OSError, pyav().FFmpegError) as error:
-            advice = "choose a writable folder with space left"
-            raise UserError(f"cannot write {self._path}: {reason(error)}; {advice}") from error
-
-
-class Sound:
-    """Sound copies all sound of a film to PyAV's container `output`, without decoding it.
-
-    Make a Sound before the container's header is written. Sound that the container cannot hold is
-    left out, with a warning that calls the output `name`.
-    """
-
-    def __init__(self, film: Film, output: Any, name: str) -> None:
-        self._input: Any = film.opened() if film.has_sound else None
-        self._start = film.start
-        self._output = output
-        self._streams: dict[int, Any] = {}
-        for stream in self._input.streams.audio if self._input else ():
-            if _holds(output.format.name, film, stream.index):
-                self._streams[stream.index] = output.add_stream_from_template(stream)
-            else:
-                kind = stream.codec_context.codec.canonical_name if stream.codec_context else "such"
-                logger.warning("%s cannot hold %s sound, and goes without", name, kind)
-        self._packets = self._moved()
-        self._next = next(self._packets, None)
-
-    def copy(self, until: Fraction | None = None) -> None:
-        """Write the sound up to the time `until` in seconds, or all remaining sound if None."""
-        while self._next is not None:
-            time, packet = self._next
-            if until is not None and time > until:
-                return
-            self._output.mux(packet)
-            self._next = next(self._packets, None)
-
-    def _moved(self) -> Iterator[tuple[Fraction, Any]]:
-        """Yield (time in seconds, packet); times are shifted so that the new film starts at 0."""
-        if not self._streams:
-            return
-        last: dict[int, int] = {}
-        for packet in self._input.demux([self._input.streams[index] for index in self._streams]):
-            if packet.dts is None or packet.dts <= last.get(packet.stream_index, packet.dts - 1):
-                continue  # skip the empty last packet, and times that do not increase
-            last[packet.stream_index] = packet.dts
-            start = round(self._start / packet.time_base)
-            packet.dts -= start
-            packet.pts = packet.dts if packet.pts is None else packet.pts - start
-            time = packet.dts * Fraction(packet.time_base)
-            packet.stream = self._streams[packet.stream_index]
-            yield time, packet
-
-
-def _holds(container: str, film: Film, index: int) -> bool:
-    """Return whether a container format accepts sound stream `index`, by writing one packet."""
-    av = pyav()
-    try:
-        with film.opened() as source, av.open(io.BytesIO(), "w", format=container) as trial:
-            stream = source.streams[index]
-            copy = trial.add_stream_from_template(stream)
-            packet = next(source.demux(stream))
-            packet.stream = copy
-            trial.mux(packet)
-    except (ValueError, OSError, av.FFmpegError):
-        return False
-    return True
+        except failures() as error:
+            is_system = isinstance(error, OSError)
+            advice = "; choose a writable folder with space left" if is_system else ""
+            raise UserError(f"cannot write {self._path}: {reason(error)}{advice}") from error

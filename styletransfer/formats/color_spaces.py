@@ -47,10 +47,6 @@ def srgb_samples(light: Any, where: Any = np.where) -> Any:
     return where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
-def _smpte240(values: Floats) -> Floats:
-    return np.where(values <= 0.0912, values / 4.0, ((values + 0.1115) / 1.1115) ** (1 / 0.45))
-
-
 def _pq(values: Floats) -> Floats:
     """Return the light of PQ samples (SMPTE ST 2084, equation 4); the reference white is 1."""
     root = values ** (1.0 / 78.84375)
@@ -87,14 +83,11 @@ _CICP_PRIMARIES: dict[int, Primaries] = {
 }
 # Numbers of transfer curves in ITU-T H.273, table 3. The curve of BT.709, which BT.601, BT.2020 and
 # xvYCC share, is a camera's. Screens, players and browsers show such samples as they show sRGB.
+# Other curves are not converted: files of today do not state them.
 _CICP_CURVES: dict[int, Curve] = {
     **dict.fromkeys((1, 2, 6, 11, 12, 13, 14, 15), srgb),
-    4: gamma(2.2),
-    5: gamma(2.8),
-    7: _smpte240,
     8: gamma(1.0),
     16: _pq,
-    17: gamma(2.6),
     18: _hlg,
 }
 
@@ -161,7 +154,7 @@ def by_cicp(primaries: int, transfer: int) -> ColorSpace | None:
     """Return the colour space of two numbers of ITU-T H.273; None if both are "unspecified".
 
     PNG has them in its chunk cICP, AVIF and HEIF in a box nclx, films in each stream.
-    (UnknownColorsError if a number is unknown.)
+    (UnknownColorsError if a number has no conversion.)
     """
     if primaries == transfer == 2:
         return None

@@ -8,15 +8,12 @@ from contextlib import ExitStack, suppress
 from functools import cache
 from typing import Any, BinaryIO, TypeVar, cast
 
-import numpy as np
 from PIL import Image
 
 from styletransfer.formats.color_spaces import (
     ADOBE_RGB,
     SRGB,
     ColorSpace,
-    Curve,
-    Primaries,
     UnknownColorsError,
     by_chromaticities,
     by_cicp,
@@ -66,8 +63,10 @@ def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
         found = read()
     except UnknownColorsError as unknown:
         logger.warning("%s states %s, which is not converted; read as sRGB", name, unknown)
-    except Exception:  # a picture with damaged metadata is still read
+    except OSError:  # the file ends early; if samples are missing, decoding will say so
         pass
+    except Exception as damage:  # a picture with damaged metadata is still read
+        logger.warning("%s states colours that cannot be read (%r); read as sRGB", name, damage)
     else:
         return None if isinstance(found, ColorSpace) and found.is_srgb else found
     return cast("T | None", otherwise)
@@ -89,31 +88,22 @@ def by_exif(exif: Any) -> ColorSpace | None:
     """
     tags = exif.get_ifd(_EXIF)
     kind = tags.get(_COLOR_SPACE)
-    interop = exif.get_ifd(_INTEROP).get(1, "")
+    interop = exif.get_ifd(_INTEROP).get(1, "") if _INTEROP in tags else ""
     if kind == _IS_SRGB:
         return None
     if kind == _IS_ADOBE_RGB or str(interop).startswith("R03"):
         return ColorSpace(ADOBE_RGB, gamma(563 / 256))
-    curve = gamma(float(tags[_GAMMA])) if tags.get(_GAMMA) else _table(exif.get(_TRANSFER))
+    if _GAMMA in tags:
+        raise UnknownColorsError(f"the gamma {float(tags[_GAMMA]):g} (EXIF)")
+    if _TRANSFER in exif:
+        raise UnknownColorsError("a TransferFunction (TIFF)")
     if _PRIMARIES in exif:
         white = exif.get(_WHITE, SRGB[6:])
-        return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), curve)
+        return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), srgb)
     # Writers such as libvips state "uncalibrated" in sRGB files, too: alone it says nothing.
-    if kind not in (None, _IS_UNCALIBRATED) and curve is srgb:
+    if kind not in (None, _IS_UNCALIBRATED):
         raise UnknownColorsError(f"the colour space {kind} (EXIF)")
-    return ColorSpace(SRGB, curve)
-
-
-def _table(transfer: tuple[int, ...] | None) -> Curve:
-    """Return the curve of TIFF's TransferFunction: one table, or the first of three."""
-    if not transfer:
-        return srgb
-    length = len(transfer) if len(transfer) in (2**8, 2**16) else len(transfer) // 3
-    light = np.divide(transfer[:length], 65535.0)  # of each possible sample
-    places = np.linspace(0.0, 1.0, length)
-    if np.abs(light - srgb(places)).max() < 0.01:
-        return srgb
-    return lambda values: np.interp(values, places, light)
+    return None
 
 
 def _in_file(image: Image.Image) -> Stated:
@@ -123,7 +113,7 @@ def _in_file(image: Image.Image) -> Stated:
     is_avif = image.format == "AVIF" and "icc_profile" not in image.info
     if is_avif and (numbers := _from_file(image, b"ftyp", nclx_of)):
         return by_cicp(*numbers)
-    return _from_file(image, b"BM", _bmp_header) if image.format == "BMP" else None
+    return _from_file(image, b"BM", _bmp_profile) if image.format == "BMP" else None
 
 
 def _in_info(info: Mapping[Any, Any]) -> Stated:
@@ -157,8 +147,8 @@ def _cicp(file: BinaryIO) -> bytes:
     return b""
 
 
-def _bmp_header(file: BinaryIO) -> Stated:
-    """Return the profile, or the chromaticities and gamma, of a BMP's header, version 4 or 5."""
+def _bmp_profile(file: BinaryIO) -> bytes | None:
+    """Return the ICC profile in a BMP, or None (UnknownColorsError for another statement)."""
     header = file.read(14 + 124)[14:]
     size = int.from_bytes(header[:4], "little")
     kind = header[56:60] if size >= 108 else b""
@@ -169,19 +159,8 @@ def _bmp_header(file: BinaryIO) -> Stated:
     if kind == _BMP_LINKED:
         raise UnknownColorsError("a profile in another file")
     if kind == _BMP_CALIBRATED and any(header[60:96]):
-        return _calibrated(header)
+        raise UnknownColorsError("chromaticities and a gamma (BMP)")
     return None
-
-
-def _calibrated(header: bytes) -> ColorSpace:
-    """Return the space of a BMP's header: XYZ of red, green and blue, whose sum is white; gamma."""
-    xyz = np.reshape(struct.unpack("<9i", header[60:96]), (3, 3)) / 2**30
-    points = np.vstack([xyz, xyz.sum(axis=0)])
-    chromaticities = (points[:, :2] / points.sum(axis=1, keepdims=True)).ravel().tolist()
-    exponent = int.from_bytes(header[96:100], "little") / 2**16
-    near = not exponent or abs(exponent - 2.2) < 0.01 or abs(exponent - _GAMMA_OF_SRGB) < 0.01
-    primaries: Primaries = tuple(chromaticities)
-    return by_chromaticities(primaries, srgb if near else gamma(exponent))
 
 
 def _from_file(image: Image.Image, signature: bytes, read: Callable[[BinaryIO], T]) -> T | None:

@@ -12,16 +12,14 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
 from styletransfer.losses import LossMode
-from styletransfer.objective import Criterion, Evaluates
+from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.repetition import LARGE, repetition
 from styletransfer.objective.targets import Targets
-from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
-from styletransfer.tiling.tiled import TiledObjective
 
 # (setting, path) of every file that the settings name; a folder counts as the pictures in it.
 InputFiles = list[tuple[str, str]]
@@ -163,10 +161,3 @@ class Job:
             repetition(self.extractor, self.on_device(style)) for style in self.pictures.styles
         )
         return replace(self, pictures=replace(self.pictures, repetitions=found))
-
-    def objective(self, pictures: Inputs, tile: int | None) -> Evaluates:
-        """Return the objective for pictures at one scale, in tiles unless `tile` is None."""
-        compared = (self.extractor, self.mode, self.criterion, pictures)
-        if tile is None:
-            return Objective(*compared, self.styles)
-        return TiledObjective(*compared, tile, self.styles)

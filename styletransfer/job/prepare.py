@@ -49,7 +49,10 @@ def prepare(
     if config.output is not None:
         check_outputs([config.output], choices.files)  # before a picture is read
         images.check_writable(config.output)
-    pictures = load(choices, Sources.read(config, choices.pyramid, given), enlarge=enlarge)
+    sources = Sources.read(config, choices.pyramid, given)
+    if config.output is not None:
+        images.check_writable(config.output, choices.pyramid.pastiche(sources.content.size))
+    pictures = load(choices, sources, enlarge=enlarge)
     if like is not None and like.network == choices.network:
         extractor = like.extractor
     else:

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-from styletransfer.lessons.settings import CompareConfig, GradcheckConfig, MatrixConfig
+from styletransfer.lessons.settings import CompareConfig, GradcheckConfig
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.registry import command
 
@@ -29,11 +29,3 @@ def gradcheck(config: GradcheckConfig, folder: Path) -> int:
     from styletransfer.lessons.doctor.command import main
 
     return main(config)
-
-
-@command
-def matrix(config: MatrixConfig, folder: Path) -> None:
-    """Try six ways to give a derivative: whose does torch take?"""
-    from styletransfer.lessons.matrix import main
-
-    main()

@@ -28,7 +28,7 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import check_outputs, to_json
+from styletransfer.system.files import check_outputs, output_locked, to_json
 
 logger = logging.getLogger(__name__)
 
@@ -38,7 +38,11 @@ def main(config: CompareConfig, folder: Path) -> None:
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
     check_outputs(files, job.files)
-    with claimed(folder, [path.name for path in files]):
+    height, width = job.scales[-1].size
+    if config.output is not None:
+        images.check_writable(config.output, (height, width * len(LOSS_MODES)))
+    claim = claimed(folder, [path.name for path in files])
+    with claim, output_locked(config.output or overview):
         outcomes = paint(job, folder)
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):
@@ -78,13 +82,15 @@ def measured(
 
     The ratios are those of time, memory and final loss; a ratio to 0 is NaN. Time is the median
     wall time of one evaluation at full size, and memory its peak without the bytes in use before
-    it. The gradient error is measured in float64. The picture is the reference mode's pastiche.
+    it. The gradient error is measured in float64 on the CPU. The picture is the reference mode's
+    pastiche.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
     image = job.on_device(outcomes[reference].picture)
-    # Prepare a new job: the network's weights in `job` may be rounded to bfloat16.
-    exact = prepare(replace(config, precision="float64"))
+    # Prepare a new job, because the network's weights in `job` may be rounded to bfloat16; on the
+    # CPU, because MPS has no float64.
+    exact = prepare(replace(config, precision="float64", device="cpu"))
     errors = gradient_errors(exact, reference, outcomes[reference].image)
     objectives = objectives_of(job)
     work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}

@@ -29,8 +29,3 @@ class GradcheckConfig:
     inputs: list[str] = field(default_factory=lambda: ["4x3"])
     """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
     the name of a function in the file that returns the inputs as a tuple."""
-
-
-@dataclass
-class MatrixConfig:
-    """`scripts/matrix.py`, which tries six ways to give a derivative, has no settings."""

@@ -1,58 +1,49 @@
-"""A real backward: each kind of loss has a `torch.autograd.Function` with its own `backward`.
+"""A real backward: each loss has a `torch.autograd.Function` with its own `backward`.
+
+In plain PyTorch, from the complete program docs/examples/autograd_function.py:
+
+    class ContentTap(torch.autograd.Function):
+        @staticmethod
+        def forward(ctx, features, target):  # -> features, loss
+            ctx.save_for_backward(features, target)
+            return features.view_as(features), (features - target).square().mean()
+
+        @staticmethod
+        def backward(ctx, grad_features, grad_loss):  # -> one gradient for each input of forward
+            features, target = ctx.saved_tensors
+            return grad_features + grad_loss * 2 * (features - target) / features.numel(), None
 
 Autograd calls this `backward`, because the Function is a node of the graph. The Function returns
-two things: the features, unchanged, and the loss or values from which the loss follows. The loss
-layer passes these features on to the next layer. So the gradient from deeper layers passes through
-this node, too, and the node adds the gradient of the loss to it.
+two things: the features, unchanged, for the next layer, and the loss. So the gradient from deeper
+layers passes through this node, too, and the node adds the gradient of the loss to it.
 
-The Functions are `ContentTap` in `content.py`, `ProductsTap` in `match.py`, and `MomentsTap`, for
-all style losses, in `moments.py`. `.backward()` is called once, on the weighted sum of the losses:
-by `differentiate_sum`, in `loss_attribute.py`.
+A loss needs no further layer: its `forward`, in `content.py`, `match.py` or `style.py`, calls its
+Function, keeps the loss, and returns the features.
 """
 
+from collections.abc import Sequence
+from copy import copy
+
+import torch
 from torch import Tensor
 
-from styletransfer.losses.content import ContentDistance
-from styletransfer.losses.distance import Distance
-from styletransfer.losses.loss_attribute import differentiate_sum
-from styletransfer.losses.mode import LossLayer, LossMode
-from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
+from styletransfer.losses.mode import Distance, Term
 
 
-class AutogradFunction(LossLayer):
-    """This layer returns its input F and keeps L(F) in `loss`; the gradient is written by hand.
+class AutogradFunction:
+    """In this mode, the default, each loss is a layer itself, and the sum is differentiated."""
 
-    Args:
-        distance: L, the loss that the layer computes.
-    """
+    name = "autograd_function"
+    is_closed_form = True
 
-    def __init__(self, distance: Distance) -> None:
-        super().__init__()
-        self.distance = distance
+    @staticmethod
+    def layer(distance: Distance, weight: float) -> Distance:
+        """Return a copy of the loss; objectives may share a loss, but each keeps its value."""
+        return copy(distance)
 
-    def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss`; return the features; backward adds the loss's gradient."""
-        tapped, self.loss = self.distance.tap(features)
-        return tapped
-
-
-class ContentLoss(AutogradFunction):
-    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
-
-    def __init__(self, target: Tensor) -> None:
-        super().__init__(ContentDistance(target))
-
-
-class StyleLoss(AutogradFunction):
-    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
-
-    def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
-        super().__init__(StyleDistance(target, measure))
-
-
-MODE = LossMode(
-    "autograd_function",
-    layer=lambda distance, weight: AutogradFunction(distance),
-    differentiate=differentiate_sum,
-    is_closed_form=True,
-)
+    @staticmethod
+    def differentiate(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+        """Call `.backward()` once, on the sum of `prior` and of weight * loss of each term."""
+        losses = [term.weight * term.module.loss for term in terms]
+        torch.stack(losses if prior is None else [*losses, prior]).sum().backward()
+        return losses

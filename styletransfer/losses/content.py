@@ -6,8 +6,13 @@ import torch
 from torch import Tensor
 from torch.autograd import Function
 
-from styletransfer.features.tensors import check_target
-from styletransfer.losses.distance import PositionalDistance, mean_square
+from styletransfer.features.tensors import accumulate_dtype, check_target
+from styletransfer.losses.distance import PositionalDistance
+
+
+def mean_square(difference: Tensor) -> Tensor:
+    """Return mean(difference^2), 0-d, summed in float32 for bfloat16, else in its own dtype."""
+    return difference.to(accumulate_dtype(difference.dtype)).square().mean()
 
 
 class ContentDistance(PositionalDistance):
@@ -17,6 +22,11 @@ class ContentDistance(PositionalDistance):
     """
 
     def forward(self, features: Tensor) -> Tensor:
+        """Keep L in `loss`; return the features; backward adds the gradient of `ContentTap`."""
+        tapped, self.loss = self.tap(features)
+        return tapped
+
+    def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
         return mean_square(features - self.target)
 

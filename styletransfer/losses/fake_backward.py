@@ -1,5 +1,21 @@
 """The PyTorch 0.3 way: a loss module with an ordinary method called `backward`.
 
+In plain PyTorch, from the complete program docs/examples/fake_backward.py:
+
+    class ContentLoss(nn.Module):
+        def __init__(self, target, weight):
+            super().__init__()
+            self.weight = weight
+            self.register_buffer("target", target.detach() * weight)
+
+        def forward(self, features):
+            self.loss = mse_loss(features * self.weight, self.target)
+            return features
+
+        def backward(self, retain_graph=True):
+            self.loss.backward(retain_graph=retain_graph)
+            return self.loss
+
 Autograd does not know this method. `loss.backward()` on a network that holds such modules walks the
 graph of operations and never calls it. The calling code calls it, once for each module. Each call
 walks the graph from its own layer to the image again, and `retain_graph=True` keeps the saved
@@ -13,22 +29,24 @@ no squared difference, such as the Wasserstein distance, is multiplied by w^2 in
 
 import math
 from collections.abc import Sequence
+from typing import Self
 
 from torch import Tensor
 
-from styletransfer.losses.content import ContentDistance
-from styletransfer.losses.distance import Distance
-from styletransfer.losses.mode import LossLayer, LossMode, Term
-from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
+from styletransfer.losses.distance import LossLayer
+from styletransfer.losses.mode import Distance, Term
 
 
 class FakeBackward(LossLayer):
-    """This layer returns its input F and keeps w^2 L(F) in `loss`; see `Distance.scaled`.
+    """This layer returns its input F and keeps w^2 L(F) in `loss`.
 
     Args:
         distance: L, the loss that the layer computes.
         weight: w, at least 0.
     """
+
+    name = "fake_backward"
+    is_closed_form = False
 
     def __init__(self, distance: Distance, weight: float) -> None:
         super().__init__()
@@ -41,35 +59,19 @@ class FakeBackward(LossLayer):
 
     def backward(self, retain_graph: bool = True) -> Tensor:
         """Differentiate the loss of the last forward; autograd never calls this method."""
-        self.loss.backward(retain_graph=retain_graph)  # type: ignore[no-untyped-call]
+        self.loss.backward(retain_graph=retain_graph)
         return self.loss
 
+    @classmethod
+    def layer(cls, distance: Distance, weight: float) -> Self:
+        """Return a layer with the loss `weight` * L(F): w acts squared, so w = sqrt(weight)."""
+        return cls(distance, math.sqrt(weight))
 
-class ContentLoss(FakeBackward):
-    """MSE(F w, P w): w is a weight; F, P (1, C, H, W) are features of input and content image."""
-
-    def __init__(self, target: Tensor, weight: float) -> None:
-        super().__init__(ContentDistance(target), weight)
-
-
-class StyleLoss(FakeBackward):
-    """With GRAM, MSE(w G, w A): w is a weight; G, A are Gram matrices (C, C) of input and style."""
-
-    def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
-        super().__init__(StyleDistance(target, measure), weight)
-
-
-def call_each_backward(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call `backward` of each loss and of `prior`; the gradients add up in the image's `.grad`."""
-    losses = [term.module.backward() for term in terms]  # type: ignore[operator]
-    if prior is not None:
-        prior.backward()  # type: ignore[no-untyped-call]
-    return losses
-
-
-def with_root(distance: Distance, weight: float) -> FakeBackward:
-    """Return a layer with the loss `weight` * L(F): w acts squared, so w = sqrt(weight)."""
-    return FakeBackward(distance, math.sqrt(weight))
-
-
-MODE = LossMode("fake_backward", layer=with_root, differentiate=call_each_backward)
+    @staticmethod
+    def differentiate(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+        """Call `backward` of each layer and of `prior`; gradients add up in the image's `.grad`."""
+        layers = [term.module for term in terms if isinstance(term.module, FakeBackward)]
+        losses = [layer.backward() for layer in layers]
+        if prior is not None:
+            prior.backward()
+        return losses

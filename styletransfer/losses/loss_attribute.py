@@ -1,19 +1,29 @@
 """The PyTorch 0.4 way: a loss module keeps its loss in an attribute.
 
+In plain PyTorch, from the complete program docs/examples/loss_attribute.py:
+
+    class ContentLoss(nn.Module):
+        def __init__(self, target):
+            super().__init__()
+            self.register_buffer("target", target.detach())
+
+        def forward(self, features):
+            self.loss = mse_loss(features, self.target)
+            return features
+
 The module has no `backward`. The calling code sums weight times loss over all modules and calls
 `.backward()` on the sum once, so the network is walked once, however many losses there are. The
 weight is in the calling code and acts linearly.
 """
 
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from styletransfer.losses.content import ContentDistance
-from styletransfer.losses.distance import Distance
-from styletransfer.losses.mode import LossLayer, LossMode, Term
-from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
+from styletransfer.losses.distance import LossLayer
+from styletransfer.losses.mode import Distance, Term
 
 
 class LossAttribute(LossLayer):
@@ -23,46 +33,26 @@ class LossAttribute(LossLayer):
         distance: L, the loss that the layer computes.
     """
 
+    name = "loss_attribute"
+    is_closed_form = False
+
     def __init__(self, distance: Distance) -> None:
         super().__init__()
         self.distance = distance
 
     def forward(self, features: Tensor) -> Tensor:
         """Keep the loss in `self.loss` and return the features (1, C, H, W) unchanged."""
-        self.loss = self.distance(features)
+        self.loss = self.distance.value(features)
         return features
 
+    @classmethod
+    def layer(cls, distance: Distance, weight: float) -> Self:
+        """Return a layer with the loss L(F), which `differentiate` multiplies by `weight`."""
+        return cls(distance)
 
-class ContentLoss(LossAttribute):
-    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
-
-    def __init__(self, target: Tensor) -> None:
-        super().__init__(ContentDistance(target))
-
-
-class StyleLoss(LossAttribute):
-    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
-
-    def __init__(self, target: Tensor, measure: StyleMeasure = GRAM) -> None:
-        super().__init__(StyleDistance(target, measure))
-
-
-def differentiate_sum(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Call `.backward()` once on the sum of all weighted losses; return weight * loss of each term.
-
-    `prior` is a further loss in this sum, or None. It is a loss of the picture's pixels, such as
-    total variation, and is already weighted. The returned list does not contain it.
-    """
-    losses = [term.weight * term.module.loss for term in terms]
-    total = torch.stack(losses).sum()
-    if prior is not None:
-        total = total + prior
-    total.backward()  # type: ignore[no-untyped-call]
-    return losses
-
-
-MODE = LossMode(
-    "loss_attribute",
-    layer=lambda distance, weight: LossAttribute(distance),
-    differentiate=differentiate_sum,
-)
+    @staticmethod
+    def differentiate(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+        """Call `.backward()` once, on the sum of `prior` and of weight * loss of each term."""
+        losses = [term.weight * term.module.loss for term in terms]
+        torch.stack(losses if prior is None else [*losses, prior]).sum().backward()
+        return losses

@@ -42,11 +42,20 @@ class MatchDistance(PositionalDistance):
         self.register_buffer("weights", wanted if weights is None else wanted * weights.to(wanted))
 
     def forward(self, features: Tensor) -> Tensor:
+        """Keep L in `loss`; return the features; backward adds the gradient of L."""
+        tapped, self.loss = self.tap(features)
+        return tapped
+
+    def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, from 0 to 2 except for a rounding error.
 
         It is computed by torch's operations, which autograd differentiates.
         """
         return self._loss(*inner_products(features, self.target))
+
+    def scaled(self, features: Tensor, weight: float) -> Tensor:
+        """Return w^2 L: a weight w inside a cosine has no effect."""
+        return weight**2 * self.value(features)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
         """Return the features unchanged (a view), and L, which uses `ProductsTap`.

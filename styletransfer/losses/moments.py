@@ -1,15 +1,12 @@
-"""The first two moments of one feature map over its positions, and their gradient in closed form.
+"""The first two moments of one feature map over its positions, and the gradient of a loss of them.
 
-`moments` uses torch's operations, which autograd differentiates; `moments_tap` uses a Function.
 Positions may have weights; for a region of the picture, they are zero outside of the region.
 """
 
-import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import torch
 from torch import Tensor
-from torch.autograd import Function
 
 from styletransfer.features.tensors import accumulate_dtype, check_features
 
@@ -142,45 +139,6 @@ def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Ten
     return total + (weighted[end:].mT @ rows[end:]).float()
 
 
-class MomentsTap(Function):
-    """This Function computes moments; its backward is closed-form for any loss L of the moments.
-
-    With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
-    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
-    is added to the gradient that the features receive from deeper layers. The product with H and
-    its addition are one fused operation, unless only few weights are positive (see SPARSE).
-    """
-
-    generate_vmap_rule = True
-
-    @staticmethod
-    def forward(
-        features: Tensor, with_mean: bool, weights: Tensor | None
-    ) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the features (a view, no copy), their mean (C,) and second moment (C, C)."""
-        return features.view_as(features), *moments(features, with_mean, weights)
-
-    @staticmethod
-    def setup_context(
-        ctx: Any, inputs: tuple[Tensor, bool, Tensor | None], output: tuple[Tensor, ...]
-    ) -> None:
-        """Save the features, which the network holds in any case, and the weights if given."""
-        features, ctx.with_mean, weights = inputs
-        ctx.save_for_backward(features, *([] if weights is None else [weights]))
-        # The gradient of an unused output is then None instead of a tensor of zeros.
-        ctx.set_materialize_grads(False)
-
-    @staticmethod
-    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
-        """Return the gradient of the features; `with_mean` and `weights` have no gradient."""
-        features, *given = ctx.saved_tensors
-        addend, mean, second = grads
-        weights = given[0] if given else None
-        mean = mean if ctx.with_mean else None
-        total = math.prod(features.shape[2:]) if weights is None else weights.sum()
-        return add_moments_gradient(addend, features, mean, second, total, weights), None, None
-
-
 def add_moments_gradient(
     addend: Tensor | None,
     features: Tensor,
@@ -190,6 +148,9 @@ def add_moments_gradient(
     weights: Tensor | None = None,
 ) -> Tensor | None:
     """Return addend + dL/dF for a loss L of moments, in the memory format and dtype of F.
+
+    The formula is that of `MomentsTap`. The product with H and its addition are one fused
+    operation, unless only few weights are positive (see SPARSE).
 
     Args:
         addend: the gradient of F from other sources, of the shape of F; None for zeros.
@@ -248,16 +209,3 @@ def _as_features(rows: Tensor, features: Tensor) -> Tensor:
     if is_channels_last(features):
         return rows.view(1, height, width, channels).permute(0, 3, 1, 2)
     return rows.mT.reshape(1, channels, height, width)
-
-
-def moments_tap(
-    features: Tensor, with_mean: bool = True, weights: Tensor | None = None
-) -> tuple[Tensor, Moments]:
-    """Return the features and their moments; all outputs are differentiable.
-
-    The features (1, C, H, W) are returned unchanged (as a view). Arguments, moments and errors are
-    as for `moments`. For the Gram loss the gradient is 4 / C^2 times equation 6 of Gatys et al.
-    2016, without its case for F < 0.
-    """
-    tapped, mean, second = MomentsTap.apply(features, with_mean, weights)
-    return tapped, Moments(mean, second)

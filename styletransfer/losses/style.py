@@ -1,33 +1,24 @@
 """Style losses: each compares a statistic of two pictures, the pastiche and the style image.
 
-The statistic is a function of the moments of features. The module defines three style measures,
-`gram`, `moments` and `wasserstein`, and `StyleDistance`, the loss that uses one of them.
+The statistic is a function of the moments of features, such as the Gram matrix. `covariance.py` has
+two others. All style losses are a `StyleDistance`, and have one gradient, that of `MomentsTap`.
 """
 
+import math
 from collections.abc import Callable
 from dataclasses import dataclass
+from typing import Any
 
-import torch
 from torch import Tensor
+from torch.autograd import Function
 
-from styletransfer.features.tensors import to_float64
-from styletransfer.losses.distance import Distance, mean_square
-from styletransfer.losses.moments import Moments, moments_tap
-from styletransfer.losses.moments import moments as moments_of
-
-# RIDGE times the mean variance of the channels is added to each variance; `wasserstein` uses the
-# style's mean variance. This keeps the gradient finite: the slope of a square root is infinite at
-# 0, and the covariance of a network's channels is nearly singular.
-RIDGE = 1e-4
-# TINY is also added to each variance, which is then above 0 even if all features are constant. In
-# `wasserstein`, TINY times the added value is the lower limit of eigenvalues, because rounding may
-# make them negative.
-TINY = 1e-12
+from styletransfer.losses.distance import LossLayer
+from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
     """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the result."""
-    return mean_square(statistic - target)
+    return (statistic - target).square().mean()
 
 
 @dataclass(frozen=True)
@@ -61,70 +52,10 @@ def gram(moments: Moments) -> Tensor:
     return moments.second / moments.second.shape[-1]
 
 
-def by_channel(moments: Moments) -> Tensor:
-    """Return (2, C): the mean and the standard deviation of each channel.
-
-    AdaIN's style loss compares them by the root of summed squares (Huang and Belongie 2017,
-    arXiv:1703.06868, equation 13). It follows Li et al. 2017 (arXiv:1701.01036).
-    """
-    variance = (moments.second.diagonal() - moments.mean.square()).clamp_min(0)
-    deviation = (variance + RIDGE * variance.mean() + TINY).sqrt()
-    return torch.stack([moments.mean, deviation])
-
-
-def normal(moments: Moments) -> Tensor:
-    """Return (C + 1, C): the mean in the first row, the covariance in the other rows."""
-    mean, second = moments
-    return torch.cat([mean[None], second - mean[:, None] * mean])
-
-
-def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
-    """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
-
-    The arguments are results of `normal`. With the mean m and the covariance C of the pastiche,
-    and m_s and C_s of the style, the distance is (Dowson and Landau 1982, "The Frechet distance
-    between multivariate normal distributions")
-
-        |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
-
-    With C_s = L L^T the last trace is the sum of the square roots of the eigenvalues of L^T C L.
-    This needs no matrix square root. The gradient stays finite if eigenvalues are equal, unlike the
-    gradient of eigenvectors. The eigenvalues are computed in float64.
-    """
-    given, statistic, target = statistic, to_float64(statistic), to_float64(target)
-    mean, covariance = statistic[0], statistic[1:]
-    target_mean, target_covariance = target[0], target[1:]
-    ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
-    identity = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
-    covariance, target_covariance = covariance + identity, target_covariance + identity
-    factor = _factor(target_covariance, ridge)
-    eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
-    traces = covariance.trace() + target_covariance.trace()
-    shift = (mean - target_mean).square().sum()
-    roots = eigenvalues.clamp_min(TINY * ridge).sqrt().sum()
-    result: Tensor = shift + traces - 2 * roots
-    return result.to(given)
-
-
-def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
-    """Return L with L L^T = covariance (C, C).
-
-    If rounding made an eigenvalue negative, eigenvalues below `ridge` are first set to `ridge`.
-    """
-    factor: Tensor
-    factor, failed = torch.linalg.cholesky_ex(covariance)
-    if failed:  # the style hardly varies, and rounding made an eigenvalue negative
-        values, vectors = torch.linalg.eigh(covariance)
-        factor = vectors * values.clamp_min(ridge).sqrt()
-    return factor
-
-
 GRAM = StyleMeasure("gram", gram, with_mean=False)
-MOMENTS = StyleMeasure("moments", by_channel)
-WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein)
 
 
-class StyleDistance(Distance):
+class StyleDistance(LossLayer):
     """L = compare(S, A): S is the statistic of the features' moments, A the style's statistic.
 
     With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
@@ -135,33 +66,77 @@ class StyleDistance(Distance):
         weights: (H, W), the weights of the feature map's positions; None for equal weights.
     """
 
+    target: Tensor
     weights: Tensor | None
 
     def __init__(
         self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
     ) -> None:
-        super().__init__(target)
+        super().__init__()
+        self.register_buffer("target", target.detach())
         self.register_buffer("weights", weights)
         self.measure = measure
 
     def forward(self, features: Tensor) -> Tensor:
+        """Keep L in `loss`; return the features; backward adds the gradient of `MomentsTap`."""
+        tapped, self.loss = self.tap(features)
+        return tapped
+
+    def value(self, features: Tensor) -> Tensor:
         """Return L, 0-d, computed by torch's operations, which autograd differentiates."""
-        found = moments_of(features, self.measure.with_mean, self.weights)
+        found = moments(features, self.measure.with_mean, self.weights)
         return self.measure.loss(found, self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
         """Return w^2 L; if `is_squared`, as mean((S w - A w)^2), with w inside the square."""
         if not self.measure.is_squared:
-            return super().scaled(features, weight)
-        found = moments_of(features, self.measure.with_mean, self.weights)
+            return weight**2 * self.value(features)
+        found = moments(features, self.measure.with_mean, self.weights)
         return self.measure.compare(self.measure.statistic(found) * weight, self.target * weight)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
-        """Return the features unchanged (a view), and L, which uses `MomentsTap`.
+        """Return the features unchanged (a view), and L.
 
-        `MomentsTap` computes the moments of the features, and has a gradient in closed form. L
-        follows from the moments by a few operations on small matrices, which autograd
-        differentiates.
+        `MomentsTap` computes the moments, and has a gradient in closed form. L follows from the
+        moments by a few operations on small matrices, which autograd differentiates.
         """
-        tapped, found = moments_tap(features, self.measure.with_mean, self.weights)
-        return tapped, self.measure.loss(found, self.target)
+        tapped, *found = MomentsTap.apply(features, self.measure.with_mean, self.weights)
+        return tapped, self.measure.loss(Moments(*found), self.target)
+
+
+class MomentsTap(Function):
+    """This Function computes moments; its backward is closed-form for any loss L of the moments.
+
+    With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
+    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
+    is added to the gradient that the features receive from deeper layers.
+    """
+
+    generate_vmap_rule = True
+
+    @staticmethod
+    def forward(
+        features: Tensor, with_mean: bool, weights: Tensor | None
+    ) -> tuple[Tensor, Tensor, Tensor]:
+        """Return the features (a view, no copy), their mean (C,) and second moment (C, C)."""
+        return features.view_as(features), *moments(features, with_mean, weights)
+
+    @staticmethod
+    def setup_context(
+        ctx: Any, inputs: tuple[Tensor, bool, Tensor | None], output: tuple[Tensor, ...]
+    ) -> None:
+        """Save the features, which the network holds in any case, and the weights if given."""
+        features, ctx.with_mean, weights = inputs
+        ctx.save_for_backward(features, *([] if weights is None else [weights]))
+        # The gradient of an unused output is then None instead of a tensor of zeros.
+        ctx.set_materialize_grads(False)
+
+    @staticmethod
+    def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None, None]:
+        """Return the gradient of the features; `with_mean` and `weights` have no gradient."""
+        features, *given = ctx.saved_tensors
+        addend, mean, second = grads
+        weights = given[0] if given else None
+        mean = mean if ctx.with_mean else None
+        total = math.prod(features.shape[2:]) if weights is None else weights.sum()
+        return add_moments_gradient(addend, features, mean, second, total, weights), None, None

@@ -1,5 +1,13 @@
 """The hook way: each loss layer adds its loss's gradient in a hook on its features.
 
+In plain PyTorch, from the complete program docs/examples/tensor_hook.py:
+
+    def forward_hook(layer, inputs, output):
+        leaf = output.detach().requires_grad_()
+        layer.loss = loss_of(leaf)
+        (grad_loss,) = torch.autograd.grad(layer.loss, leaf)
+        output.register_hook(lambda grad_output: grad_output + grad_loss)
+
 `features.register_hook(hook)` makes autograd call `hook(grad)` when the gradient of these features
 is complete, and continue with the tensor that the hook returns. Each loss is computed on a leaf,
 the detached features, so its graph ends at this leaf instead of the image. The calling code sends
@@ -10,14 +18,13 @@ The loss that a layer keeps has no graph: it cannot be differentiated by `loss.b
 """
 
 from collections.abc import Sequence
+from typing import Self
 
 import torch
 from torch import Tensor
 
-from styletransfer.losses.content import ContentDistance
-from styletransfer.losses.distance import Distance
-from styletransfer.losses.mode import LossLayer, LossMode, Term
-from styletransfer.losses.style import GRAM, StyleDistance, StyleMeasure
+from styletransfer.losses.distance import LossLayer
+from styletransfer.losses.mode import Distance, Term
 
 
 class TensorHook(LossLayer):
@@ -27,6 +34,9 @@ class TensorHook(LossLayer):
         distance: L, the loss that the layer computes.
         weight: the linear weight of the gradient that the hook adds. It does not multiply `loss`.
     """
+
+    name = "tensor_hook"
+    is_closed_form = True
 
     def __init__(self, distance: Distance, weight: float) -> None:
         super().__init__()
@@ -49,31 +59,19 @@ class TensorHook(LossLayer):
             # A hook on a leaf, such as the image, would stay after this step. A hook on the view
             # `output` would be lost if the next layer changed `output` in place.
             hooked = output if features.is_leaf else features
-            hooked.register_hook(add_gradient)  # type: ignore[no-untyped-call]
+            hooked.register_hook(add_gradient)
         return output
 
+    @classmethod
+    def layer(cls, distance: Distance, weight: float) -> Self:
+        """Return a layer whose hook adds weight * dL/dF."""
+        return cls(distance, weight)
 
-class ContentLoss(TensorHook):
-    """MSE(F, P): F and P (1, C, H, W) are the features of the input and of the content image."""
-
-    def __init__(self, target: Tensor, weight: float) -> None:
-        super().__init__(ContentDistance(target), weight)
-
-
-class StyleLoss(TensorHook):
-    """With GRAM, MSE(G, A): G, A are the Gram matrices (C, C) of the input and the style image."""
-
-    def __init__(self, target: Tensor, weight: float, measure: StyleMeasure = GRAM) -> None:
-        super().__init__(StyleDistance(target, measure), weight)
-
-
-def send_zeros(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
-    """Backpropagate zeros from the network's output, so that every hook adds its gradient."""
-    losses = [term.weight * term.module.loss for term in terms]
-    output.backward(torch.zeros_like(output))  # type: ignore[no-untyped-call]
-    if prior is not None:
-        prior.backward()  # type: ignore[no-untyped-call]
-    return losses
-
-
-MODE = LossMode("tensor_hook", layer=TensorHook, differentiate=send_zeros, is_closed_form=True)
+    @staticmethod
+    def differentiate(terms: Sequence[Term], prior: Tensor | None, output: Tensor) -> list[Tensor]:
+        """Backpropagate zeros from the network's output, so that every hook adds its gradient."""
+        losses = [term.weight * term.module.loss for term in terms]
+        output.backward(torch.zeros_like(output))
+        if prior is not None:
+            prior.backward()
+        return losses

@@ -131,9 +131,7 @@ class ExportConfig:
     """A file that train_network has written, or the name of a network that ships."""
     output: str = path(MISSING, written=True)
     """Path of the file, NAME.onnx; for target=web, of a new folder."""
-    target: str = choice("onnx", "parts", "web")
-    """onnx (a file, and for Flame NAME.json beside it); parts (for a network that knows any style:
-    NAME.style.onnx computes the input `style` of NAME.onnx, and styles can be blended); or web (a
-    folder for any static web host, with a page that paints)."""
+    target: str = choice("onnx", "web")
+    """onnx (a file), or web (a folder for any static web host, with a page that paints)."""
     runtime: str | None = path(None)
     """For target=web: folder of the npm package. Default: node_modules/onnxruntime-web."""

@@ -13,12 +13,11 @@ from styletransfer.objective.criterion import (
     smallest_tile,
     tiles_need,
 )
-from styletransfer.objective.evaluation import Evaluates, Losses, gradient_at
+from styletransfer.objective.evaluation import Losses, gradient_at
 
 __all__ = [
     "SEARCHED",
     "Criterion",
-    "Evaluates",
     "Losses",
     "check_size",
     "check_tile",

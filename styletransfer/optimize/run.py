@@ -1,6 +1,5 @@
 """The run of a job: an iterator over its steps, with a state that can be saved."""
 
-import math
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
@@ -12,18 +11,17 @@ from styletransfer.copying.copied import held
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
-from styletransfer.objective import Evaluates, Losses
+from styletransfer.objective import Losses
+from styletransfer.objective.inputs import Inputs
+from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
 from styletransfer.optimize.iterate import Iterate, Outcome
-from styletransfer.optimize.optimizers import moments_like
+from styletransfer.optimize.progress import Progress
 from styletransfer.pictures.images import resize
-from styletransfer.system.checkpoint import check_like, natural
+from styletransfer.system.checkpoint import check_like
 from styletransfer.system.devices import free_bytes, is_out_of_memory
 from styletransfer.system.signals import interruptible, signals_held
-
-# After `steer`, the current scale makes at least FEW more steps, or all its steps if it has fewer.
-# With fewer steps the new objective would hardly have an effect.
-FEW = 8
+from styletransfer.tiling.tiled import TiledObjective
 
 
 class Run:
@@ -43,25 +41,18 @@ class Run:
 
     def __init__(self, job: Job) -> None:
         self._take(job)
-        self.image, self.steps = self.start, 0
-        self.planned = sum(scale.steps for scale in self.scales)  # steps made and still to make
+        self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
         self.problem: str | None = None  # why the run gave up, in one line; None if it did not
-        self._index = 0  # index of the current scale
-        self._spent = 0  # steps of the current scale that were made before `steer` was called
         # The descent and the objective of the current scale. They are None before its first step.
         # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
-        self._objective: Evaluates | None = None
-        self._tile: int | None = None  # side in pixels of the scale's tiles; None for no tiles
-        self._momentum: dict[str, Tensor] | None = None  # Adam's moments at the previous scale
-        self._largest_tile: int | None = None  # limit of `_tile`; None until memory runs out
+        self._objective: Objective | TiledObjective | None = None
         # Longer side in pixels of the scale at which `steer` was called; None after the next step.
         self._side_left: int | None = None
-        self._losses: dict[str, float] | None = None  # losses of the final picture, or None
 
     def __iter__(self) -> Iterator[Iterate]:
         """Make the remaining steps; yield the evaluated picture of each step."""
-        while self._index < len(self.scales) and self.problem is None:
+        while self.at.index < len(self.scales) and self.problem is None:
             iterate = None
             try:
                 with signals_held():
@@ -84,9 +75,9 @@ class Run:
 
     def _next(self) -> Iterate | None:
         """Make the next step; after the last one of a scale, go to the next scale instead."""
-        scale = self.scales[self._index]
+        scale = self.scales[self.at.index]
         if self._descent is None:
-            self._side_left, self._tile = None, self._chosen_tile(scale)
+            self._side_left, self.at.tile = None, self._chosen_tile(scale)
             self._descent = self._begin(scale, self._next_start(scale))
         if self._objective is None:
             self._objective = self._make_objective(scale, self._descent.canvas.start)
@@ -96,66 +87,63 @@ class Run:
         image = self._descent.picture()
         losses = _evaluate(self._objective, image)  # sets image.grad
         self._descent.step(image, losses)
-        self.steps += 1
-        counts = (self.steps, self.planned, self._index + 1, len(self.scales))
+        self.at.steps += 1
+        counts = (self.at.steps, self.at.planned, self.at.index + 1, len(self.scales))
         return Iterate(*counts, losses, image.detach(), self.colored)
 
     def _chosen_tile(self, scale: Scale) -> int | None:
         """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
         tile = plan_memory(self.job, scale, free_bytes(self.job.device)).tile
-        if self._largest_tile is None:
+        if self.at.largest_tile is None:
             return tile
-        return min(tile or max(scale.size), self._largest_tile)
+        return min(tile or max(scale.size), self.at.largest_tile)
 
     def _next_start(self, scale: Scale) -> Tensor:
         """Return the picture (1, 3, h, w) from which a scale starts."""
         wraps = self.job.criterion.seamless
-        return self.job.start.enlarged(self.image, self.start, scale.size, wraps=wraps)
+        return self.job.start.enlarged(self.at.image, self.start, scale.size, wraps=wraps)
 
     def _begin(self, scale: Scale, start: Tensor) -> Descent:
         """Return the descent of a scale from `start`."""
         protection = self.pictures.protection
         if protection is not None:
             protection = protection.resized(scale.size)
-        descent = Descent(start, self.job.optimizer, self._steps_left(scale), protection)
-        descent.warm_start(self._momentum)
+        descent = Descent(start, self.job.optimizer, self.at.steps_left(scale), protection)
+        descent.warm_start(self.at.momentum)
         return descent
 
-    def _steps_left(self, scale: Scale) -> int:
-        """Return how many steps the current scale makes, or after `steer`, still makes."""
-        return max(scale.steps - self._spent, min(FEW, scale.steps))
-
-    def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
+    def _make_objective(self, scale: Scale, start: Tensor) -> Objective | TiledObjective:
         """Return the objective of a scale that starts from `start`."""
         pictures = self._recolored.resized(scale.size, scale.style_sizes)
-        if self._index or pictures.start is not None:
+        if self.at.index or pictures.start is not None:
             pictures = replace(pictures, start=start)
         if pictures.sources and pictures.anchor is None and self.job.start.name == "content":
             pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
-        return self.job.objective(pictures, self._tile)
+        return objective_of(self.job, pictures, self.at.tile)
 
-    def _end(self, descent: Descent, objective: Evaluates) -> None:
+    def _end(self, descent: Descent, objective: Objective | TiledObjective) -> None:
         """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
             return
         image = descent.final()
-        self.image, losses = descent.result(image, _evaluate(objective, image))
-        self._momentum = descent.momentum()
-        self._index, self._spent = self._index + 1, 0
+        self.at.image, losses = descent.result(image, _evaluate(objective, image))
+        self.at.momentum = descent.momentum()
+        self.at.index, self.at.spent = self.at.index + 1, 0
         self._descent = self._objective = None  # the next scale needs their memory
-        if self._index == len(self.scales):
-            self._losses = losses.as_floats()
+        if self.at.index == len(self.scales):
+            self.at.losses = losses.as_floats()
 
     def _halve_tile(self) -> None:
         """Halve the side of tiles for the next steps, or set `problem` if that is impossible."""
-        side = self._tile or max(self.scales[self._index].size)
+        side = self.at.tile or max(self.scales[self.at.index].size)
         try:
-            self._tile = halved_tile(self.job, side, is_first=self._largest_tile is None)
+            self.at.tile = halved_tile(self.job, side, is_first=self.at.largest_tile is None)
         except UserError as error:
             self.problem = str(error)
             return
-        self._largest_tile, self._objective = self._tile, None  # the next step makes an objective
+        self.at.largest_tile = self.at.tile
+        self._objective = None  # the next step makes one
 
     def result(self) -> Outcome:
         """Return the best picture so far, at the size of the pastiche.
@@ -163,7 +151,7 @@ class Run:
         The losses belong to the optimised picture, before `colored` changes its colours. Before the
         run's end, the result has no losses.
         """
-        image, losses = self.image, self._losses or {}
+        image, losses = self.at.image, self.at.losses or {}
         if not losses:
             scale = self.scales[-1]
             if self._descent is not None:
@@ -172,7 +160,7 @@ class Run:
             if (protection := self.pictures.protection) is not None:
                 image = protection.resized(scale.size).hold(image)
         image = image.float().cpu()
-        return Outcome(image, self.colored(image), losses, self.steps, problem=self.problem)
+        return Outcome(image, self.colored(image), losses, self.at.steps, problem=self.problem)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
@@ -180,7 +168,7 @@ class Run:
         The run goes on at the beginning of the new job's smallest scale that is at least as large
         as the current scale, or else of its largest scale. The steps made so far count as steps of
         the new job: first as those of its smaller scales, which are skipped, then as those of this
-        scale. It makes the rest of its steps, but at least FEW, or all its steps if it has fewer.
+        scale. It makes the rest of its steps, but at least `progress.FEW`, or all if it has fewer.
         L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
 
         Raises UserError if the content has another aspect ratio. Settings that cannot work raise
@@ -193,19 +181,14 @@ class Run:
             if descent.is_over and self._objective is not None:
                 self._end(descent, self._objective)
             else:
-                self.image, self._momentum = descent.best.picture(), descent.momentum()
+                self.at.image, self.at.momentum = descent.best.picture(), descent.momentum()
         if self._side_left is None:  # if `steer` is called twice between steps, keep the first side
-            self._side_left = max(self.scales[min(self._index, len(self.scales) - 1)].size)
-        side = self._side_left
+            self._side_left = max(self.scales[min(self.at.index, len(self.scales) - 1)].size)
         self._take(job)
-        sides = [max(scale.size) for scale in self.scales]
-        self._index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
         if job.optimizer.name != "adam":
-            self._momentum = None
-        self._descent = self._objective = self._losses = self.problem = None
-        self._spent = max(0, self.steps - sum(scale.steps for scale in self.scales[: self._index]))
-        self.planned = self.steps + self._steps_left(self.scales[self._index])
-        self.planned += sum(scale.steps for scale in self.scales[self._index + 1 :])
+            self.at.momentum = None
+        self._descent = self._objective = self.problem = None
+        self.at.go_to(self.scales, self._side_left)
 
     def _take(self, job: Job) -> None:
         """Set the job, its scales, pictures, colours and start."""
@@ -222,15 +205,7 @@ class Run:
         """
         descent = self._descent
         return {
-            "index": self._index,
-            "spent": self._spent,
-            "steps": self.steps,
-            "planned": self.planned,
-            "image": self.image,
-            "momentum": self._momentum,
-            "tile": self._tile,
-            "largest_tile": self._largest_tile,
-            "losses": self._losses,
+            **self.at.state_dict(),
             "start": None if descent is None else descent.canvas.start,
             "descent": None if descent is None else descent.state_dict(),
         }
@@ -240,27 +215,24 @@ class Run:
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
-        self._index = natural(state["index"], most=len(self.scales))
-        self._spent = natural(state["spent"])
-        self.steps, self.planned = natural(state["steps"]), natural(state["planned"])
-        self.image, self._momentum = state["image"], state["momentum"]
-        height, width = (natural(side, 1) for side in self.image.shape[2:])
-        check_like(self.image, self.start.new_empty(1, 3, height, width))
-        check_like(self._momentum, None, moments_like(self.image))
-        for tile in (state["tile"], state["largest_tile"]):
-            check_like(tile, None, natural(1 if tile is None else tile, least=1))
-        self._tile, self._largest_tile = state["tile"], state["largest_tile"]
-        self._losses, self._descent, self._objective = state["losses"], None, None
-        is_done = self._index == len(self.scales)  # only a run that is done has losses
-        check_like(self._losses, dict.fromkeys(self._losses or "?", math.inf) if is_done else None)
+        self.at.load_state_dict(state, len(self.scales))
+        self._descent = self._objective = None
         if state["descent"] is not None:
-            scale = self.scales[self._index]
+            scale = self.scales[self.at.index]
             check_like(state["start"], self.start.new_empty(1, 3, *scale.size))
             self._descent = self._begin(scale, state["start"])
             self._descent.load_state_dict(state["descent"])
 
 
-def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
+def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Objective | TiledObjective:
+    """Return the objective of `job` for pictures of one scale, in tiles unless `tile` is None."""
+    compared = (job.extractor, job.mode, job.criterion, pictures)
+    if tile is None:
+        return Objective(*compared, job.styles)
+    return TiledObjective(*compared, tile, job.styles)
+
+
+def _evaluate(objective: Objective | TiledObjective, image: Tensor) -> Losses:
     """Return the losses at `image`, and add their gradient to `image.grad`."""
     # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():

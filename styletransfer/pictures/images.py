@@ -36,6 +36,8 @@ _PACKET = """<?xpacket begin="\ufeff" id="W5M0MpCehiHzreSzNTczkc9d"?>
 ROWS = 64  # rows converted to samples at once, and rows of a strip in a TIFF file
 # Extension that can be written -> the bits per sample by default.
 BIT_DEPTHS = {".png": 8, ".jpg": 8, ".jpeg": 8, ".webp": 8, ".tif": 16, ".tiff": 16}
+# Extension -> the longest side that the encoder takes in pixels, if it is below Pillow's own limit.
+LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
@@ -103,7 +105,7 @@ def write(
         UserError: the extension is unknown, the picture is too large for the format or holds NaN
             or infinity, or the file cannot be written.
     """
-    extension = _extension(path)
+    extension = _extension(path, size_of(rgb))
     depth = bit_depth or BIT_DEPTHS[extension]
     layers = [rgb] if alpha is None else [rgb, alpha]
     # The minimum and maximum show NaN and infinity without a copy; isfinite() would make one.
@@ -113,19 +115,13 @@ def write(
         with atomic(path) as temporary:
             _write_tiff(temporary, layers, depth, xmp)
         return
-    try:
-        encoded = _encoded(layers, depth, extension, xmp)
-    except (OSError, ValueError) as error:
-        height, width = rgb.shape[2:]
-        raise UserError(
-            f"cannot write {path}: {extension} cannot hold {width} x {height} pixels; use .png"
-        ) from error
+    encoded = _encoded(layers, depth, extension, xmp)
     with atomic(path) as temporary:
         temporary.write_bytes(encoded)
 
 
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
-    """Return the bytes of a PNG, WebP or JPEG file (OSError or ValueError if it is too large)."""
+    """Return the bytes of a PNG, WebP or JPEG file."""
     is_jpeg = extension in (".jpg", ".jpeg")  # JPEG has no alpha
     samples = np.concatenate(list(strips(layers, depth, opaque=is_jpeg)))
     profile = srgb_profile()
@@ -187,18 +183,24 @@ def xmp_of(recipe: str) -> bytes:
     return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
 
-def check_writable(path: str | os.PathLike[str]) -> None:
-    """Raise UserError if `write` could not write to this path."""
-    _extension(path)
+def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
+    """Raise UserError if `write` could not write a picture, of (height, width) `size`, there."""
+    _extension(path, size)
     check_folder(path)
 
 
-def _extension(path: str | os.PathLike[str]) -> str:
-    """Return a path's extension in lower case (UserError if it is not in BIT_DEPTHS)."""
+def _extension(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> str:
+    """Return a path's extension in lower case.
+
+    (UserError if it is not in BIT_DEPTHS, or if its format cannot hold (height, width) `size`.)
+    """
     extension = Path(path).suffix.lower()
     if extension not in BIT_DEPTHS:
         known = ", ".join(BIT_DEPTHS)
         raise UserError(f"cannot write {path}: unknown extension '{extension}'; use {known}")
+    if size and max(size) > (longest := LONGEST.get(extension, math.inf)):
+        pixels = f"{size[1]} x {size[0]} pixels, {longest} at most"
+        raise UserError(f"cannot write {path}: {extension} cannot hold {pixels}; use .png")
     return extension
 
 

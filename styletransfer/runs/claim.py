@@ -34,16 +34,28 @@ def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> I
     """Lock the folder of a result while the body runs, and write the command line into `.hydra`.
 
     `written` are the names of the files and folders that the command writes. If `goes_on`, the
-    command continues its own result in the folder: the folder is not checked, and `.hydra` is not
-    written again. (UserError if another command has the lock, or `check_free` refuses the folder.)
+    command continues its own result in the folder: `.hydra` is not written again. (UserError if
+    another command has the lock, or `check_free` or `check_links` refuses the folder.)
     """
     folder.mkdir(parents=True, exist_ok=True)
     with locked(folder):
-        if not goes_on:
+        if goes_on:
+            check_links(folder, written)
+        else:
             check_free(folder, written)
             keep_command_line(folder)
         remove_stale(folder)
         yield
+
+
+def check_links(folder: Path, written: Iterable[str]) -> None:
+    """Raise UserError if a file named in `written` is a link that leads out of the folder.
+
+    The folder may come from somebody else, and a write would go to a file of this user.
+    """
+    for path in (folder / name for name in written):
+        if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
+            raise UserError(f"{path} is a link to {os.path.realpath(path)}; remove the link")
 
 
 def check_free(folder: Path, written: Iterable[str]) -> None:

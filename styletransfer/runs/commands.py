@@ -2,16 +2,8 @@
 
 from pathlib import Path
 
-from styletransfer.runs.settings import GalleryConfig, InfoConfig, MixConfig
+from styletransfer.runs.settings import InfoConfig, MixConfig
 from styletransfer.settings.registry import command
-
-
-@command
-def gallery(config: GalleryConfig, folder: Path) -> None:
-    """Show runs side by side, to choose from."""
-    from styletransfer.runs.gallery.command import main
-
-    main(config, folder)
 
 
 @command

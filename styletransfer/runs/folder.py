@@ -1,12 +1,9 @@
-"""Reads the folder of a run of `train`: its record run.json, its metrics, Hydra's own files.
+"""Reads the folder of a run of `train`: its record run.json and Hydra's own files.
 
-The files may be damaged or of another version. `read_run` then raises UserError; `gallery` shows
-the message in place of the run.
+The files may be damaged or of another version. `read_run` then raises UserError.
 """
 
 import json
-import math
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -14,8 +11,12 @@ from typing import Any
 from omegaconf import OmegaConf
 
 from styletransfer.errors import UserError
-from styletransfer.runs.record import CONTENT, METRICS, OVERRIDES, PASTICHE, RECORD
+from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
+from styletransfer.settings.presets import load_yaml
+
+# Largest run.json in bytes; it may come from anybody.
+LARGEST = 2**24
 
 
 @dataclass(frozen=True)
@@ -29,6 +30,8 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
+    # SHA-256 of the file `output` as the run has written it; None if it has not.
+    output_hash: str | None = None
     error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
 
     @property
@@ -60,6 +63,8 @@ def read_run(folder: Path) -> RunFolder:
     """Return the contents of run.json in `folder` (UserError if it is missing or damaged)."""
     path = folder / RECORD
     try:
+        if path.stat().st_size > LARGEST:
+            raise ValueError(RECORD)
         record = json.loads(path.read_text(encoding="utf-8"))
 
         def known(key: str, *kinds: type) -> Any:
@@ -80,34 +85,15 @@ def read_run(folder: Path) -> RunFolder:
         seconds=known("seconds", int, float),
         steps=known("steps", int),
         steered=record.get("steered") is True,
+        output_hash=known("picture_sha256", str),
         error=known("error", str),
     )
-
-
-def last_losses(folder: Path) -> dict[str, float]:
-    """Return loss name -> weighted loss, with their sum "total", at the last step of a run.
-
-    They are read from the last line of the run's metrics. Damaged lines, which a killed run leaves,
-    and losses that are not finite are skipped. If there are no metrics, the result is empty.
-    """
-    try:
-        lines = (folder / METRICS).read_text(encoding="utf-8", errors="replace").splitlines()
-    except OSError:
-        return {}
-    for line in reversed(lines):
-        with suppress(ValueError, LookupError, TypeError, RecursionError):
-            values = json.loads(line)
-            for name in ("step", "scale", "width", "height"):
-                del values[name]
-            numbers = {name: one for name, one in values.items() if isinstance(one, float)}
-            return {name: one for name, one in numbers.items() if math.isfinite(one)}
-    return {}
 
 
 def recorded(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
-        value: Any = OmegaConf.to_container(OmegaConf.load(folder / name))
+        value: Any = OmegaConf.to_container(load_yaml(folder / name))
         for key in keys:
             value = value[key]
     except Exception:  # a damaged file may raise any error

@@ -9,11 +9,11 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.color import mixed
-from styletransfer.runs.folder import read_run
+from styletransfer.runs.folder import RunFolder, read_run
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.runs.record import CONTENT, PASTICHE
 from styletransfer.runs.settings import MixConfig
-from styletransfer.system.files import check_outputs, sha256
+from styletransfer.system.files import check_outputs, output_locked, sha256
 
 
 def main(config: MixConfig, folder: Path) -> None:
@@ -32,16 +32,24 @@ def main(config: MixConfig, folder: Path) -> None:
     target = Path(config.output) if config.output else folder / f"mix_{name}.png"
     check_outputs([target], run.files)
     images.check_writable(target)
+    with output_locked(target):
+        _write(config, run, target, (lightness, color))
+    print(target)
+
+
+def _write(config: MixConfig, run: RunFolder, target: Path, shares: tuple[float, float]) -> None:
+    """Write the mixture; `shares` are those of the pastiche's lightness and of its colours."""
+    folder = run.folder
     content, pastiche = (images.read(folder / name) for name in (CONTENT, PASTICHE))
     if content.size != pastiche.size:
         raise UserError(f"{content.name} and {pastiche.name} differ in size; run it again")
+    images.check_writable(target, content.size)
     if run.status != "finished":
         note = f"the run in {folder} is not finished ({run.status})"
         warnings.warn(f"{note}: this is its best picture so far", stacklevel=2)
-    rgb = mixed(content.rgb, pastiche.rgb, lightness, color)
+    rgb = mixed(content.rgb, pastiche.rgb, *shares)
     xmp = b""
     if config.recipe:
         hashes = {"run": [sha256(folder / name) for name in (CONTENT, PASTICHE)]}
         xmp = metadata("mix", recipe(config, ("run",)) | {"files": hashes})
     images.write(target, rgb, pastiche.alpha, xmp=xmp)
-    print(target)

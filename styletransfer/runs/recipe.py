@@ -42,6 +42,8 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
+# Longest command line in characters that is repeated: Hydra's parser takes seconds for more.
+REPEATED = 2**14
 
 
 def recipe(
@@ -161,7 +163,7 @@ def carried(path: Path) -> dict[str, str]:
     The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
     one.)
     """
-    text = carrier_of(path).recipe(path)
+    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # a longer one is none of ours
     try:
         recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))
@@ -182,6 +184,8 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     command = commands().get(name)
     if command is None or not command.repeatable or "steered" in recipe:
         raise UserError(f"{name!r} cannot be repeated, or was steered: no command makes the same")
+    if sum(map(len, words)) > REPEATED:
+        raise UserError("the recipe's command is too long to be repeated")
     known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
     for word in words:
         try:

@@ -30,7 +30,7 @@ FREE_KEYS = (
 
 
 def write_record(
-    folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | None
+    folder: Path, recipe: dict[str, Any], status: str, picture: Path, **known: float | str | None
 ) -> bool:
     """Write `run.json`; return whether that succeeded, and log a warning otherwise."""
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe

@@ -4,7 +4,7 @@ import logging
 import os
 import time
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from torch import Tensor
@@ -15,6 +15,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
+from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.record import (
     CHECKPOINT,
@@ -30,7 +31,7 @@ from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint, check_like, refused
-from styletransfer.system.files import check_outputs
+from styletransfer.system.files import check_outputs, output_locked, sha256
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -40,27 +41,30 @@ logger = logging.getLogger(__name__)
 def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording"]:
     """Record a run in `folder` while the `with` block makes its steps; then write the picture.
 
-    The block must call the yielded `Recording` after each step. The folder is locked until the
-    picture is written. If `config.resume` is "auto" and the folder holds a checkpoint, the run
-    continues from it. A signal, or the step `config.stop_after`, ends the block without an error:
-    the best picture so far is written and, if `config.checkpoint_every` is above 0, a checkpoint.
+    The block must call the yielded `Recording` after each step. The folder and the output are
+    locked until the picture is written. If `config.resume` is "auto" and the folder holds a
+    checkpoint, the run continues from it. A signal, or the step `config.stop_after`, ends the block
+    without an error: the best picture so far is written and, if `config.checkpoint_every` is above
+    0, a checkpoint.
 
     The pastiche goes to `config.output` if that is set, and to `folder/pastiche.png`. The folder
     also gets the content image at the pastiche's size, for `mix`.
 
     Raises:
-        UserError: an output would overwrite an input, the folder is another run's, its checkpoint
-            is damaged or belongs to another run, or the picture cannot be written.
+        UserError: an output would overwrite an input, another command is writing it, the folder is
+            another run's, its checkpoint is damaged or belongs to another run, or the picture
+            cannot be written.
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
     # Signals wait, except while the objective is evaluated. So no file is left half-written. Also,
     # torch imports libraries at the first step: an exception in such an import aborts the process.
     claim = claimed(folder, record.written, goes_on=record.goes_on)
-    with stop_on_signals() as signals, signals_held(), claim:
+    locked = output_locked(record.picture)
+    with stop_on_signals() as signals, signals_held(), claim, locked:
         record.begin()
         with record.metrics, record.bar:
-            write_record(folder, record.recipe, "running", record.picture)
+            record.keep()
             try:
                 yield record
             except KeyboardInterrupt:
@@ -81,10 +85,13 @@ class Recording:
         seconds: duration of the optimisation, without `clock_stopped` blocks, set by `end`.
         status: running, stopped (by a signal or by `stop_after`), gave up or finished.
         stopped: the signal that stopped the run, or None.
+        output_hash: SHA-256 of the picture that this run, or the run that it continues, has
+            written; None if there is none. By it, `resume` knows that it may replace the picture.
         problem: one line: why the run gave up, or why `picture` is `spare`; None for neither.
     """
 
     outcome: Outcome
+    output_hash: str | None
     seconds: float
     stopped: Stopped | None
 
@@ -97,6 +104,10 @@ class Recording:
         self._check(run.job)
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
         self.goes_on = config.resume == "auto" and is_begun
+        self.output_hash = None
+        if self.goes_on:
+            with suppress(UserError):  # there is only a checkpoint
+                self.output_hash = read_run(folder).output_hash
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.status, self.stopped = "running", None
@@ -117,8 +128,8 @@ class Recording:
         self._before = 0.0
         if self.checkpoint.exists():
             self._load()
-        self.metrics = Metrics(self.folder / METRICS, self.run.steps)
-        self.bar = ProgressBar(self.run.steps)
+        self.metrics = Metrics(self.folder / METRICS, self.run.at.steps)
+        self.bar = ProgressBar(self.run.at.steps)
         self._start = time.perf_counter()
 
     def __call__(self, iterate: Iterate) -> None:
@@ -152,9 +163,16 @@ class Recording:
         # The checkpoint is removed first: a killed process must not leave a checkpoint with the
         # old settings beside a run.json with the new ones.
         self.checkpoint.remove()
-        write_record(self.folder, self.recipe, "running", self.picture)
+        self.keep()
         if self.checkpoint.every:
             self._save()
+
+    def keep(self, **known: float) -> bool:
+        """Write `run.json`, with what is `known`; return whether that succeeded."""
+        known_hash = {"picture_sha256": self.output_hash}
+        return write_record(
+            self.folder, self.recipe, self.status, self.picture, **known_hash, **known
+        )
 
     def end(self) -> None:
         """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
@@ -171,7 +189,8 @@ class Recording:
         elif self.config.checkpoint_every:
             self._save()
         known = {"seconds": self.seconds, "steps": result.steps}
-        is_kept = write_record(self.folder, self.recipe, self.status, self.picture, **known)
+        self.output_hash = sha256(self.picture)
+        is_kept = self.keep(**known)
         # The checkpoint is removed last, so that nothing is lost if the process is killed before,
         # or if the disk is too full for run.json.
         if is_kept and self.status == "finished":
@@ -206,7 +225,7 @@ class Recording:
             self.run.load_state_dict(saved["run"])
             check_like(saved["seconds"], 0.0)
             self._before = float(saved["seconds"])
-        logger.info("going on from step %d of %d", self.run.steps, self.run.planned)
+        logger.info("going on from step %d of %d", self.run.at.steps, self.run.at.planned)
 
     def _save(self) -> None:
         self.metrics.flush()

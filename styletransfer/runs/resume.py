@@ -1,6 +1,7 @@
 """Checks that a run may be resumed: its recipe is compared with that of the new command line."""
 
 import logging
+import os
 from collections.abc import Collection, Mapping
 from dataclasses import replace
 from pathlib import Path
@@ -9,11 +10,12 @@ from typing import Any
 from hydra.core.hydra_config import HydraConfig
 
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import read_run
+from styletransfer.runs.folder import RunFolder, read_run
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.runs.record import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import with_values
+from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
 
@@ -87,8 +89,8 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
     """Return the settings of the run in `folder`, to resume it.
 
     `config` holds the settings of the command line, and `typed` the keys that were typed there;
-    typed keys in FREE_KEYS are copied from `config`. (UserError if `folder` holds no run, or
-    another key was typed.)
+    typed keys in FREE_KEYS are copied from `config`. (UserError if `folder` holds no run, if
+    another key was typed, or by `check_own`.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
@@ -105,7 +107,23 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
         message = f"{folder / RECORD} was written by another version; start afresh"
         raise UserError(message) from error
     free = {key: getattr(config, key) for key in FREE_KEYS if key in typed}
+    if own.output is not None and "output" not in free:
+        check_own(own.output, run)
     return replace(own, **free | {"resume": "auto"})
+
+
+def check_own(output: str, run: RunFolder) -> None:
+    """Raise UserError if a run would replace a file outside of its folder that is not its own.
+
+    The record of a run may come from somebody else, and name any file of this user as its output.
+    """
+    if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(run.folder)):
+        return
+    if os.path.exists(output) and (not run.output_hash or sha256(output) != run.output_hash):
+        raise UserError(
+            f"{output} is the output of {run.folder}, and the file there is not the run's own; "
+            f"add output={output} to replace it, or name another output"
+        )
 
 
 def finished_picture(config: TrainConfig, folder: Path) -> Path | None:

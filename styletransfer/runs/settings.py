@@ -1,4 +1,4 @@
-"""Settings of the commands that read finished runs: `mix`, `info` and `gallery`."""
+"""Settings of the commands that read finished runs: `mix` and `info`."""
 
 from dataclasses import dataclass, field
 from typing import Any
@@ -37,14 +37,3 @@ class InfoConfig:
     inputs: Any = field(default=None, metadata=PATHS)
     """For verify: input files, which may have new names, or folders of pictures. Pictures are also
     searched by name in the current folder and beside `picture`; list your own networks here."""
-
-
-@dataclass
-class GalleryConfig:
-    """These are the settings of `scripts/gallery.py`, which shows runs side by side on a page."""
-
-    folders: Any = field(default=None, metadata=PATHS | {"positional": True})
-    """Run folders of `train`, folders of sweeps, or folders that hold such folders. One or several
-    may be given without folders=."""
-    output: str | None = path(None, written=True)
-    """Path of the page, NAME.html. Default: gallery.html in the first folder."""

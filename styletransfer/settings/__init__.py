@@ -3,10 +3,8 @@
 from styletransfer.settings.keys import MISSING, NUMBERS, PATHS, choice, each, number, path
 from styletransfer.settings.train import (
     ASSETS,
-    CONTENT_LAYER,
     MATCH_LAYERS,
     STYLE_LAYER_FACTORS,
-    STYLE_LAYERS,
     FeaturesConfig,
     LossModeConfig,
     ObjectiveConfig,
@@ -17,12 +15,10 @@ from styletransfer.settings.train import (
 
 __all__ = [
     "ASSETS",
-    "CONTENT_LAYER",
     "MATCH_LAYERS",
     "MISSING",
     "NUMBERS",
     "PATHS",
-    "STYLE_LAYERS",
     "STYLE_LAYER_FACTORS",
     "FeaturesConfig",
     "LossModeConfig",

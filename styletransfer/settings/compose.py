@@ -14,6 +14,7 @@ from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
+from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check, on_disk, refusal
@@ -82,6 +83,7 @@ def initialized(command: Command) -> Iterator[Any]:
     store = ConfigStore.instance()
     for known in (*commands().values(), command):  # a config file may extend another command's
         store.store(f"{known.name}_schema", known.schema)
+    register_source()
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
         yield GlobalHydra.instance().hydra
@@ -97,7 +99,7 @@ def _search_path(command: Command, config_dir: str | None) -> list[str]:
         if "${" in config_dir:
             raise UserError(f"--config-dir {config_dir}: Hydra cannot read a folder with ${{")
         folders.append(os.path.abspath(config_dir))
-    listed = ",".join(quoted(f"file://{folder}") for folder in folders)
+    listed = ",".join(quoted(f"{PresetSource.scheme()}://{folder}") for folder in folders)
     return [f"hydra.searchpath=[{listed}]"] if folders else []
 
 

@@ -20,9 +20,11 @@ from styletransfer.settings import ASSETS
 from styletransfer.settings.compose import compose
 from styletransfer.settings.registry import CONFIGS, Command
 from styletransfer.settings.schemas import GROUPS, choices, keys, keys_marked
+from styletransfer.settings.terminal import NARROW, WIDTH, width, wrapped
 
-# WIDTH: width of a line in characters. COLUMN: width of the column with keys and values.
-WIDTH, COLUMN = 100, 36
+# COLUMN: width of the column with keys and values. In a narrow terminal, the text stands below its
+# key, indented by INDENT.
+COLUMN, INDENT = 36, 4
 FOOT = """\
 --cfg job prints the composed settings; --multirun KEY=A,B runs every combination;
 --config-dir DIR adds your own presets: experiment=mine is DIR/experiment/mine.yaml.
@@ -57,7 +59,9 @@ def help_text(
         lines += _row(key, (values[group] if group else values)[leaf], texts[key])
     usage = [*(["styletransfer"] if command.folder == CONFIGS else []), command.name]
     usage += [*map(str.upper, keys_marked(schema, "positional")), "KEY=VALUE ..."]
-    return "\n".join([" ".join(usage), command.summary, "", *lines, "", FOOT])
+    head = [*wrapped(" ".join(usage)), *wrapped(command.summary)]
+    foot = FOOT.splitlines() if width() == WIDTH else wrapped(" ".join(FOOT.split()))
+    return "\n".join([*head, "", *lines, "", *foot])
 
 
 @cache
@@ -81,11 +85,14 @@ def meanings(schema: Any) -> Mapping[str, str]:
 
 def _row(key: str, value: object, text: str) -> list[str]:
     """Return the lines for a key: KEY=VALUE, and on the right the first sentence of `text`."""
-    left = textwrap.shorten(f"{key}={_written(value)}", WIDTH, placeholder="...")
+    columns, column = width(), COLUMN
+    left = textwrap.shorten(f"{key}={_written(value)}", columns, placeholder="...")
     sentence = re.split(r"\.(?: (?=[A-Z])|$)", text)[0]
-    right = textwrap.wrap(sentence, WIDTH - COLUMN)
-    if len(left) >= COLUMN:
-        return [left, *(" " * COLUMN + line for line in right)]
+    if columns < NARROW:
+        column = INDENT
+    right = textwrap.wrap(sentence, columns - column)
+    if columns < NARROW or len(left) >= column:
+        return [left, *(" " * column + line for line in right)]
     return [f"{start:<{COLUMN}}{line}" for start, line in zip_longest([left], right, fillvalue="")]
 
 

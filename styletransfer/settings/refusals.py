@@ -23,6 +23,11 @@ def explain(error: Exception) -> str:
         if group == "hydra/launcher" and name in LAUNCHERS:
             advice = pip_install(LAUNCHERS[name])
             return f"hydra/launcher={name} is not installed; run: {advice}"
+        if group.startswith("hydra/") and not error.options:
+            return (
+                f"Hydra's own settings {group}/{name} cannot be read; install hydra-core again, "
+                "in a folder that this user may read"
+            )
         return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
     if isinstance(error, OverrideParseException):
         return (

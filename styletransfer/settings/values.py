@@ -62,9 +62,9 @@ def override(key: str, value: Any) -> str:
     return f"{prefix}{key}={_word(value)}"
 
 
-def command_line(typed: Iterable[str] | None, name: str = "train") -> str:
-    """Return the command `styletransfer NAME WORDS...`, quoted for a shell; "" for None."""
-    return "" if typed is None else shlex.join(["styletransfer", name, *typed])
+def command_line(typed: Iterable[str], name: str = "train") -> str:
+    """Return the command `styletransfer NAME WORDS...`, quoted for a shell."""
+    return shlex.join(["styletransfer", name, *typed])
 
 
 def _quoted(value: str, is_list: bool = False) -> str:

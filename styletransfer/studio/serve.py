@@ -20,7 +20,7 @@ import uvicorn
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
-from styletransfer.studio.connections import PatientConnection
+from styletransfer.studio.connections import MOST, PatientConnection
 from styletransfer.studio.settings import StudioConfig
 from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
@@ -30,9 +30,8 @@ HOST = "127.0.0.1"
 SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
-# MOST: largest number of connections at the same time. PATIENCE: seconds that the server waits at
-# its end for connections to close.
-MOST, PATIENCE = 256, 2
+# Seconds that the server waits at its end for connections to close.
+PATIENCE = 2
 # ADDRESS: file in the run folder with port and token, so that the next server has the same address.
 # TOKEN: number of random bytes of a token; a stored token has at least as many characters.
 ADDRESS, TOKEN = ".address.json", 32
@@ -76,7 +75,6 @@ def server_options(app: Any) -> uvicorn.Config:
         log_level="warning",
         access_log=False,
         server_header=False,
-        limit_concurrency=MOST,
         timeout_graceful_shutdown=PATIENCE,
     )
 
@@ -155,5 +153,6 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     try:  # the socket listens at once, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
-        reason = f"port={port} cannot be had: {os.strerror(error.errno or 0)}"
+        said = str(error.strerror).partition(" (while attempting")[0]  # Python adds the address
+        reason = f"port={port} cannot be had: {said}"
         raise UserError(f"{reason}; leave it out for one that is free") from error

@@ -2,10 +2,13 @@
 
 import hashlib
 import json
+import logging
 import os
 import secrets
+import shutil
 import sys
 import tempfile
+import time
 import unicodedata
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager, suppress
@@ -16,6 +19,8 @@ from filelock import FileLock, Timeout
 
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
+
+logger = logging.getLogger(__name__)
 
 # Name of a folder's lock file, which is locked while a command writes into the folder.
 LOCK = ".lock"
@@ -30,13 +35,13 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     rename raises OSError, as on a full disk, or if `path` is a folder, a device or a pipe.)
     """
     with signals_held(), _replaceable(path) as target:
-        temporary = target.with_name(f".{secrets.token_hex(8)}.tmp")
+        temporary = temporary_for(target)
         try:
             target.parent.mkdir(parents=True, exist_ok=True)
             yield temporary
             with temporary.open("rb+") as file:
                 os.fsync(file.fileno())  # some file systems report a full disk only here
-            temporary.replace(target)
+            _replace(temporary, target)
             _sync_folder(target.parent)
         finally:
             with suppress(OSError):  # the file does not exist after a successful rename
@@ -44,11 +49,41 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     raise_waiting()
 
 
-def remove_stale(folder: Path) -> None:
-    """Remove temporary files of killed processes from `folder`, which no process may be using."""
-    for path in folder.glob("." + "[0-9a-f]" * 16 + ".tmp"):
-        with suppress(OSError):
-            path.unlink()
+def _replace(temporary: Path, target: Path) -> None:
+    """Rename `temporary` to `target`; on Windows, wait up to 2 s for a program that reads it."""
+    for _ in range(20 if sys.platform == "win32" else 0):
+        try:
+            temporary.replace(target)
+            return
+        except PermissionError:
+            time.sleep(0.1)
+    temporary.replace(target)
+
+
+def temporary_for(target: Path) -> Path:
+    """Return a new temporary name beside `target`: . 16 hexadecimal digits .tmp."""
+    return target.with_name(f".{_mark(target)}{secrets.token_hex(4)}.tmp")
+
+
+def _mark(target: Path) -> str:
+    """Return 8 hexadecimal digits, equal for names that some file system takes for one name."""
+    name = unicodedata.normalize("NFC", target.name).casefold()
+    return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
+
+
+def remove_stale(folder: Path, mark: str | None = None) -> None:
+    """Remove the temporary files of killed processes from `folder`; a warning names each.
+
+    No other process may be writing in the folder, except for outputs that it has locked by
+    `output_locked`. With the `mark` of a file, which this process has locked, only the temporary
+    files of that file are removed.
+    """
+    digits = "[0-9a-f]" * 8
+    for path in folder.glob(f".{mark or digits}{digits}.tmp"):
+        if mark or not is_locked(folder, f".{path.name[1:9]}{LOCK}"):
+            with suppress(OSError):
+                shutil.rmtree(path) if path.is_dir() else path.unlink()
+                logger.warning("removed %s, which a killed command has left", path)
 
 
 def sha256(path: str | os.PathLike[str]) -> str:
@@ -189,6 +224,29 @@ def locked(
     message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
     with lock_held(folder / LOCK, message):
         yield
+
+
+@contextmanager
+def output_locked(path: str | os.PathLike[str]) -> Iterator[None]:
+    """Hold the lock of a command's output, a file or a new folder, while the body makes it.
+
+    Missing parent folders are made, and removed if they stay empty. Temporary files that a killed
+    command has left beside the output are removed. (UserError if another command has the lock, or
+    if the output's folder cannot be made.)
+    """
+    with _replaceable(path) as target:
+        made = [folder for folder in target.parents if not folder.exists()]
+        target.parent.mkdir(parents=True, exist_ok=True)
+    message = f"another command is writing {path}; wait for it, or choose another output"
+    mark = _mark(target)
+    try:
+        with lock_held(target.with_name(f".{mark}{LOCK}"), message):
+            remove_stale(target.parent, mark)
+            yield
+    finally:
+        for folder in made:
+            with suppress(OSError):  # it holds the output
+                folder.rmdir()
 
 
 @contextmanager

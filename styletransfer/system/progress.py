@@ -10,6 +10,8 @@ from typing import Any
 from tqdm.auto import tqdm
 from tqdm.std import tqdm as plain
 
+from styletransfer.settings.terminal import NARROW, width
+
 
 def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     """Return a tqdm bar; `items` and `look` are tqdm's arguments.
@@ -23,6 +25,8 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     # TextIOWrapper, and a bar can be drawn there.
     is_log = isinstance(stream, io.TextIOWrapper) and not stream.isatty()
     kind: Any = _Lines if is_log and not off else tqdm
+    if not is_log and width() < NARROW:
+        look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # what does not fit is cut off
     return kind(*items, file=_Forgiving(stream), dynamic_ncols=True, disable=off, **look)
 
 

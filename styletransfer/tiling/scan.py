@@ -10,7 +10,12 @@ from torch import Tensor
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tensors import accumulate_dtype
-from styletransfer.losses import PositionalDistance, StyleDistance
+from styletransfer.losses import (
+    ContentDistance,
+    MatchDistance,
+    PositionalDistance,
+    StyleDistance,
+)
 from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.objective.reader import WeightedLayer
 from styletransfer.objective.targets import Targets
@@ -174,7 +179,7 @@ class TileLosses:
 
 
 def _add_positional(
-    share: Tensor, seen: Tensor, distance: PositionalDistance, weight: float
+    share: Tensor, seen: Tensor, distance: ContentDistance | MatchDistance, weight: float
 ) -> tuple[Tensor, Tensor]:
     """Return `share` plus weight * dL/dF, and weight * L; `share` is `seen`'s gradient so far.
 

@@ -4,13 +4,34 @@ import json
 from dataclasses import fields
 
 import pytest
-from helpers import LAYERS, composed
+from helpers import (
+    LAYERS,
+    MODES,
+    composed,
+    gradient,
+    layers,
+    make_objective,
+    picture,
+    relative_error,
+    tiny_network,
+)
 
 from benchmarks import commands
 from benchmarks.evaluations.command import benchmark
+from benchmarks.evaluations.config import BenchmarkConfig
+from benchmarks.evaluations.reference import plain_loop
 from benchmarks.evaluations.report import rows_table, sentences
 from benchmarks.evaluations.results import Row
 from benchmarks.measured import Spread
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_the_plain_loop_has_the_gradient_of_each_mode(mode):
+    network, content, style, image = tiny_network(), picture(1), picture(2, 12, 14), picture(3)
+    config = BenchmarkConfig(objective=layers())
+    _, plain = plain_loop(config, network, content, style).evaluate(image)
+    ours = gradient(make_objective(mode, network, content, style), image)
+    assert relative_error(ours, plain) < 1e-12
 
 
 @pytest.mark.slow

@@ -216,6 +216,19 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         assert re.match(f"error: .*{message}", line)
 
 
+def test_a_preset_of_nested_aliases_is_refused(desk, capsys):
+    """Its 300 bytes stand for a billion values. A small one may have aliases."""
+    nine = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))
+    Path("my/experiment").mkdir(parents=True)
+    preset, head = Path("my/experiment/mine.yaml"), "# @package _global_\n"
+    words = ["train", "--config-dir", "my", "experiment=mine"]
+    for text in (f"a0: &a0 1\n{nine}", "a: &a [*a]\n", f"a: {'[' * 9999}", "#" * 2**20):
+        preset.write_text(head + text)
+        assert "my/experiment/mine.yaml is too large or too deep" in refusal(capsys, *words)
+    preset.write_text(f"{head}steps: &few 3\nscales: *few\n")
+    assert "\nscales: 3\n" in call(capsys, *words, "--cfg", "job")[1].out
+
+
 def test_runs_of_one_second_do_not_share_a_folder(tmp_path):
     made = [new_folder(str(tmp_path / "a/b")) for _ in range(3)]
     assert made == [str(tmp_path / name) for name in ("a/b", "a/b-2", "a/b-3")]

@@ -2,14 +2,19 @@
 
 import io
 import json
+import os
+import re
 import shlex
+import shutil
+import subprocess
 import sys
 from pathlib import Path
 
 import pytest
-from helpers import call, picture, refusal
+from helpers import ROOT, call, picture, refusal
 from PIL import Image
 
+from styletransfer.cli.errors import AS_TYPED
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
 from styletransfer.system.files import sha256
@@ -53,6 +58,58 @@ def test_what_cannot_go_through_a_pipe_is_told(desk, monkeypatch, capsys):
     pipe(monkeypatch, b"")
     assert "several jobs" in refusal(capsys, *TINY, "-m", "seed=1,2", "output=-")
     assert not Path("out.png").exists()
+
+
+def test_a_run_needs_no_folder_to_write_its_output(desk, capsys):
+    """Its own folder is then a temporary one, which a note names; without output= it is refused."""
+    Path("outputs").touch()  # as in a folder in which this user may not write
+    Path("new").mkdir()
+    status, printed = call(capsys, *TINY, "output=new/x.png")
+    folder = re.search(r"cannot be made .*; the run's folder is (\S+)", printed.err)[1]
+    assert (status, images.read("new/x.png").size) == (0, (21, 32))
+    assert Path(folder, "run.json").exists()
+    shutil.rmtree(folder)
+    assert "cannot write outputs" in refusal(capsys, *TINY)
+
+
+@pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--help"], "cannot write standard output: No space"),
+        (["train", "--help"], "cannot write standard output: No space"),
+        ([*TINY, "output=-"], "cannot write the picture to standard output: No space"),
+    ],
+)
+def test_a_full_standard_output_is_named(words, said, desk):
+    with open("/dev/full", "w") as full:
+        command = [sys.executable, "-m", "styletransfer", *words]
+        environment = os.environ | {"PYTHONPATH": str(ROOT), "OMP_NUM_THREADS": "1"}
+        done = subprocess.run(
+            command, env=environment, stdout=full, stderr=subprocess.PIPE, text=True, check=False
+        )
+    assert done.returncode == 1
+    assert f"error: {said}" in done.stderr
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="the names of files are bytes on POSIX alone")
+def test_a_printed_path_can_be_used_in_a_c_locale():
+    """Bytes that the locale cannot decode are printed as they are; other letters are escaped."""
+    assert "\udcc3\udca4.png".encode("ascii", AS_TYPED) == "\u00e4.png".encode()
+    assert "\u00e4\u043a\udca4".encode("ascii", AS_TYPED) == rb"\xe4\u043a\udca4"
+    stream = io.TextIOWrapper(io.BytesIO(), "ascii", AS_TYPED)
+    stream.write("\udcc3\udca4\n")
+    stream.flush()
+    assert stream.buffer.getvalue() == "\u00e4\n".encode()
+
+
+def test_help_has_the_width_of_the_terminal(capsys, monkeypatch):
+    for words in (["--help"], ["train", "--help"]):
+        for columns in (40, 60, 300):
+            monkeypatch.setenv("COLUMNS", str(columns))
+            text = call(capsys, *words)[1].out
+            assert max(map(len, text.splitlines())) <= min(columns, 100)
+            assert "styletransfer" in text
 
 
 def test_an_error_leaves_standard_output_empty(desk, capsysbinary):

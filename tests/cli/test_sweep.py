@@ -10,7 +10,7 @@ from omegaconf import OmegaConf
 from styletransfer.cli.arguments import parse
 from styletransfer.errors import pip_install
 from styletransfer.pictures import images
-from styletransfer.runs.gallery.command import find_runs
+from styletransfer.runs.folder import read_run
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.refusals import explain
 from styletransfer.settings.registry import commands
@@ -52,8 +52,7 @@ def test_folders_and_pictures_beside_each_other(desk, capsys):
     records = [OmegaConf.load(job / ".hydra/config.yaml") for job in jobs]
     contents = [OmegaConf.to_object(record)["content"] for record in records]
     assert contents == ["style.png", "photos [1]/${x}.PNG", "photos [1]/b.png"]
-    runs, unreadable = find_runs([Path("outputs")])  # as a gallery does
-    assert ([run.record.steps for run in runs], unreadable) == ([2, 2, 2], [])
+    assert [read_run(job).steps for job in jobs] == [2, 2, 2]
 
 
 NAME = "${hydra.job.name}"
@@ -81,6 +80,11 @@ def test_refused_before_the_first_job(words, message, desk, capsys):
     before = sorted(desk.rglob("*"))
     assert refusal(capsys, "train", *TINY, *words).startswith(f"error: {message}")
     assert sorted(desk.rglob("*")) == before
+
+
+def test_settings_of_hydra_that_cannot_be_read_are_not_unknown():
+    missing = MissingConfigException("", "hydra/env/default", [])
+    assert explain(missing).startswith("Hydra's own settings hydra/env/default cannot be read")
 
 
 def test_a_launcher_that_is_not_installed():

@@ -7,19 +7,34 @@ import runpy
 
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, needs
 
 COURSE = ROOT / "docs" / "course"
 DOWNLOAD = runpy.run_path(str(ROOT / "docs" / "download.py"))
-# Those that have what their cells print; pastiche's pictures are on the site alone.
+# Those that have what their cells print; matrix and pastiche show theirs on the site alone.
 FILLED = ["called", "clinic", "functions", "graph", "modules"]
 
 
 @pytest.mark.parametrize("page", FILLED)
-def test_the_chinese_page_has_the_code_of_the_english_one(page):
-    docs = (COURSE / f"{page}.md", ROOT / "docs" / "zh" / f"{page}.md")
+def test_the_chinese_page_names_each_block_of_code(page):
+    """Read in the repository, its links lead to the section of the English page with that block."""
+    english = (COURSE / f"{page}.md").read_text("utf-8")
+    places, section = [], ""
+    for found in re.finditer(f"{DOWNLOAD['BLOCK'].pattern}|^#+ ([^\n]*)$", english, re.M | re.S):
+        if found[4] is None:
+            places.append(section)
+        else:  # as GitHub makes an anchor of a heading
+            section = re.sub(r"[^\w -]", "", found[4].lower()).replace(" ", "-")
+    wanted = [f"../course/{page}.md#{section}" for section in places]
+    chinese = (COURSE.parent / "zh" / f"{page}.md").read_text("utf-8")
+    assert re.findall(r"^\[(?:代码|输出)[ \d]*\]\((.*)\)$", chinese, re.M) == wanted
+
+
+@pytest.mark.parametrize("page", FILLED)
+def test_the_chinese_page_is_built_with_the_same_code(page):
     english, chinese = (
-        re.findall(r"^```.*?^```$", one.read_text("utf-8"), re.M | re.S) for one in docs
+        re.findall(r"^```.*?^```$", DOWNLOAD["whole"](one), re.M | re.S)
+        for one in (COURSE / f"{page}.md", COURSE.parent / "zh" / f"{page}.md")
     )
     assert chinese == english
 
@@ -34,7 +49,7 @@ def test_a_page_shows_what_its_cells_print(chapter):
     assert re.sub(r"(utput 0 of \w+)Backward0?\b", r"\1", filled) == page  # torch before 2.14
 
 
-@pytest.mark.parametrize("chapter", [*FILLED, "pastiche"])
+@pytest.mark.parametrize("chapter", [*FILLED, "matrix", "pastiche"])
 def test_a_page_is_a_script_and_a_notebook(chapter, tmp_path):
     DOWNLOAD["write"](COURSE / f"{chapter}.md", tmp_path)
     script = (tmp_path / f"{chapter}.py").read_text(encoding="utf-8")
@@ -44,9 +59,9 @@ def test_a_page_is_a_script_and_a_notebook(chapter, tmp_path):
     assert len(cells) == page.count("```{code-cell} python\n") > 5
     same = re.sub(r"\.save\(\"\w+\.png\"\)$", "", script, flags=re.M)
     assert ast.dump(ast.parse("\n".join(cells))) == ast.dump(ast.parse(same))
-    needs = {"pastiche"}  # the only notebook that needs the package
-    assert ("styletransfer" in "\n".join(cells)) == (chapter in needs)
-    pytest.importorskip("nbformat", reason="needs the extra [docs]").validate(book)
+    with_package = {"pastiche"}  # the only notebook that needs the package
+    assert ("styletransfer" in "\n".join(cells)) == (chapter in with_package)
+    needs("docs", "nbformat").validate(book)
 
 
 @pytest.mark.slow

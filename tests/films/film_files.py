@@ -3,12 +3,12 @@
 from fractions import Fraction
 
 import numpy as np
-import pytest
+from helpers import needs
 from PIL import Image
 
 from styletransfer.films.read import Film
 
-av = pytest.importorskip("av", reason="films are not tested: pip install -e '.[video]'")
+av = needs("video", "av")
 
 TICK = Fraction(1, 9000)  # unit of the films' times, in seconds
 BT601, BT709, UNSAID = 5, 1, 2

@@ -11,13 +11,25 @@ import torch
 from films.clips import pan
 from films.film_files import frames as frames_of
 from films.film_files import make, seconds, still
-from helpers import ROOT, check_error, check_kept, check_refused, composed, files_in, press
+from helpers import (
+    ROOT,
+    check_error,
+    check_kept,
+    check_one_writer,
+    check_refused,
+    check_too_large,
+    composed,
+    files_in,
+    needs,
+    press,
+)
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
 from styletransfer.films.command import FREE_FILM_KEYS, main
 from styletransfer.films.commands import film
 from styletransfer.films.flicker import FrameOptimizer
+from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter
@@ -31,7 +43,7 @@ from styletransfer.settings.compose import compose
 from styletransfer.settings.values import quote_names
 from styletransfer.system.signals import STOPPING, Stopped
 
-pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+needs("video", "cv2")
 pytestmark = pytest.mark.usefixtures("tiny_vgg", "signals")
 
 COUNT = 3
@@ -213,7 +225,11 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
     assert not (tmp_path / "run").exists()
 
 
-def test_no_file_that_is_read_is_overwritten(source, desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(source, desk, capsys, monkeypatch):
     shutil.copy(source, "film.mp4")
     words = ["film", "experiment=tiny", "content=film.mp4", "style=style.png", "size=32"]
     check_kept(capsys, words, ["film.mp4", "style.png"], ".mp4")
+    check_one_writer(capsys, words, ".mp4")
+    monkeypatch.setitem(CODECS, ".mp4", ("mp4", H264._replace(longest=15)))
+    monkeypatch.setattr(FrameOptimizer, "paint", pytest.fail)
+    check_too_large(capsys, monkeypatch, words, ".mp4")

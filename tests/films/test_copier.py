@@ -5,7 +5,7 @@ from dataclasses import replace
 import pytest
 import torch
 from films.clips import grid, scene
-from helpers import composed, picture, press
+from helpers import composed, needs, picture, press
 from torch.nn.functional import interpolate
 
 from styletransfer.copying import paired
@@ -59,6 +59,7 @@ def job(here, tiny_vgg):
 
 def painted_film(job, folder, film, resumed=()):
     """Return the painted frames of a film, of which the frames `resumed` were painted before."""
+    needs("video", "cv2")
     copier, made = FrameCopier(job, folder, lambda: film), list(resumed)
     for number, frame in enumerate(film):
         if number == len(made):

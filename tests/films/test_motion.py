@@ -14,7 +14,7 @@ from styletransfer.films.motion import check_flow, motion_between, reliability, 
 from styletransfer.pictures import images
 from styletransfer.resources import resource
 
-needs_opencv = pytest.mark.skipif(not find_spec("cv2"), reason="needs OpenCV, of [video]")
+needs_opencv = pytest.mark.skipif(not find_spec("cv2"), reason="needs the extra [video]")
 
 
 def even(across, down):

@@ -6,7 +6,6 @@ from fractions import Fraction
 
 import pytest
 import torch
-from av.codec.codec import codecs_available
 from films.film_files import av, frames
 from helpers import check_error
 from PIL import Image, features
@@ -104,7 +103,7 @@ def own_policy():
 @pytest.mark.usefixtures("own_policy")
 def test_times_of_an_avif_do_not_add_up_their_rounding(tmp_path):
     """Pillow rounds the durations in an AVIF to milliseconds: 31 of 33 ms are not 1 s."""
-    if not features.check("avif") or "libsvtav1" not in codecs_available:
+    if not features.check("avif") or "libsvtav1" not in av.codec.codec.codecs_available:
         pytest.skip("this Pillow or this PyAV has no AV1")
     with av.open(str(tmp_path / "a.avif"), "w") as film:
         stream = film.add_stream("libsvtav1", rate=30)
@@ -194,11 +193,19 @@ def test_a_second_size_is_refused_before_any_work(name, tmp_path):
     )
 
 
-def test_frames_that_lie_on_their_side_are_a_second_size(tmp_path):
-    write(tmp_path, "f1.png", "f2.png")
-    write(tmp_path, "f3.png", size=(34, 26))
+@pytest.mark.parametrize("extension", [".jpg", ".png", ".tif", ".webp"])
+def test_frames_that_lie_on_their_side_are_a_second_size(extension, tmp_path):
+    """A frame that its EXIF orientation turns has the turned size."""
+    turned = Image.Exif()
+    turned[0x0112] = 6
+    for number, size in enumerate([(34, 26), (34, 26), (26, 34)]):
+        exif = {"exif": turned} if size == (26, 34) else {}
+        Image.new("RGB", size, (90, 80, 70)).save(tmp_path / f"f{number}{extension}", **exif)
     with Film(tmp_path) as film:
-        check_error(r"f3\.png has 26 x 34 pixels, and f1\.png has 34 x 26", list, film.frames())
+        assert {frame.image.shape[2:] for frame in film.frames()} == {(26, 34)}
+    Image.new("RGB", (26, 34)).save(tmp_path / f"f2{extension}")
+    said = rf"f2\{extension} has 26 x 34 pixels, and f0\{extension} has 34 x 26; remove it"
+    check_error(said, Film, tmp_path)
 
 
 def test_transparent_frames_of_a_folder_are_laid_on_white(tmp_path):

@@ -12,6 +12,7 @@ from styletransfer.errors import UserError
 from styletransfer.films import ffmpeg, read
 from styletransfer.films import frame as frame_module
 from styletransfer.films.read import Film
+from styletransfer.films.write import FilmWriter
 
 INTERLACED = {"x264-params": "tff=1"}
 
@@ -168,9 +169,52 @@ def test_frames_too_large_are_refused_before_they_are_decoded(name, tmp_path, mo
 
 
 def test_a_frame_that_grows_too_large_ends_the_film(tmp_path, monkeypatch):
-    small = make(tmp_path / "a.ts", greys(4), g="1", bf="0").read_bytes()
+    small = make(tmp_path / "a.ts", greys(70), g="1", bf="0").read_bytes()  # FFmpeg looks at 5 s
     large = make(tmp_path / "b.ts", greys(4, size=(240, 400)), g="1", bf="0").read_bytes()
     (tmp_path / "in.ts").write_bytes(small + large)
-    assert len(frames(tmp_path / "in.ts")) == 8
+    assert len(frames(tmp_path / "in.ts")) == 74
     monkeypatch.setattr(read, "MAX_PIXELS", 50_000)
-    check_error(r"in\.ts is damaged after frame \d", frames, tmp_path / "in.ts")
+    check_error(r"in\.ts is damaged after frame (69|70) ", frames, tmp_path / "in.ts")
+
+
+@pytest.mark.parametrize(
+    "error",
+    [
+        ValueError("cannot decode unknown codec"),
+        OverflowError("Python int too large to convert to C long"),
+        UnicodeDecodeError("utf-8", b"\xff", 0, 1, "invalid start byte"),
+        EOFError("end of file"),
+        IndexError("tuple index out of range"),
+        ZeroDivisionError("Fraction(1, 0)"),
+    ],
+    ids=lambda error: type(error).__name__,
+)
+def test_every_error_of_pyav_ends_a_film_in_one_line(error, tmp_path, monkeypatch):
+    def decoder(stream):
+        packets = iter(range(4))
+        return lambda packet: packet.decode() if next(packets, 3) < 3 else fail()
+
+    def fail():
+        raise error
+
+    path = make(tmp_path / "in.mp4", greys(), g="1", bf="0", codec="mpeg4")
+    seen = []
+    monkeypatch.setattr(read, "decoder", decoder)
+    with Film(path) as film, pytest.raises(UserError) as caught:
+        seen.extend(film.frames())
+    said = f"in.mp4 is damaged after frame {len(seen)} ({error}); get an intact copy"
+    assert len(seen) in (2, 3)
+    assert str(caught.value).endswith(said)
+
+
+@pytest.mark.parametrize("name", ["in.mkv", "in.mp4"])
+def test_metadata_that_is_not_utf_8_is_read(name, tmp_path):
+    path = tmp_path / name
+    with (
+        Film(make(tmp_path / "a.mp4", greys(1))) as film,
+        FilmWriter(path, film, "caf\xe9") as writer,
+    ):
+        writer.write(greys(1)[0], Fraction(0), Fraction(1))
+    path.write_bytes(path.read_bytes().replace("caf\xe9".encode(), b"caf\xe9!"))
+    with Film(path) as film:
+        assert film.comment == "caf\ufffd!"

@@ -2,7 +2,7 @@
 
 from pathlib import Path
 
-import pytest
+from helpers import needs
 from PIL import Image
 
 from styletransfer.formats.folders import in_folder, picture_extensions
@@ -17,7 +17,7 @@ def test_every_listed_extension_can_be_read():
 
 
 def test_heic_of_a_folder_is_read_if_the_plugin_is_installed(tmp_path):
-    heif = pytest.importorskip("pillow_heif")
+    heif = needs("studio", "pillow_heif")
     heif.from_pillow(Image.new("RGB", (16, 16), "teal")).save(tmp_path / "a.HEIC")
     (name,) = in_folder(tmp_path)
     assert images.read(name).size == (16, 16)

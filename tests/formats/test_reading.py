@@ -8,11 +8,11 @@ import sys
 import zlib
 from unittest.mock import Mock
 
-import imagecodecs
 import numpy as np
 import pytest
 import tifffile
 import torch
+from helpers import needs
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
@@ -20,6 +20,7 @@ from styletransfer.formats import stored
 from styletransfer.pictures.color import to_srgb
 from styletransfer.pictures.images import read, write
 
+imagecodecs = needs("tiff", "imagecodecs")
 LINEAR = imagecodecs.cms_profile(
     "rgb", gamma=1.0, whitepoint=[0.3127, 0.3290], primaries=[0.64, 0.33, 0.30, 0.60, 0.15, 0.06]
 )

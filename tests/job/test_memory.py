@@ -10,11 +10,10 @@ from helpers import job_with, picture, relative_error, run_settings, tiny_networ
 
 from styletransfer.errors import UserError
 from styletransfer.features import vgg
-from styletransfer.job import Job
 from styletransfer.job.memory import FIXED, SMALL_TILE, USABLE, plan_memory
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective.inputs import pair
-from styletransfer.optimize.run import Run
+from styletransfer.optimize.run import Run, objective_of
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.tiling.tiled import TiledObjective
 
@@ -102,10 +101,9 @@ def test_halving_the_tile_changes_nothing_else(monkeypatch, caplog, content, sty
     def scarce(job, pictures, tile):
         if tile == 8:
             raise MemoryError
-        return make(job, pictures, tile)
+        return objective_of(job, pictures, tile)
 
-    make = Job.objective
-    monkeypatch.setattr(Job, "objective", scarce)
+    monkeypatch.setattr("styletransfer.optimize.run.objective_of", scarce)
     monkeypatch.setattr(TiledObjective, "evaluate", once)
     actual = Run(job).complete().image
     assert calls == [16] * 2 + [4] * 3
@@ -120,7 +118,7 @@ def test_the_smallest_tile_is_the_end(monkeypatch, caplog, content, style):
         tiles.append(tile)
         return Mock(evaluate=Mock(side_effect=error))
 
-    monkeypatch.setattr(Job, "objective", broken)
+    monkeypatch.setattr("styletransfer.optimize.run.objective_of", broken)
     error: Exception = MemoryError("scarce")
     for mode, expected in (("autograd_function", [None, 10, 5, 2]), ("loss_attribute", [None])):
         tiles.clear()

@@ -1,16 +1,18 @@
 """The command `compare` and its measurements, on tiny pictures and a random network."""
 
 import json
-from dataclasses import replace
 
 import pytest
 import torch
-from helpers import LAYERS, check_kept, composed
+from helpers import LAYERS, check_kept, check_one_writer, check_too_large, composed
 from helpers import picture as noise
 
+from styletransfer.errors import UserError
+from styletransfer.job import choices
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.compare import gradient_errors, main
-from styletransfer.losses import LOSS_MODES, fake_backward
+from styletransfer.losses import LOSS_MODES
+from styletransfer.losses.fake_backward import FakeBackward
 from styletransfer.pictures import images
 
 TINY = [
@@ -52,6 +54,23 @@ def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
 
 
 @pytest.mark.slow
+def test_a_device_without_float64_compares_the_modes(tiny, tmp_path, capsys, monkeypatch):
+    """Check this with cpu:0 in the place of MPS."""
+    mps, precision = torch.device("cpu", 0), choices.choose_precision
+
+    def choose_precision(name, device):
+        if name == "float64" and device == mps:
+            raise UserError("device=mps has no float64")
+        return precision(name, device)
+
+    devices = {"mps": mps, "cpu": torch.device("cpu")}
+    monkeypatch.setattr(choices, "choose_device", devices.__getitem__)
+    monkeypatch.setattr(choices, "choose_precision", choose_precision)
+    main(composed("compare", *tiny, "device=mps"), tmp_path)
+    assert "gradient error" in capsys.readouterr().out
+
+
+@pytest.mark.slow
 def test_the_modes_are_told_as_json(tiny, tmp_path, capsys):
     main(composed("compare", *tiny, "format=json"), tmp_path)
     told = json.loads(capsys.readouterr().out)
@@ -70,19 +89,22 @@ def test_the_modes_are_told_as_json(tiny, tmp_path, capsys):
 def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     """Check a mode whose gradient is three times that of the others."""
 
-    def tripled(terms, prior, output):
-        losses = [3 * term.module.loss for term in terms]
-        (sum(losses) + 3 * prior).backward()
-        return losses
+    class Tripled(FakeBackward):
+        @staticmethod
+        def differentiate(terms, prior, output):
+            losses = [3 * term.module.loss for term in terms]
+            (sum(losses) + 3 * prior).backward()
+            return losses
 
-    tampered = replace(fake_backward.MODE, differentiate=tripled)
-    monkeypatch.setitem(LOSS_MODES, "fake_backward", tampered)
+    monkeypatch.setitem(LOSS_MODES, "fake_backward", Tripled)
     job = prepare(composed("compare", *tiny, "precision=float64"))
     errors = gradient_errors(job, "loss_attribute", job.pictures.content)
     assert errors["fake_backward"] == pytest.approx(2.0)
     assert errors["tensor_hook"] <= 1e-10
 
 
-def test_no_picture_that_is_read_is_overwritten(desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(desk, capsys, monkeypatch):
     words = ["experiment=tiny", "content=content.png", "style=style.png", "size=16", "rounds=1"]
     check_kept(capsys, ["compare", *words], ["content.png", "style.png"], ".png")
+    check_one_writer(capsys, ["compare", *words], ".png")
+    check_too_large(capsys, monkeypatch, ["compare", *words], ".webp")

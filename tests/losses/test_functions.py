@@ -9,7 +9,8 @@ from styletransfer.features.extractor import MaxPool, max_pool
 from styletransfer.features.winograd import transform_kernels, winograd_conv
 from styletransfer.features.wrap_pad import wrap_pad
 from styletransfer.losses import ContentDistance, MatchDistance, StyleDistance
-from styletransfer.losses.moments import gram_matrix, moments, moments_tap
+from styletransfer.losses.moments import gram_matrix, moments
+from styletransfer.losses.style import MomentsTap
 
 pytestmark = pytest.mark.usefixtures("seeded")
 
@@ -69,7 +70,7 @@ def test_an_unused_output_of_the_moments_tap_adds_nothing():
     """No zeros are added, because zero times an infinite feature is NaN."""
     x = leaf(1, 3, 4, 5).detach()
     x[0, 0, 0, 0] = float("inf")
-    _, (mean, _) = moments_tap(x.requires_grad_())
+    _, mean, _ = MomentsTap.apply(x.requires_grad_(), True, None)
     (gradient,) = torch.autograd.grad(mean.sum(), x)
     assert torch.equal(gradient, torch.full_like(x, 1 / 20))
 
@@ -80,7 +81,7 @@ def test_moments_tap_has_autograds_gradient(layout, weighted, device):
     """Each output alone, some and all of them are used; with weights of positions and without."""
     x = images(layout, 1, 3, 4, 5, device=device)
     weights = torch.rand(4, 5, device=device, dtype=x.dtype).round(decimals=1) if weighted else None
-    tapped, ours = moments_tap(x, weights=weights)
+    tapped, *ours = MomentsTap.apply(x, True, weights)
     theirs = moments(x, weights=weights)
     directions = [torch.randn_like(output) for output in (tapped, *ours)]
 
@@ -88,7 +89,7 @@ def test_moments_tap_has_autograds_gradient(layout, weighted, device):
         joined = sum((outputs[index].sin() * directions[index]).sum() for index in used)
         return torch.autograd.grad(joined, x, retain_graph=True)[0]
 
-    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=0)
+    torch.testing.assert_close(ours, [*theirs], rtol=1e-12, atol=0)
     for used in ({0}, {1}, {2}, {1, 2}, {0, 1}, {0, 2}, {0, 1, 2}):
         actual, expected = slope((tapped, *ours), used), slope((x, *theirs), used)
         torch.testing.assert_close(actual, expected, rtol=1e-12, atol=1e-15)
@@ -98,7 +99,7 @@ def test_moments_tap_has_autograds_gradient(layout, weighted, device):
 
 def test_moments_tap_saves_nothing_but_the_features():
     x = leaf(1, 3, 4, 5)
-    _, (_, second) = moments_tap(x)
+    _, _, second = MomentsTap.apply(x, True, None)
     (saved,) = second.grad_fn.saved_tensors
     assert saved.data_ptr() == x.data_ptr()
 
@@ -209,7 +210,7 @@ def test_bad_input_names_both_sides():
     for function, arguments, words in (
         (gram_matrix, (zeros(2, 3, 4, 4),), r"\(1, C, H, W\) .* \(2, 3, 4, 4\)"),
         (moments, (zeros(1, 3, 0, 4),), r"\(1, 3, 0, 4\)"),
-        (moments_tap, (f[0],), r"\(1, C, H, W\) .* \(3, 2, 2\)"),
+        (MomentsTap.apply, (f[0], True, None), r"\(1, C, H, W\) .* \(3, 2, 2\)"),
         (tapped_by(ContentDistance), (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
         (tapped_by(MatchDistance), (f, zeros(1, 3, 2, 1)), r"\(1, 3, 2, 2\) .* \(1, 3, 2, 1\)"),
         (winograd_conv, (zeros(2, 3, 2, 2), k), r"\(1, C, H, W\) .* \(2, 3, 2, 2\)"),

@@ -36,7 +36,7 @@ def test_moments_and_the_losses_on_them():
     assert_close(mean, flat.mean(1), rtol=1e-12, atol=0)
     assert_close(second, flat @ flat.T / 35, rtol=1e-12, atol=0)
     assert_close(gram_matrix(f), flat @ flat.T / (4 * 5 * 7), rtol=1e-12, atol=0)
-    assert_close(ContentDistance(p)(f), ((f - p) ** 2).mean(), rtol=1e-12, atol=0)
+    assert_close(ContentDistance(p).value(f), ((f - p) ** 2).mean(), rtol=1e-12, atol=0)
     expected = ((gram_matrix(f) - gram_matrix(p)) ** 2).mean()
     assert_close(loss_of("gram", f, p), expected, rtol=1e-12, atol=0)
 

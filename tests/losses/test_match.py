@@ -21,7 +21,7 @@ def by_tap(x, target):
     return MatchDistance(target).tap(x)[1]
 
 
-@pytest.mark.parametrize("loss", [lambda x, target: MatchDistance(target)(x), by_tap])
+@pytest.mark.parametrize("loss", [lambda x, target: MatchDistance(target).value(x), by_tap])
 def test_the_loss_is_its_formula_and_ignores_lengths(loss):
     x, target = features(), features()
     torch.testing.assert_close(loss(x, target), formula(x, target), rtol=1e-12, atol=0)
@@ -30,7 +30,7 @@ def test_the_loss_is_its_formula_and_ignores_lengths(loss):
     assert loss(x, -x).item() == pytest.approx(2)
 
 
-@pytest.mark.parametrize("loss", [MatchDistance.forward, lambda loss, x: loss.tap(x)[1]])
+@pytest.mark.parametrize("loss", [MatchDistance.value, lambda loss, x: loss.tap(x)[1]])
 def test_positions_count_by_their_weights(loss):
     x, target, weights = features(), features(), torch.rand(1, 1, 4, 3, dtype=torch.float64)
     expected = (weights[0] * (1 - cosine_similarity(x, target, dim=1))).mean()
@@ -49,7 +49,7 @@ def test_a_part_compares_with_the_part_of_its_target():
     target[:, :, 3, 2] = 0
     window = (..., slice(1, 5), slice(2, 8))
     part = MatchDistance(target).at(window)
-    assert torch.equal(part(x[window]), MatchDistance(target[window])(x[window]))
+    assert torch.equal(part.value(x[window]), MatchDistance(target[window]).value(x[window]))
 
 
 def test_a_position_without_features_gets_no_gradient():
@@ -58,7 +58,7 @@ def test_a_position_without_features_gets_no_gradient():
     losses = 1 - cosine_similarity(x, target, dim=1)
     assert losses[0, 1, 2] == losses[0, 3, 0] == 1
     losses[0, 3, 0] = 0  # no target, no loss
-    for loss_at in (lambda x: MatchDistance(target).tap(x)[1], MatchDistance(target)):
+    for loss_at in (lambda x: MatchDistance(target).tap(x)[1], MatchDistance(target).value):
         leaf = x.clone().requires_grad_()
         loss = loss_at(leaf)
         torch.testing.assert_close(loss, losses.mean())

@@ -1,6 +1,7 @@
 """The command `apply`: single pictures, folders, blends of styles, and one-line errors."""
 
 import json
+import tarfile
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -11,8 +12,11 @@ from helpers import (
     call,
     check_error,
     check_kept,
+    check_one_writer,
     check_refused,
+    check_too_large,
     files_in,
+    needs,
     picture,
     write_pictures,
 )
@@ -348,7 +352,29 @@ def test_the_pastiches_of_a_folder_do_not_go_through_a_pipe(album, capsys):
 def test_no_file_that_is_read_is_overwritten(capsys):
     words = ["network=net.safetensors", "input=photo.png"]
     check_kept(capsys, ["apply", *words], ["net.safetensors", "photo.png"], ".png")
-    check_kept(capsys, ["export", words[0]], ["net.safetensors"], ".onnx")
+
+
+def test_an_export_does_not_overwrite_its_network(capsys):
+    needs("onnx", "onnx", "onnxscript")
+    words = ["export", "network=net.safetensors"]
+    check_kept(capsys, words, ["net.safetensors"], ".onnx")
+
+
+def test_a_picture_too_large_for_its_format_is_refused(capsys, monkeypatch):
+    monkeypatch.setattr(Painter, "paint", pytest.fail)
+    words = ["apply", "network=net.safetensors", "input=photo.png"]
+    check_too_large(capsys, monkeypatch, words, ".webp")
+
+
+@pytest.mark.parametrize("ending", [".png", ".tar", ".onnx"])
+def test_an_output_has_one_writer_at_a_time(ending, capsys):
+    network, photo = "network=net.safetensors", "input=photo.png"
+    if ending == ".tar":
+        with tarfile.open("in.tar", "w") as made:
+            made.add("photo.png")
+        photo = "input=in.tar"
+    words = ["export"] if ending == ".onnx" else ["apply", photo]
+    check_one_writer(capsys, [*words, network], ending)
 
 
 def test_a_pastiche_carries_its_command(capsys):

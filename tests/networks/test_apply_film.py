@@ -8,13 +8,24 @@ from pathlib import Path
 import pytest
 import torch
 from films.film_files import frames, make, seconds, sounds, still
-from helpers import check_error, check_kept, files_in, picture, press
+from helpers import (
+    check_error,
+    check_kept,
+    check_one_writer,
+    check_too_large,
+    files_in,
+    needs,
+    picture,
+    press,
+)
 from networks.nets import style_network
 
 from styletransfer.films.flicker import Steady
+from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.write import FilmWriter, Sound
 from styletransfer.networks import file
 from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.johnson import Architecture
 from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
@@ -90,7 +101,7 @@ def test_the_last_frame_is_shown_as_long_as_in_the_input(source, extension):
 
 
 def test_steady_frames_are_mixed_with_the_ones_before(written):
-    pytest.importorskip("cv2", reason="needs OpenCV, of the extra [video]")
+    needs("video", "cv2")
     apply(steady=0.6)
     mixer, contents = Steady(0.6), [frame.image for frame in frames(Path("in.mp4"))]
     alone = expected()
@@ -128,6 +139,10 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
 
 
-def test_no_file_that_is_read_is_overwritten(capsys):
+def test_an_output_is_no_input_and_has_one_writer(capsys, monkeypatch):
     words = ["apply", "network=net.safetensors", "input=in.mp4"]
     check_kept(capsys, words, ["net.safetensors", "in.mp4"], ".mp4")
+    check_one_writer(capsys, words, ".mp4")
+    monkeypatch.setattr(Painter, "paint", pytest.fail)
+    monkeypatch.setitem(CODECS, ".mp4", ("mp4", H264._replace(longest=15)))
+    check_too_large(capsys, monkeypatch, words, ".mp4")

@@ -11,13 +11,13 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
-from helpers import ROOT, check_error, picture
-from networks.nets import style_encoder, style_network
+from helpers import ROOT, check_error, needs, picture
+from networks.nets import style_network
 
 from styletransfer.errors import pip_install
 from styletransfer.networks import file
 from styletransfer.networks.apply.painter import Painter
-from styletransfer.networks.encoder import color_moments, moments, paint_rows, style_features
+from styletransfer.networks.encoder import color_moments
 from styletransfer.networks.export import whole
 from styletransfer.networks.export.command import main
 from styletransfer.networks.johnson import Architecture, StyleNetwork
@@ -37,9 +37,7 @@ def exported(styles, names):
 
     Pictures of any size and batches of any length are checked, and what the file tells.
     """
-    for name in ("onnx", "onnxscript"):
-        pytest.importorskip(name, reason="install the extra: pip install -e '.[onnx]'")
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = needs("onnx", "onnx", "onnxscript", "onnxruntime")
     network = style_network(SLIM, styles)
     file.write(Path("net.safetensors"), network, names)
     main(ExportConfig("net.safetensors", "net.onnx"), Path.cwd())
@@ -105,7 +103,7 @@ def test_the_graph_moves_colours_as_the_package_does():
 @torch.no_grad()
 def test_one_file_for_any_style_paints_as_apply_does(here):
     """Check ten sizes, long and grey pictures too, and that strength may be left out."""
-    onnxruntime = pytest.importorskip("onnxruntime")
+    onnxruntime = needs("onnx", "onnxruntime")
     main(ExportConfig("any", "any.onnx"), here)
     session = onnxruntime.InferenceSession("any.onnx")
     photo = images.read(ASSETS / "content" / "coffee.jpg").rgb
@@ -122,37 +120,6 @@ def test_one_file_for_any_style_paints_as_apply_does(here):
         (made,) = session.run(["pastiche"], fed)
         painter = Painter(ApplyConfig(**settings, strength=strength, precision="float32"))
         assert (torch.from_numpy(made) - painter.paint(shown)).abs().max() < 2 / 255
-    described = json.loads(Path("any.json").read_text())["ModelDescription"]
-    names = [one["Name"] for one in described["Inputs"] + described["Outputs"]]
-    assert names == ["image", "painting", "pastiche"]
-
-
-@pytest.mark.slow
-@torch.no_grad()
-def test_a_network_for_any_style_is_exported_as_two_files(tmp_path):
-    """Check that the first file's output is the second file's style input; styles can be mixed."""
-    onnxruntime = pytest.importorskip("onnxruntime")
-    network = style_network(SLIM, 0)
-    network.encoder = style_encoder(network)
-    file.write(tmp_path / "any.safetensors", network, [])
-    config = ExportConfig(str(tmp_path / "any.safetensors"), str(tmp_path / "any.onnx"), "parts")
-    main(config, tmp_path)
-    look, paint = (
-        onnxruntime.InferenceSession(str(tmp_path / name))
-        for name in ("any.style.onnx", "any.onnx")
-    )
-    eye = style_features(torch.device("cpu"), torch.float32)
-    paintings = [picture(seed, 24 + 9 * seed, 40).float() for seed in range(3)]
-    styles = np.concatenate(
-        [look.run(["style"], {"painting": one.numpy()})[0] for one in paintings]
-    )
-    rows = network.encoder(torch.cat([moments(eye, one) for one in paintings]))
-    assert (torch.from_numpy(styles) - rows).abs().max() < 1e-4
-    shown = torch.rand(3, 3, 33, 46)
-    (painted,) = paint.run(["pastiche"], {"image": shown.numpy(), "style": styles})
-    assert (torch.from_numpy(painted) - paint_rows(network, shown, rows)).abs().max() < 1e-4
-    told = look.get_modelmeta().custom_metadata_map
-    assert {"painting", "style", "smallest_side"} <= told.keys()
 
 
 def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):

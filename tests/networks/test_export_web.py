@@ -5,29 +5,38 @@ import json
 import re
 from pathlib import Path
 
+import numpy as np
 import pytest
-from helpers import check_error, files_in, largest_file
-from networks.nets import style_network
+import torch
+from helpers import check_error, files_in, largest_file, needs, picture
+from networks.nets import style_encoder, style_network
 
 from styletransfer.networks import file
+from styletransfer.networks.encoder import moments, paint_rows, style_features
 from styletransfer.networks.export import command, web
 from styletransfer.networks.johnson import Architecture
 from styletransfer.networks.settings import ExportConfig
 
+SLIM = Architecture((3, 4, 5), 1)
+
 
 @pytest.fixture
-def given(here, monkeypatch):
-    """Return an ExportConfig of a network of two styles; fake the runtime and the exporter."""
-    pytest.importorskip("onnxruntime", reason="install the extra: pip install -e '.[onnx]'")
-    file.write(
-        Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 2), ["oil", "<été>"]
-    )
+def runtime(here):
+    """Make an npm package here that looks like the real one; return onnxruntime."""
+    onnxruntime = needs("onnx", "onnx", "onnxscript", "onnxruntime")
     for name in [name for files in web.BUILDS.values() for name in files]:
         path = Path("node_modules", web.PACKAGE, "dist", name)
         path.parent.mkdir(parents=True, exist_ok=True)
         path.write_text(f"this is {name}")
     told = json.dumps({"name": web.PACKAGE, "version": web.VERSION})
     Path("node_modules", web.PACKAGE, "package.json").write_text(told)
+    return onnxruntime
+
+
+@pytest.fixture
+def given(runtime, monkeypatch):
+    """Return an ExportConfig of a network of two styles; fake the exporter."""
+    file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "<été>"])
     monkeypatch.setattr(command, "as_onnx", lambda saved: [b"the network"])
     return ExportConfig("net.safetensors", "page", "web")
 
@@ -46,6 +55,30 @@ def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
         names = r'["`]([\w./${}]+\.(?:m?js|css|json|jpg|bin))["`]'
         for one in re.findall(names, found[name].decode()):
             assert one.removeprefix("./").replace("${build}", "wasm") in {*found, "look.bin"}
+
+
+@pytest.mark.slow  # the exporter is slow
+@torch.no_grad()
+def test_a_page_for_any_style_encodes_and_paints_as_torch_does(runtime, here):
+    """Check that the first network's output is the second one's input; styles can be mixed."""
+    network = style_network(SLIM, 0)
+    network.encoder = style_encoder(network)
+    file.write(Path("any.safetensors"), network, [])
+    command.main(ExportConfig("any.safetensors", "page", "web"), here)
+    look, paint = (
+        runtime.InferenceSession(gzip.decompress(Path("page", name).read_bytes()))
+        for name in ("look.bin", "network.bin")
+    )
+    eye = style_features(torch.device("cpu"), torch.float32)
+    paintings = [picture(seed, 24 + 9 * seed, 40).float() for seed in range(3)]
+    styles = np.concatenate(
+        [look.run(["style"], {"painting": one.numpy()})[0] for one in paintings]
+    )
+    rows = network.encoder(torch.cat([moments(eye, one) for one in paintings]))
+    assert (torch.from_numpy(styles) - rows).abs().max() < 1e-4
+    shown = torch.cat([picture(seed, 33, 46) for seed in range(3)]).float()
+    (painted,) = paint.run(["pastiche"], {"image": shown.numpy(), "style": styles})
+    assert (torch.from_numpy(painted) - paint_rows(network, shown, rows)).abs().max() < 1e-4
 
 
 def test_refused_or_stopped_midway_it_leaves_all_as_it_was(given, here):

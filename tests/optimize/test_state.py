@@ -67,7 +67,7 @@ def leave_everywhere(job):
     states.append(run.state_dict())
     for index, state in enumerate(states):
         done, again = min(index, len(losses)), resumed(job, state)
-        assert again.steps == done
+        assert again.at.steps == done
         assert [iterate.losses.as_floats() for iterate in again] == losses[done:]
         result = again.result()
         assert torch.equal(result.image, expected.image)
@@ -131,7 +131,7 @@ def test_an_interrupted_evaluation_leaves_the_step_before(optimizer, evaluation,
     run = Run(job)
     with pytest.raises(KeyboardInterrupt):
         run.complete()
-    assert run.steps == evaluation - 1 - (evaluation - 1) // 4
+    assert run.at.steps == evaluation - 1 - (evaluation - 1) // 4
     assert torch.equal(resumed(job, run.state_dict()).complete().image, expected.image)
     assert torch.equal(run.complete().image, expected.image)
 

@@ -9,7 +9,6 @@ import torch
 from helpers import check_error
 from PIL import Image, ImageCms, JpegImagePlugin
 
-from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import small_picture
 from styletransfer.pictures.transparency import crop_transparent, fill_transparent
@@ -81,12 +80,20 @@ def test_what_cannot_be_written_leaves_nothing(tmp_path):
         message = r"unknown extension '(\.bmp)?'; use \.png, \.jpg"
         check_error(message, images.check_writable, tmp_path / name)
         check_error(message, images.write, tmp_path / name, blank)
-    for name, side in (("a.webp", 16384), ("a.jpg", 65536)):
-        with pytest.raises(UserError, match=f"cannot hold {side} x 1 pixels"):
-            images.write(tmp_path / name, torch.zeros(1, 3, 1, side))
+    for name, side in (("a.webp", 16384), ("a.jpg", 65501)):
+        message = f"cannot hold {side} x 1 pixels, {side - 1} at most; use .png"
+        check_error(message, images.write, tmp_path / name, torch.zeros(1, 3, 1, side))
+        check_error(message, images.check_writable, tmp_path / name, (1, side))
     for value in (float("nan"), float("inf")):
         check_error("NaN or infinity", images.write, tmp_path / "a.png", blank + value)
     assert not [*tmp_path.iterdir()]
+
+
+@pytest.mark.parametrize("extension", images.LONGEST)
+def test_the_longest_side_of_a_format_is_written(extension, tmp_path):
+    wide = torch.zeros(1, 3, 1, images.LONGEST[extension])
+    images.write(tmp_path / f"a{extension}", wide)
+    assert images.read(tmp_path / f"a{extension}").size == (1, images.LONGEST[extension])
 
 
 def test_resizing_keeps_constants_and_is_antialiased():

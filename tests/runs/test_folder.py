@@ -7,7 +7,8 @@ from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
-from styletransfer.runs.folder import last_losses, read_run
+from styletransfer.runs import folder as module
+from styletransfer.runs.folder import read_run
 from styletransfer.runs.recipe import recipe
 from styletransfer.runs.record import write_record
 from styletransfer.runs.resume import check_recipe
@@ -29,8 +30,15 @@ def test_what_is_recorded_is_read(tmp_path):
     (tmp_path / ".hydra").mkdir()
     (tmp_path / ".hydra/overrides.yaml").write_text("- size=32\n- seed=1\n")
     assert run.typed == ("size=32", "seed=1")
-    (tmp_path / ".hydra/overrides.yaml").write_text(DEEP[:1000])
-    assert run.typed is None
+    for text in (DEEP[:1000], "- &a [1]\n- &b [*a, *a]\n" * 9 + "- size=1\n" * 20_000):
+        (tmp_path / ".hydra/overrides.yaml").write_text(text)
+        assert run.typed is None
+
+
+def test_a_record_of_more_bytes_than_largest_is_damaged(tmp_path, monkeypatch):
+    monkeypatch.setattr(module, "LARGEST", 200)
+    (tmp_path / "run.json").write_text(json.dumps(GOOD) + " " * 300)
+    check_error("run.json is damaged", read_run, tmp_path)
 
 
 def test_a_record_that_cannot_be_written_is_one_line(tmp_path, caplog):
@@ -51,21 +59,6 @@ def test_a_damaged_record_is_one_line(tmp_path):
     (tmp_path / "run.json").unlink()
     for folder in (tmp_path, tmp_path / "nowhere"):
         check_error(r"is not the folder of a run: it holds no run\.json", read_run, folder)
-
-
-def test_the_last_losses_that_can_be_read(tmp_path):
-    assert last_losses(tmp_path) == {}
-    rest = '"scale": 1, "width": 4, "height": 4'
-    lines = [
-        f'{{"step": 0, {rest}, "total": 3.5}}',
-        f'{{"step": 1, {rest}, "total": 2.5, "style/a": null, "content/a": Infinity, "x": "y"}}',
-        '{"step": 2, "total": 1}',
-        DEEP,
-        "nonsense",
-        f'{{"step": 4, {rest}, "total": 1',
-    ]
-    (tmp_path / "metrics.jsonl").write_bytes("\n".join(lines).encode() + b"\xff")
-    assert last_losses(tmp_path) == {"total": 2.5}
 
 
 @pytest.fixture

@@ -110,6 +110,7 @@ def test_refused(desk, capsys):
     for arguments, message in (
         ([], "name the folder of a run: styletransfer mix FOLDER strength=0.6"),
         (["run", "other"], "cannot understand 'other' beside 'run'; write KEY=VALUE"),
+        (["run=run", "other"], "cannot understand 'other' beside run=; leave one of them out"),
         (["nowhere"], "nowhere is not the folder of a run: it holds no run.json"),
         (["run", "strength=1.5"], "strength=1.5 must be 0 or more and at most 1"),
         (["run", "lightness_strength=nan"], "lightness_strength=nan must be finite"),

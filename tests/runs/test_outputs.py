@@ -3,8 +3,17 @@
 from pathlib import Path
 
 import pytest
-from helpers import check_error, check_kept, files_in, refusal, write_pictures
+from helpers import (
+    check_error,
+    check_kept,
+    check_one_writer,
+    check_too_large,
+    files_in,
+    refusal,
+    write_pictures,
+)
 
+from styletransfer.runs import mix
 from styletransfer.runs.record import write_record
 from styletransfer.system import files
 from styletransfer.system.files import check_outputs
@@ -30,11 +39,19 @@ def desk(here):
     [
         (["train", *TINY, *MASKS], GIVEN, ".png"),
         (["mix", "run"], [*KEPT, "photo.png"], ".png"),
-        (["gallery", "run"], ["run/pastiche.png", "photo.png"], ".html"),
     ],
 )
-def test_no_command_writes_over_what_it_reads(words, read, ending, desk, capsys):
+def test_an_output_is_no_input_and_has_one_writer(words, read, ending, desk, capsys):
     check_kept(capsys, words, read, ending)
+    check_one_writer(capsys, [word for word in words if word not in MASKS], ending)
+
+
+@pytest.mark.parametrize(
+    "words", [["train", *TINY, "dry_run=true"], ["train", *TINY], ["mix", "run"]]
+)
+def test_a_picture_too_large_for_its_format_is_refused(words, desk, capsys, monkeypatch):
+    monkeypatch.setattr(mix, "mixed", pytest.fail)
+    check_too_large(capsys, monkeypatch, words, ".webp")
 
 
 def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):

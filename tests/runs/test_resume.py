@@ -1,5 +1,6 @@
 """Resuming runs that were stopped, without any loss."""
 
+import json
 import os
 import signal
 from pathlib import Path
@@ -108,6 +109,55 @@ def test_a_finished_run_whose_picture_is_lost_begins_afresh(started):
     Path("run/pastiche.png").unlink()
     assert call("resume=run") == 0
     assert_finished()
+
+
+def stopped_with(output):
+    """Leave a run that was stopped after 1 of 2 steps, `run`, whose picture is at `output`."""
+    assert call(*arguments("hydra.run.dir=run", f"output={output}", "stop_after=1", steps=2)) == 0
+
+
+def test_a_run_goes_on_to_its_own_output(desk):
+    """It replaces the picture that it has written, also after a kill, and may be told to."""
+    stopped_with("out.png")
+    first = Path("out.png").read_bytes()
+    assert call("resume=run", "stop_after=1") == 0  # as if it were killed then
+    record = json.loads(Path("run/run.json").read_text()) | {"status": "running"}
+    Path("run/run.json").write_text(json.dumps(record))
+    assert call("resume=run", "stop_after=0") == 0
+    assert Path("out.png").read_bytes() != first
+    assert record_of("run")["picture"] == str(desk / "out.png")
+
+
+@pytest.mark.parametrize("name", ["photo.png", "linked/photo.png", "run/linked.png"])
+def test_no_record_names_a_file_to_replace(name, desk, capsys):
+    """A run's folder from somebody else may name any file as its output, or hold a link to it."""
+    Path("photo.png").write_bytes(b"my own")
+    Path("linked").symlink_to(".")
+    stopped_with("out.png")
+    if name.startswith("run"):
+        Path(name).symlink_to("../photo.png")
+    record = record_of("run")
+    record["config"]["output"] = str(desk / name)
+    Path("run/run.json").write_text(json.dumps(record))
+    assert f"add output={desk / name} to replace it" in refusal(capsys, "train", "resume=run")
+    assert Path("photo.png").read_bytes() == b"my own"
+    Path("photo.png").unlink()
+    assert call("resume=run") == 0
+    assert images.read("photo.png").size == (24, 32)
+
+
+def test_no_write_into_a_run_goes_through_a_link(desk, capsys):
+    Path("mine").write_bytes(b"my own")
+    stopped_with("run/out.png")
+    Path("run/train.log").symlink_to("../mine")
+    for name in ("metrics.jsonl", "pastiche.png", "content_resized.png", "checkpoint.pt"):
+        Path("run", name).rename("kept")
+        Path("run", name).symlink_to("../mine" if name != "checkpoint.pt" else "../kept")
+        assert f"run/{name} is a link to" in refusal(capsys, "train", "resume=run")
+        Path("run", name).unlink()
+        Path("kept").rename(Path("run", name))
+    assert call("resume=run") == 0
+    assert Path("mine").read_bytes() == b"my own"
 
 
 @pytest.mark.slow

@@ -5,7 +5,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from helpers import ROOT, process
+from helpers import ROOT, needs, process
 
 WORDS = ["experiment=tiny", "content=content.png", "scales=1", "steps=2", "--multirun"]
 
@@ -14,7 +14,7 @@ WORDS = ["experiment=tiny", "content=content.png", "scales=1", "steps=2", "--mul
 @pytest.mark.usefixtures("desk")
 @pytest.mark.parametrize("launcher", ["joblib", "submitit_local"])
 def test_a_failed_job_is_named_and_the_others_are_done(launcher):
-    pytest.importorskip(f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
+    needs("sweep", f"hydra_plugins.hydra_{launcher.partition('_')[0]}_launcher")
     words = [*WORDS, "style=style.png,missing.png", f"hydra/launcher={launcher}"]
     if launcher == "submitit_local":
         words.append("hydra.launcher.submitit_folder=sweep/.submitit")  # see docs/scale.md

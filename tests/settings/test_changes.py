@@ -57,7 +57,6 @@ def test_keys_that_cannot_change_during_a_run():
 
 
 def test_the_command_to_copy_reads_as_the_same_file_names():
-    assert command_line(None) == ""
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
     assert shlex.split(command_line(typed)) == ["styletransfer", "train", *typed]
     for names in (

@@ -8,12 +8,12 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
+from helpers import needs
 from PIL import Image, ImageOps
 from studio.studios import LONG, Process, bytes_of
 
-WHY = "no Playwright or no axe-core: pip install -e '.[browser]'"
-playwright = pytest.importorskip("playwright.sync_api", reason=WHY)
-axe = pytest.importorskip("axe_playwright_python.sync_playwright", reason=WHY)
+playwright = needs("browser", "playwright.sync_api")
+axe = needs("browser", "axe_playwright_python.sync_playwright")
 
 CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:

@@ -20,7 +20,7 @@ import psutil
 import pytest
 from helpers import ROOT, begun, until
 
-pytest.importorskip("starlette", reason="the studio needs the extra [studio]")
+pytest.importorskip("starlette", reason="needs the extra [studio]")
 
 from starlette.testclient import TestClient
 from websockets.sync.client import connect

@@ -1,5 +1,6 @@
 """The page in a real browser: its parts, a complete run at two widths, and accessibility."""
 
+import json
 import re
 from functools import partial
 from io import BytesIO
@@ -127,6 +128,57 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect("#go").to_have_text("Pause")
     fresh.enter("style_scale", "2")  # an accepted change hides the error
     fresh.expect(error).to_be_hidden()
+
+
+FITS = {"size": 96, "style": ["style-mosaic"], "color": "style"}
+FOREIGN = ["null", "x", "3", '"text"', "[]", "[" * 9999, '{"size": "' + "x" * 2**16 + '"}']
+# Values that no control can have -> the labels of the controls.
+MISFITS = {
+    '"size": {}, "color": "gold"': "Size, Colours",
+    '"style": [null, 3]': "Style",
+    '"style": {"a": "b"}, "color": 5': "Style, Colours",
+    '"content": ["content-rocket"], "style_weights": "x"': "Photograph, How much of each style",
+    '"style_weights": [1, "x"], "size": 1e999': "How much of each style, Size",
+}
+REMEMBERED = """(text) => import('/static/store.js').then(({ remembered }) => {
+  localStorage.setItem('settings', text);
+  return { ...remembered(), aside: localStorage.getItem('settings.unread') };
+})"""
+
+
+def test_foreign_values_in_storage_are_put_aside_and_told(page):
+    """What the page can read is back, also after a reload; the whole text is kept."""
+    for text in FOREIGN:
+        found = page.evaluate(REMEMBERED, text)
+        assert (found["settings"], found["aside"]) == ({}, text)
+        assert "cannot be read: all." in found["message"]
+    for values, labels in MISFITS.items():
+        text = f"{{{json.dumps(FITS)[1:-1]}, {values}}}"
+        found = page.evaluate(REMEMBERED, text)
+        gone = json.loads(f"{{{values}}}").keys()
+        assert found["settings"] == {key: FITS[key] for key in FITS if key not in gone}
+        assert sorted(found["message"].split("read: ")[1].split(".")[0].split(", ")) == sorted(
+            labels.split(", ")
+        )
+        assert found["aside"] == text
+    page.evaluate("localStorage.setItem('settings', 'null')")
+    page.reload()
+    page.expect("#messages").to_contain_text("cannot be read: all.")
+    page.enter("size", "80")
+    page.reload()
+    page.expect("#details pre").to_contain_text("size=80")
+    page.expect("#messages").to_have_text("")
+
+
+def test_a_page_without_storage_works(address, visited):
+    with visited(address) as page:
+        off = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('off') } })"
+        page.page.add_init_script(off)
+        page.reload()
+        page.expect("#details pre").to_contain_text("styletransfer train")
+        page.enter("size", "80")
+        page.expect("#details pre").to_contain_text("size=80")
+        assert page.complaints == []
 
 
 def test_styles_are_mixed_by_sliders_and_not_with_regions(page):

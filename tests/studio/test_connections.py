@@ -7,20 +7,25 @@ from socket import create_connection, create_server
 
 import pytest
 
-pytest.importorskip("uvicorn", reason="the studio needs the extra [studio]")
+pytest.importorskip("uvicorn", reason="needs the extra [studio]")
 
 import uvicorn
 from starlette.responses import PlainTextResponse
 
-from styletransfer.studio import serve
+from styletransfer.studio import connections, serve
 
 MOST = 8
 GET = b"GET / HTTP/1.1\r\nhost: a\r\n\r\n"
+BODY = b"POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n"
+
+
+BUSY = threading.Semaphore(0)  # counts the requests for /body that are being answered
 
 
 async def app(scope, receive, send):
     """Answer at once, as to whoever has no token; at /body, once the body is there."""
     if scope["path"] == "/body":
+        BUSY.release()
         await receive()
     await PlainTextResponse("hello")(scope, receive, send)
 
@@ -28,7 +33,7 @@ async def app(scope, receive, send):
 @contextmanager
 def served(monkeypatch):
     """Serve `app` with the studio's options, but at most MOST connections; yield the address."""
-    monkeypatch.setattr(serve, "MOST", MOST)
+    monkeypatch.setattr(connections, "MOST", MOST)
     options = serve.server_options(app)
     options.lifespan = "off"
     server = uvicorn.Server(options)
@@ -64,25 +69,38 @@ def status(address, request=GET):
     ],
 )
 def test_requests_that_never_end_take_nobodys_place(begun, monkeypatch):
-    connections = []
+    opened = []
     with served(monkeypatch) as address, ExitStack() as held:
         for _ in range(3 * MOST):
             connection = held.enter_context(create_connection(address, timeout=60))
-            connections.append(connection)
+            opened.append(connection)
             connection.sendall(begun)
             if begun.startswith((GET, b"POST")):
                 assert connection.recv(4096).startswith(b"HTTP/1.1 200")
         assert [status(address) for _ in range(MOST)] == [200] * MOST
         with suppress(ConnectionError):  # the oldest is closed
-            while connections[0].recv(4096):
+            while opened[0].recv(4096):
                 pass
 
 
+def test_a_busy_server_answers_all_the_same(monkeypatch):
+    """The requests of strangers that are not answered yet do not make it refuse others."""
+    with served(monkeypatch) as address, ExitStack() as held:
+        opened = []
+        for _ in range(2 * MOST):
+            opened.append(held.enter_context(create_connection(address, timeout=60)))
+            opened[-1].sendall(BODY)
+            assert BUSY.acquire(timeout=60)
+            assert status(address) == 200
+        for connection in opened:
+            connection.sendall(b"abc")
+            assert connection.recv(4096).startswith(b"HTTP/1.1 200")
+
+
 def test_a_request_that_is_being_answered_keeps_its_place(monkeypatch):
-    body = b"POST /body HTTP/1.1\r\nhost: a\r\ncontent-length: 3\r\n\r\n"
     with served(monkeypatch) as address, ExitStack() as held:
         first = held.enter_context(create_connection(address, timeout=60))
-        first.sendall(body)
+        first.sendall(BODY)
         assert status(address) == 200  # the server has read the first request, too
         for _ in range(3 * MOST):
             held.enter_context(create_connection(address, timeout=60)).sendall(b"GET")

@@ -70,6 +70,23 @@ def test_a_run_is_the_command_lines_own(client, finished, folder, tmp_path):
 
 
 @pytest.mark.slow
+@pytest.mark.usefixtures("tiny_vgg")
+def test_the_jobs_of_a_sweep_are_the_results_of_a_studio(here):
+    """The files of the studio do not keep the same sweep from being given again."""
+    sweep = ["experiment=tiny", "steps=2", "scales=1", "seed=1,2", "resume=auto", "-m"]
+    sweep.append("hydra.sweep.dir=sweep")
+    script(train)(sweep)
+    made = [(here / "sweep" / id / "pastiche.png").read_bytes() for id in "01"]
+    with opened(here / "sweep") as client:
+        for id, bytes in zip("01", made, strict=True):
+            run = shown(client, id)
+            assert (run["status"], f"seed={1 + int(id)}" in run["command"]) == ("finished", True)
+            assert client.get(f"/api/runs/{id}/download", params={"format": "png"}).content == bytes
+    script(train)(sweep)
+    assert [(here / "sweep" / id / "pastiche.png").read_bytes() for id in "01"] == made
+
+
+@pytest.mark.slow
 def test_downloads_are_as_good_as_the_run(client, finished, folder):
     id, _ = finished
     best = images.read(folder / id / "pastiche.png").rgb

@@ -9,7 +9,7 @@ import threading
 
 import pytest
 import torch
-from helpers import ROOT
+from helpers import ROOT, needs
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, act, bytes_of, opened, submit
 
@@ -244,7 +244,7 @@ def test_an_upload_is_removed_unless_a_run_needs_it(tmp_path):
 
 
 def test_a_photograph_of_a_phone_is_read_or_refused_with_advice(client, monkeypatch):
-    heif = pytest.importorskip("pillow_heif")
+    heif = needs("studio", "pillow_heif")
     file = io.BytesIO()
     heif.from_pillow(Image.new("RGB", (64, 48), "teal")).save(file, quality=90)
     added = upload(client, file.getvalue(), "IMG_1.HEIC").json()

@@ -7,6 +7,7 @@ import os
 import sys
 import time
 from contextlib import suppress
+from pathlib import Path
 
 import pytest
 import torch
@@ -25,6 +26,15 @@ from styletransfer.system.files import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
+    time.sleep(600)
+"""
+WRITE = """
+import sys, time
+from styletransfer.system.files import atomic, output_locked
+
+with output_locked(sys.argv[1]), atomic(sys.argv[1]) as temporary:
+    temporary.touch()
+    print("begun", flush=True)
     time.sleep(600)
 """
 REFUSED = "is damaged, or no checkpoint of this version; start afresh"
@@ -158,6 +168,60 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
         (tmp_path / name).touch()
     files.remove_stale(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == names
+
+
+def test_what_a_killed_command_left_goes_and_is_named(tmp_path, caplog):
+    """The next command for the same output removes it; the files of another output stay."""
+    ours, other = tmp_path / "new" / "\u00e9.png", tmp_path / "new" / "other.png"
+    for output in (ours, other):
+        holder = begun(sys.executable, "-c", WRITE, str(output), env={"PYTHONPATH": str(ROOT)})
+        assert holder.stdout.readline() == "begun\n"
+        holder.kill()
+        holder.communicate()
+    left = {*ours.parent.glob(".*.tmp")}
+    assert len(left) == 2
+    with files.output_locked(ours):
+        pass
+    (stays,) = ours.parent.glob(".*.tmp")
+    (gone,) = left - {stays}
+    assert f"removed {gone}, which a killed command has left" in caplog.text
+    assert str(stays) not in caplog.text
+    with files.output_locked(other):
+        pass
+    assert list(ours.parent.iterdir()) == []
+
+
+def test_a_folder_is_tidied_around_an_output_at_work(tmp_path):
+    """Whoever tidies the folder leaves the temporary file of an output that is being written."""
+    with files.output_locked(tmp_path / "a.png"), files.atomic(tmp_path / "a.png") as temporary:
+        temporary.write_bytes(b"whole")
+        files.remove_stale(tmp_path)
+    assert (tmp_path / "a.png").read_bytes() == b"whole"
+    assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
+
+
+def test_an_output_that_fails_leaves_no_new_folder(tmp_path):
+    with pytest.raises(ZeroDivisionError), files.output_locked(tmp_path / "a" / "b" / "c.png"):
+        raise ZeroDivisionError
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_windows_waits_for_a_program_that_reads_a_file(tmp_path, monkeypatch):
+    """A file that is open there, as one that the studio sends, cannot be replaced."""
+    target, tries, real = tmp_path / "a.png", [], Path.replace
+
+    def replace(path, to):
+        tries.append(path)
+        if len(tries) < 3:
+            raise PermissionError(13, "Access is denied")
+        return real(path, to)
+
+    monkeypatch.setattr(Path, "replace", replace)
+    monkeypatch.setattr(files.time, "sleep", lambda seconds: None)
+    monkeypatch.setattr(sys, "platform", "win32")
+    with files.atomic(target) as temporary:
+        temporary.write_bytes(b"new")
+    assert (target.read_bytes(), len(tries)) == (b"new", 3)
 
 
 def test_what_cannot_be_written_is_one_line(tmp_path):

@@ -46,6 +46,17 @@ def test_a_line_shows_what_is_set_after_its_step(monkeypatch):
     assert shown == [f"{n}/4 steps, loss {n}" for n in (2, 3, 4)]
 
 
+def test_a_narrow_terminal_shows_the_loss(monkeypatch):
+    stream = redirected(monkeypatch, terminal=True)
+    monkeypatch.setenv("COLUMNS", "40")
+    with progress_bar(total=100, unit="step", leave=False) as bar:
+        bar.ncols, bar.dynamic_ncols = 40, None
+        bar.set_postfix_str("loss 0.06646", refresh=False)
+        bar.set_description_str("scale 3/3 512x341")
+        bar.refresh()
+    assert "0/100, loss 0.06646 scale 3/3 512x341" in stream.text
+
+
 def test_a_terminal_gets_a_bar(monkeypatch):
     stream = redirected(monkeypatch, terminal=True)
     assert list(progress_bar(range(3), unit="file")) == [0, 1, 2]

@@ -3,7 +3,6 @@
 from typing import Any
 
 from styletransfer.lessons.explain.study import Group, Study
-from styletransfer.system.templates import templates
 
 COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth pass has the first
 
@@ -58,8 +57,17 @@ class Map:
 
 def render(name: str, **values: Any) -> str:
     """Return the text of the template `name` in `templates/`, filled in with `values`."""
+    from jinja2 import Environment, PackageLoader, StrictUndefined
+
     tools = {"Map": Map, "count": count, "COLOURS": COLOURS}
-    return templates("styletransfer.lessons.explain").get_template(name).render(values | tools)
+    templates = Environment(
+        loader=PackageLoader("styletransfer.lessons.explain"),
+        autoescape=True,  # values are text, not HTML
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+    )
+    return templates.get_template(name).render(values | tools)
 
 
 def count(number: int, noun: str) -> str:

@@ -106,7 +106,7 @@ class Watch(TorchFunctionMode):
         nodes = graph.walk(graph.root(args[0]))
         self.reached |= dict.fromkeys(nodes)
         with graph.count_visits(nodes) as visits:
-            func(*args, **kwargs)  # type: ignore[no-untyped-call]
+            func(*args, **kwargs)
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
         reached = {self.home.get(node) for node in nodes}

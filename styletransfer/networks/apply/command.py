@@ -32,7 +32,14 @@ from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
-from styletransfer.system.files import atomic, check_folder, check_outputs, remove_stale, to_json
+from styletransfer.system.files import (
+    atomic,
+    check_folder,
+    check_outputs,
+    output_locked,
+    remove_stale,
+    to_json,
+)
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import stop_on_signals
 
@@ -58,7 +65,8 @@ def main(config: ApplyConfig, folder: Path) -> None:
             paint_folder(config, source, target, network)
         else:
             check_file(config, source, target, network)
-            paint_any(Painter(config), source, target)
+            with output_locked(target):
+                paint_any(Painter(config), source, target)
     seconds = round(time.perf_counter() - start, 1)
     is_json = config.format == "json"
     print(to_json({"output": str(target), "seconds": seconds}) if is_json else target)

@@ -16,7 +16,7 @@ from styletransfer.films.flicker import Steady
 from styletransfer.films.formats import CODECS, FILM_EXTENSIONS, is_film
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
-from styletransfer.films.write import FilmWriter
+from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.formats.folders import picture_extensions
 from styletransfer.job.sources import files_of
 from styletransfer.networks.deploy import deployed
@@ -241,6 +241,7 @@ def paint_picture(painter: Painter, source: Path, target: Path) -> None:
     """Paint the picture `source` and write `target` with the same transparency."""
     picture = images.read(source)
     size = painter.size(picture.size, source)
+    images.check_writable(target, size)
     picture = images.resize_picture(picture, max(size))
     content = fill_transparent(picture)
     xmp = metadata("apply", painter.recipe_of(source)) if painter.config.recipe else b""
@@ -259,6 +260,7 @@ def paint_film(
     text = text_of("apply", painter.recipe_of(source)) if painter.config.recipe else ""
     with Film(source) as film, FilmWriter(target, film, text) as writer:
         size = painter.size(film.size, source)
+        check_writable(target, size)
         steady = Steady(painter.config.steady)
         if steady.strength:
             check_flow(size)

@@ -1,7 +1,7 @@
 """Write a style network as ONNX: `scripts/export.py network=FILE output=net.onnx`.
 
 Any ONNX runtime paints with the file, without this package; docs/programs.md has examples.
-`target=web` writes a page that paints in a browser. All targets need the extra `onnx`.
+`target=web` writes a page that paints in a browser. Both targets need the extra `onnx`.
 """
 
 import importlib.util
@@ -22,12 +22,12 @@ from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
 from styletransfer.networks.settings import ExportConfig
-from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.files import atomic, check_outputs, output_locked
 from styletransfer.system.signals import raise_waiting, signals_held
 
 ONNX = ("onnx", "onnxscript")
 # Value of the setting `target` -> packages that this export needs.
-TARGETS = {"onnx": ONNX, "parts": ONNX, "web": (*ONNX, "onnxruntime")}
+TARGETS = {"onnx": ONNX, "web": (*ONNX, "onnxruntime")}
 # Axes of a picture (N, 3, H, W) -> their names. Height and width may vary in the exported network;
 # so may the batch, unless the example holds one picture.
 AXES = {0: "batch", 2: "height", 3: "width"}
@@ -53,7 +53,7 @@ LOGGERS = ("onnxscript", "onnx_ir")
 
 
 def main(config: ExportConfig, folder: Path) -> None:
-    """Write the network that `config` names, each file or folder atomically; print the paths.
+    """Write the network that `config` names, all or nothing; print the path.
 
     For a page, print also the command that serves it.
     """
@@ -63,19 +63,19 @@ def main(config: ExportConfig, folder: Path) -> None:
     if config.target == "web":
         runtime = web.check(config)
     else:
-        targets = files(config, saved)
-        check_outputs(targets, [("network", network)])
-    with signals_held():  # an exception inside torch's exporter may abort the process
-        made = [whole_onnx(saved)] if has_whole(config, saved) else as_onnx(saved)
-    raise_waiting()
-    if config.target == "web":
-        web.write(config, saved, made, runtime)
-        print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
-        return
-    for path, data in zip(targets, [*made, sidecar(target, saved)], strict=False):
-        with atomic(path) as temporary:
-            temporary.write_bytes(data)
-        print(path)
+        check_outputs([target], [("network", network)])
+    is_whole = config.target == "onnx" and saved.network.encoder is not None
+    with output_locked(target):
+        with signals_held():  # an exception inside torch's exporter may abort the process
+            made = [whole_onnx(saved)] if is_whole else as_onnx(saved)
+        raise_waiting()
+        if config.target == "web":
+            web.write(config, saved, made, runtime)
+            print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
+            return
+        with atomic(target) as temporary:
+            temporary.write_bytes(made[0])
+    print(target)
 
 
 def check(config: ExportConfig) -> None:
@@ -85,46 +85,6 @@ def check(config: ExportConfig) -> None:
     for name in TARGETS[config.target]:
         if importlib.util.find_spec(name) is None:
             raise UserError(f"export needs the package {name}; run: {pip_install('onnx')}")
-
-
-def has_whole(config: ExportConfig, saved: NetworkFile) -> bool:
-    """Return whether the export is one graph that includes the style encoder."""
-    return config.target == "onnx" and saved.network.encoder is not None
-
-
-def files(config: ExportConfig, saved: NetworkFile) -> list[Path]:
-    """Return the paths of the files to write (UserError if target=parts without an encoder)."""
-    target = Path(config.output)
-    if config.target == "parts":
-        if saved.network.encoder is None:
-            raise UserError("target=parts is for a network that knows any style; leave it out")
-        return [target, target.with_suffix(".style.onnx")]
-    takes_pictures_alone = has_whole(config, saved) or len(saved.styles) == 1
-    return [target, target.with_suffix(".json")] if takes_pictures_alone else [target]
-
-
-def sidecar(target: Path, saved: NetworkFile) -> bytes:
-    """Return the JSON file by which Autodesk Flame finds inputs and outputs of the ONNX `target`.
-
-    Its form is that of Flame 2025.1 (Autodesk, "Inference Builder").
-    """
-    pictures = [("image", "the photograph", "Front"), ("painting", "the painting", "Back")]
-    inputs = [
-        {"Name": name, "Description": text, "Type": kind, "Gain": 1.0}
-        for name, text, kind in pictures[: 1 if saved.network.encoder is None else 2]
-    ]
-    result = {"Name": "pastiche", "Description": "", "Type": "Result"}
-    described = {
-        "MinimumVersion": "2025.1",
-        "Name": target.stem,
-        "Description": "Paints the front in the style of the back, or in its own style",
-        "SupportsSceneLinear": False,
-        "KeepAspectRatio": False,
-        "Padding": 1,  # sides must be multiples of this; the graph pads by itself
-        "Inputs": inputs,
-        "Outputs": [result | {"InverseGain": 1.0, "ScalingFactor": 1.0}],
-    }
-    return (json.dumps({"ModelDescription": described}, indent=4) + "\n").encode()
 
 
 class ByRow(nn.Module):

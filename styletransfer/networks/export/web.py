@@ -9,7 +9,6 @@ import base64
 import gzip
 import json
 import os
-import secrets
 import shutil
 from collections.abc import Mapping
 from importlib.metadata import distribution
@@ -25,7 +24,7 @@ from styletransfer.networks.paintings import style_image
 from styletransfer.networks.settings import ExportConfig
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS
-from styletransfer.system.files import check_folder
+from styletransfer.system.files import check_folder, temporary_for
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 # Build of onnxruntime-web -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU, jspi
@@ -115,7 +114,7 @@ def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
 
 def write_folder(folder: Path, files: Mapping[str, bytes]) -> None:
     """Write `files` (name -> contents) as a new folder, all or none (UserError if it failed)."""
-    temporary = folder.with_name(f".{secrets.token_hex(8)}.tmp")
+    temporary = temporary_for(folder)
     try:
         temporary.mkdir(parents=True)
         for name, data in files.items():

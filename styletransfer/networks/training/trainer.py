@@ -81,7 +81,7 @@ class NetworkTraining:
         self.styles = styles_of(task, self.criterion)
         self.network = initial_network(task)
         self.network.to(task.preview).to(memory_format=torch.channels_last)
-        decay = get_ema_multi_avg_fn(self.config.averaging)  # type: ignore[no-untyped-call]
+        decay = get_ema_multi_avg_fn(self.config.averaging)
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
         # Hold signals back: torch imports libraries here, and an exception in the middle of such an
         # import would abort the process.

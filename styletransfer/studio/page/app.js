@@ -35,11 +35,13 @@ async function start() {
   const { groups, hidden } = state.form;
   for (const control of [...groups.flatMap(({ controls }) => controls), ...hidden])
     state.controls.set(control.key, control);
-  prepare(remembered());
+  const { settings, message } = remembered();
+  prepare(settings);
   find("form").addEventListener("submit", (event) => event.preventDefault());
   on(draw(PARTS));
   for (const begin of [startStage, startEasel, startPicker, startBrush, startResults]) begin();
   showAddressed();
+  if (message) fail({ message });
   addEventListener("popstate", () => showAddressed());
   connect();
   changed();

@@ -27,6 +27,10 @@ const PICTURES = ["picture", "pictures", "regions", "mask"];
 const SKETCHED = ["content", "style", "style_weights", "objective.content_weight", "color"];
 SKETCHED.push("color_strength", "style_scale");
 const SKETCH_SIDE = 512;
+/** Settings of the last visit that cannot be read are kept under this name. Longer texts than
+ * LONGEST are none of this page's. */
+const UNREAD = "settings.unread";
+const LONGEST = 2 ** 16;
 
 const watchers = [];
 const followers = [];
@@ -151,19 +155,62 @@ export const values = (among) =>
 export function prepare(wanted) {
   const kept = Object.entries(wanted).filter(([key, one]) => !same(one, fallback(key)));
   state.next = Object.fromEntries(kept);
-  localStorage.setItem("settings", JSON.stringify(state.next));
+  keep("settings", JSON.stringify(state.next));
   changed();
 }
 
-/** Settings from the last visit, without pictures that the server no longer has. */
-export function remembered() {
-  const kept = JSON.parse(localStorage.getItem("settings") ?? "{}");
-  for (const [key, one] of Object.entries(kept)) {
-    const kind = state.controls.get(key)?.kind;
-    if (!kind || (PICTURES.includes(kind) && !list(one).every(picture))) delete kept[key];
+/** Keep a text in the browser for the next visit, unless its storage is full or switched off. */
+function keep(name, text) {
+  try {
+    localStorage.setItem(name, text);
+  } catch {} // the page works without
+}
+
+/** Return the object that is kept as "settings" from the last visit; undefined if it is none. */
+function parsedSettings(text) {
+  try {
+    const kept = text.length < LONGEST && JSON.parse(text);
+    return isMap(kept) ? kept : undefined;
+  } catch {
+    return undefined;
   }
-  if (!kept.content_regions) delete kept.region_styles;
-  return kept;
+}
+
+const isMap = (one) => one?.constructor === Object;
+const isText = (one) => typeof one === "string";
+/** Kind of control -> whether it can have a value; any text may be the value of other kinds. */
+const FITS = {
+  pictures: (one) => list(one).every(isText),
+  number: Number.isFinite,
+  integer: Number.isFinite,
+  numbers: (one) => list(one).every(Number.isFinite),
+  mapping: (one) => isMap(one) && Object.values(one).every(Number.isFinite),
+  choice: (one, { choices }) => choices.includes(one),
+};
+
+/** Return settings from the last visit, without pictures that the server no longer has, and a
+ * message or null. Another program, or another version, may have left values at this address. What
+ * no control can have is kept in the browser under the name UNREAD, and the message says so. */
+export function remembered() {
+  let text = "{}";
+  try {
+    text = localStorage.getItem("settings") ?? text;
+  } catch {} // the storage is switched off
+  const kept = parsedSettings(text);
+  const wrong = kept ? [] : ["all"];
+  for (const [key, one] of Object.entries(kept ?? {})) {
+    const control = state.controls.get(key);
+    const isFit = control && (FITS[control.kind] ?? isText)(one, control);
+    if (control && !isFit && one !== null) wrong.push(control.label);
+    if (!isFit || (PICTURES.includes(control.kind) && !list(one).every(picture))) delete kept[key];
+  }
+  if (!kept?.content_regions) delete kept?.region_styles;
+  if (!wrong.length) return { settings: kept, message: null };
+  keep("settings", "{}"); // first, because there may not be room for both
+  keep(UNREAD, text);
+  const message = `Settings of your last visit cannot be read: ${wrong.join(", ")}. They are ` +
+    `put aside in this browser's storage, under ${UNREAD}.`;
+  return { settings: kept ?? {}, message };
 }
 
 /** Change the panel's settings; if a run cannot change one of them, all are for the next run. */

@@ -9,14 +9,15 @@ import torch
 from helpers import ROOT
 from torch.autograd import gradcheck
 
-from styletransfer.lessons import matrix
-from styletransfer.lessons.matrix import ASKED, WAYS, cell, square
-
 PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
 TABLE, OTHERS = (
     [[word.strip() for word in row.split("|")] for row in re.findall(r"^\|( .+)\|$", part, re.M)]
     for part in PAGE.split("## Other versions")
 )
+CELLS = re.findall(r"^```\{code-cell\} python\n(.*?)^```$", PAGE, re.M | re.S)
+PROGRAM: dict = {"__name__": "matrix"}  # that of the page, without its first and its last cell
+exec("import torch\nfrom torch.func import jacfwd\n" + "\n".join(CELLS[1:-1]), PROGRAM)
+ASKED, WAYS, cell, square = (PROGRAM[name] for name in ("ASKED", "WAYS", "cell", "square"))
 ERRORS = dict(re.findall(r"^(\d)\. `(.+)`$", PAGE, re.M))
 COMPILED = [asked for asked in ASKED if "compile" in asked]
 
@@ -55,13 +56,21 @@ def test_a_star_marks_the_cells_that_versions_differ_in():
     assert starred == {name for name, *_ in OTHERS[1:]}
 
 
+def test_the_last_cell_prints_rows_of_the_table(capsys):
+    rows = [row for row in TABLE if row[0] in ("`backward()`", "`func.grad`")]
+    exec(CELLS[-1], PROGRAM | {"ASKED": {row[0]: ASKED[row[0]] for row in rows}})
+    _, _, *lines = capsys.readouterr().out.splitlines()
+    assert [re.split("  +", line.strip()) for line in lines[: len(rows)]] == rows
+    assert lines[-1] == f"1. {ERRORS['1']}"
+
+
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
 @pytest.mark.filterwarnings("ignore:.*should not be instantiated:DeprecationWarning")  # 2.11's
 def test_a_compiled_jacfwd_calls_no_jvp(tmp_path, capsys):
     """The program of the page prints what stands below it."""
     ((program, printed),) = re.findall(
-        r"^```python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S
+        r"^```\{code-cell\} python\n(.*?)^```\n\n```text\n(.*?)^```$", PAGE, re.M | re.S
     )
     (tmp_path / "program.py").write_text(program, encoding="utf-8")
     runpy.run_path(str(tmp_path / "program.py"), run_name="program")
@@ -73,7 +82,7 @@ def test_a_compiled_jacfwd_calls_no_jvp(tmp_path, capsys):
 @pytest.mark.parametrize("asked", COMPILED)
 def test_inductor_takes_the_same_derivatives(asked, monkeypatch):
     wanted = [cell(way, asked) for way in WAYS]
-    monkeypatch.setattr(matrix, "compiled", lambda f: torch.compile(f, backend="inductor"))
+    monkeypatch.setitem(PROGRAM, "compiled", lambda f: torch.compile(f, backend="inductor"))
     assert [cell(way, asked) for way in WAYS] == wanted
 
 

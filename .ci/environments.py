@@ -1,0 +1,117 @@
+#!/usr/bin/env python3
+"""Run the tests in the environments that users have: .ci/environments.py [NAME ...]
+
+readme: a fresh clone of the last commit, with README's two commands as they stand and nothing else
+3.11, 3.12, 3.13, 3.14: the newest versions of all dependencies, with all extras
+lowest: the lowest versions that pyproject.toml allows, with all extras, on the lowest Python
+
+Without a name, all of them. Each runs the quick tests and the commands of tests/test_tour.py; a
+table at the end says what passed, failed and was skipped. 3.13 plays a processor without AVX and
+without bfloat16 units. A Python that this machine lacks is named and left out. Needs uv.
+"""
+
+import os
+import re
+import subprocess
+import sys
+import tempfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parents[1]
+EXTRAS = "dev,onnx,video,studio,sweep,browser,release,docs"
+NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14"]
+LOWEST = "3.11"
+WITHOUT_AVX = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default"}
+
+
+def readme_commands() -> list[str]:
+    """Return the commands of README's section "Two commands"."""
+    section = (ROOT / "README.md").read_text().partition("\n## Two commands\n")[2]
+    first, second = re.findall(r"```bash\n(.*?)```", section, re.DOTALL)[:2]
+    return [first.strip(), second.strip()]
+
+
+def interpreter(version: str) -> str | None:
+    """Return a Python of a version such as "3.12" on this machine: uv's, or pyenv's."""
+    command = ["uv", "python", "find", "--no-python-downloads", "--system", version]
+    found = subprocess.run(command, capture_output=True, text=True, check=False)
+    if found.returncode == 0:
+        return found.stdout.strip()
+    pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
+    return next(map(str, pyenv.glob(f"versions/{version}.*/bin/python3")), None)
+
+
+def shown(command: str | list[str], folder: Path, **variables: str) -> tuple[int, str]:
+    """Run a command, print its output as it comes; return its exit status and the output."""
+    print(f"$ {command if isinstance(command, str) else ' '.join(command)}", flush=True)
+    process = subprocess.Popen(
+        ["bash", "-c", command] if isinstance(command, str) else command,
+        cwd=folder,
+        env=os.environ | variables,
+        text=True,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+    )
+    lines = []
+    for line in process.stdout:
+        print(line, end="", flush=True)
+        lines.append(line)
+    return process.wait(), "".join(lines)
+
+
+def last_words(status: int, output: str) -> str:
+    """Return the table's cell for a run of pytest: its last line, and what was skipped and why."""
+    *_, counts = re.findall(r"\d+ (?:passed|failed).*?(?= in )", output) or ["did not run"]
+    reasons = re.findall(r"^skipped (\d+) .*?: (.*)$", output, re.MULTILINE)
+    told = "; ".join(f"{count} {reason}" for count, reason in reasons)
+    return f"{'RED ' if status else ''}{counts}{f' ({told})' if told else ''}"
+
+
+def tried(name: str, folder: Path) -> list[str]:
+    """Set up an environment, run the tests in it; return its row of the table."""
+    variables, root = {}, ROOT
+    tests = "-m pytest --numprocesses auto"
+    if name == "readme":
+        root, (install, quick) = folder / "clone", readme_commands()
+        shown(["git", "clone", "--quiet", str(ROOT), str(root)], folder)
+        python = root / ".venv" / "bin" / "python"
+        status, output = shown(install, root)
+        picture = output.splitlines()[-1] if output else ""
+        status = status or int(not Path(picture).is_file())
+    else:
+        version = LOWEST if name == "lowest" else name
+        if (base := interpreter(version)) is None:
+            return [name, f"there is no Python {version} on this machine", "", ""]
+        python = folder / "bin" / "python"
+        resolution = "lowest-direct" if name == "lowest" else "highest"
+        status, _ = shown(["uv", "venv", "--quiet", "--python", base, str(folder)], ROOT)
+        pip = ["uv", "pip", "install", "--quiet", "--python", str(python)]
+        install = [*pip, f"--resolution={resolution}", "-e", f".[{EXTRAS}]"]
+        status = status or shown(install, ROOT)[0]
+        quick = f"{python} {tests}"
+        variables = WITHOUT_AVX if name == "3.13" else {}
+    if status:
+        return [name, "RED", "", ""]
+    ran = last_words(*shown(quick, root, **variables))
+    tour = last_words(*shown(f"{python} {tests} --all tests/test_tour.py", root))
+    return [name, "ok", ran, tour]
+
+
+def main(names: list[str]) -> int:
+    """Try the environments `names`, or all; print a table and return 1 if something is red."""
+    if unknown := set(names) - set(NAMES):
+        print(f"unknown environments {', '.join(unknown)}; choose from {', '.join(NAMES)}")
+        return 2
+    rows = []
+    for name in names or NAMES:
+        print(f"\n== environment {name}", flush=True)
+        with tempfile.TemporaryDirectory() as folder:
+            rows.append(tried(name, Path(folder)))
+    print("\n| environment | set-up | quick tests | tour |\n|---|---|---|---|")
+    for row in rows:
+        print(f"| {' | '.join(row)} |")
+    return int(any("RED" in cell for row in rows for cell in row))
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

@@ -1,0 +1,158 @@
+"""The times of a film's packets: as the file states them, mended where they cannot be true.
+
+Recordings that were joined byte after byte, as .ts and .vob files can be, begin with their times
+anew in the middle of the file. Each is shown after the one before.
+"""
+
+from collections.abc import Iterator
+from fractions import Fraction
+from typing import Any
+
+# Sound whose time is BACK seconds before that of the sound before it belongs to another recording,
+# as in the program ffmpeg; so does a frame that is half a frame early. Longer pauses than LONG
+# seconds are told.
+BACK, LONG = Fraction(1, 10), Fraction(10)
+# Seconds by which sound may come later than its picture where recordings were joined (EBU R 37).
+LATE = Fraction(60, 1000)
+# Most frames that H.264 and HEVC decode before one that is shown earlier.
+REORDERED = 16
+
+
+class Track:
+    """A Track holds the newest time of one stream; times without a unit are in its ticks."""
+
+    def __init__(self, stream: Any, usual: Fraction) -> None:
+        self.kind, self.unit = stream.type, Fraction(stream.time_base)
+        self.usual = max(1, round(usual / self.unit)) if self.kind == "video" else 1
+        self.stated: int | None = None  # the newest time that a packet states
+        self.without = 0  # how long the packets after that one last, which state no time
+        self.time: int | None = None  # new time of the newest packet
+        self.end = 0  # when that packet ends
+        # End of the sound of a recording whose frames go on; number of packets of the next one.
+        self.old_end: int | None = None
+        self.early = 0
+
+    def ticks(self, seconds: Fraction) -> int:
+        """Return the nearest number of ticks."""
+        return round(seconds / self.unit)
+
+    def set(self, packet: Any, stated: int | None, time: int) -> None:
+        """Store the times of a packet. Sound that states no length is as long as that before."""
+        if self.kind == "audio" and self.time is not None:
+            step = time - self.time
+            self.usual = step if 0 < step <= self.ticks(BACK) else self.usual
+        length = max(1, packet.duration or self.usual)
+        self.without = self.without + length if stated is None else 0
+        self.stated, self.time = self.stated if stated is None else stated, time
+        self.end = time + length
+
+    def is_back(self, stated: int) -> bool:
+        """Return whether a stated time is so early that it belongs to another recording."""
+        if self.stated is None:
+            return False
+        slack = self.usual // 2 if self.kind == "video" else self.ticks(BACK)
+        return stated < self.stated + self.without - max(slack, self.without // 2)
+
+
+class Clock:
+    """A Clock gives the packets of a film new times, in the order of the file.
+
+    The frames of a recording follow those of the one before. Sound follows the sound before; where
+    it would come later than its picture by more than LATE, the picture waits. The frames of stream
+    `painted`, which need not say how long they are shown, come at `rate` per second.
+    """
+
+    def __init__(self, painted: int, rate: Fraction) -> None:
+        self.painted, self.usual = painted, 1 / rate
+        self.tracks: dict[int, Track] = {}
+        # In seconds, of this recording and of the one before.
+        self.shift = self.old_shift = Fraction(0)
+        self.joins = self.moved = 0
+        self.pauses: list[float] = []  # in seconds
+
+    def mended(self, packets: Iterator[Any]) -> Iterator[Any]:
+        """Yield the packets of all streams of a newly opened file, with their new times."""
+        for packet in packets:
+            if packet.size:
+                stream = packet.stream
+                if stream.index not in self.tracks:
+                    self.tracks[stream.index] = Track(stream, self.usual)
+                move = self._frame if stream.index == self.painted else self._copied
+                move(self.tracks[stream.index], packet)
+            yield packet
+
+    def told(self) -> list[str]:
+        """Return what was mended, and what users may not expect, in a line each."""
+        told = []
+        if self.joins:
+            said = f"its times begin anew {self.joins} times, as in joined recordings"
+            told.append(f"{said}; each part follows the one before")
+        if self.pauses:
+            said = f"{len(self.pauses)} pauses of more than {LONG} s, of up to"
+            told.append(f"{said} {max(self.pauses):.0f} s, are kept")
+        if self.moved:
+            told.append(
+                f"{self.moved} packets beside the frames come later than stated, after others"
+            )
+        return told
+
+    def _frame(self, track: Track, packet: Any) -> None:
+        """Shift a packet of the painted stream; it keeps what it does not state."""
+        stated, shown = packet.dts, packet.pts
+        if stated is not None:
+            if track.is_back(stated):
+                self._join(track, packet)
+            time = stated + track.ticks(self.shift)
+            if track.time is not None and time - track.time > track.ticks(LONG):
+                self.pauses.append(float((time - track.time) * track.unit))
+            track.set(packet, stated, time)
+            packet.dts = time
+        elif track.time is not None:
+            track.set(packet, None, track.end)
+        if shown is not None:
+            packet.pts = shown + track.ticks(self.shift)
+
+    def _join(self, track: Track, packet: Any) -> None:
+        """Begin another recording with a frame's packet."""
+        ahead = 0 if packet.pts is None else max(0, packet.pts - packet.dts)
+        begin = track.end * track.unit
+        for sound in self.tracks.values():
+            if sound.kind == "audio":
+                end = sound.end if sound.old_end is None else sound.old_end
+                begin = max(begin, end * sound.unit - LATE - ahead * track.unit)
+            self.moved -= sound.early  # the shift for which they waited is known now
+            sound.old_end, sound.early = None, 0
+        self.old_shift, self.shift = self.shift, begin - packet.dts * track.unit
+        self.joins += 1
+
+    def _copied(self, track: Track, packet: Any) -> None:
+        """Give a packet of another stream a time that is not before that of the packet before."""
+        shift, back, shown = track.ticks(self.shift), track.ticks(BACK), packet.pts
+        stated = shown if packet.dts is None and track.kind != "video" else packet.dts
+        if stated is None:
+            first = 0 if shown is None else shown + shift - REORDERED * track.usual
+            time = first if track.time is None else track.end
+        else:
+            time = stated + shift
+        if stated is not None and track.time is not None and abs(time - track.end) > back:
+            if track.is_back(stated):
+                track.old_end = track.end if track.old_end is None else track.old_end
+            old, film = stated + track.ticks(self.old_shift), self.tracks.get(self.painted)
+            if abs(old - track.end) <= back:  # from the recording before, a little late in the file
+                time = old
+            elif track.kind == "audio":
+                near = film and abs(time * track.unit - film.end * film.unit) <= LONG
+                time = time if near else track.end
+        is_rising = track.kind in ("audio", "video")  # subtitles may come at one time
+        if track.time is not None and time < track.time + is_rising:
+            time = track.end if is_rising else track.time
+        late = 0 if stated is None else time - stated - shift
+        # Where recordings are joined, sound may be a little late; that is no more to tell.
+        is_late = late > (track.ticks(LATE) if self.joins else 0)
+        self.moved += is_late
+        track.early += is_late and track.old_end is not None
+        track.set(packet, stated, time)
+        packet.dts = time
+        if is_rising and not packet.duration:
+            packet.duration = track.end - time  # players would leave out a last packet without
+        packet.pts = time if shown is None or stated is None else max(time, time + shown - stated)

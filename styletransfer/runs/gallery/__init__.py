@@ -1,1 +1,0 @@
-"""The command `gallery`: writes a page with a contact sheet and a table of runs."""

@@ -1,0 +1,78 @@
+"""Reads YAML files that may come from anybody: presets in --config-dir, and records of runs."""
+
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+import yaml  # type: ignore[import-untyped]
+from hydra._internal.core_plugins.file_config_source import FileConfigSource
+from hydra.core.plugins import Plugins
+from hydra.plugins.config_source import ConfigResult
+from omegaconf import OmegaConf
+
+from styletransfer.errors import UserError
+
+# Largest file in bytes, and the largest number of values in it. An alias (*name) counts as all
+# values that it stands for, because OmegaConf copies them: nested aliases in 300 bytes can stand
+# for a billion values.
+LARGEST, MOST = 2**20, 20_000
+
+
+def load_yaml(path: Path) -> Any:
+    """Return the config in a YAML file (UserError if it is too large; errors of PyYAML)."""
+    check_yaml(path)
+    return OmegaConf.load(path)
+
+
+def check_yaml(path: Path) -> None:
+    """Raise UserError if a YAML file is larger than LARGEST, or holds more than MOST values."""
+    is_small = path.stat().st_size <= LARGEST
+    try:
+        with path.open(encoding="utf-8") as file:
+            is_small = is_small and _values(yaml.compose(file, yaml.SafeLoader)) <= MOST
+    except RecursionError:
+        is_small = False
+    if not is_small:
+        raise UserError(
+            f"{path} is too large or too deep; it may hold {MOST} values, and each alias (*name) "
+            "counts as all values that it stands for"
+        )
+
+
+def _values(root: yaml.Node | None) -> float:
+    """Return the number of values in a YAML document; infinity if a value contains itself."""
+    counts: dict[int, float] = {}
+
+    def count(node: Any) -> float:
+        if isinstance(node, yaml.ScalarNode | None):
+            return 1
+        if id(node) not in counts:
+            counts[id(node)] = float("inf")  # until it is known, in case that it contains itself
+            parts: Iterable[Any] = node.value
+            if isinstance(node, yaml.MappingNode):
+                parts = (part for pair in node.value for part in pair)
+            counts[id(node)] = 1 + sum(map(count, parts))
+        return counts[id(node)]
+
+    return count(root)
+
+
+class PresetSource(FileConfigSource):
+    """A PresetSource is a folder of presets whose files `check_yaml` has accepted."""
+
+    @staticmethod
+    def scheme() -> str:
+        """Return the word before :// in Hydra's search path."""
+        return "presets"
+
+    def load_config(self, config_path: str) -> ConfigResult:
+        """Return a preset (UserError if `check_yaml` refuses it)."""
+        full_path = Path(self.path, self._normalize_file_name(config_path))
+        if full_path.is_file():
+            check_yaml(full_path)
+        return super().load_config(config_path)
+
+
+def register_source() -> None:
+    """Let Hydra read folders of presets by PresetSource."""
+    Plugins.instance().register(PresetSource)

@@ -1,0 +1,18 @@
+"""The width of the terminal, for help and progress; this module imports neither Hydra nor torch."""
+
+import shutil
+import textwrap
+
+# WIDTH: largest width of a line of help in characters. A terminal narrower than NARROW has no room
+# for two columns, or for a bar beside what its text says.
+WIDTH, NARROW = 100, 72
+
+
+def width() -> int:
+    """Return the width of the terminal in characters, at most WIDTH; WIDTH if there is none."""
+    return min(WIDTH, max(20, shutil.get_terminal_size((WIDTH, 0)).columns))
+
+
+def wrapped(text: str, indent: int = 0) -> list[str]:
+    """Return the lines of a text in the width of the terminal, all but the first indented."""
+    return textwrap.wrap(text, width(), subsequent_indent=" " * indent)
