@@ -37,7 +37,7 @@ from styletransfer.pictures.convert import Source, as_picture, png, to_array, to
 from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.changes import OF_A_RUN, changed, with_values
-from styletransfer.settings.compose import PAIRED, compose, settings_of
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
 from styletransfer.system.progress import progress_bar
@@ -181,7 +181,9 @@ class Stylization:
         if made.problem is not None:
             raise UserError(made.problem)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
-        xmp = metadata("train", recipe(self._config) | self._steered, *stopped)
+        xmp = metadata(
+            "train", recipe(self._config, read=self._job.files) | self._steered, *stopped
+        )
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 
@@ -309,8 +311,8 @@ def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
     presets = {group: values.pop(group) for group in named}
     for group, name in presets.items():
         check_choice(group, name)
-    if values.get("style_source") is not None and "experiment" not in asked:
-        presets["experiment"] = PAIRED
-    composed = compose(train, [f"{group}={name}" for group, name in presets.items()])
+    words = [f"{group}={name}" for group, name in presets.items()]
+    words += ["style_source=any"] * (values.get("style_source") is not None)
+    composed = compose(train, words)  # style_source changes the preset
     settings: TrainConfig = settings_of(composed)
     return with_values(settings, values)

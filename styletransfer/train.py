@@ -53,7 +53,7 @@ def paint(config: TrainConfig, folder: Path) -> "Recording":
     from styletransfer.optimize import Run
     from styletransfer.runs.recording import recorded
 
-    job = prepare(config)
+    job = prepare(config, progress=True)
     run = Run(job)
     with recorded(run, config, folder) as record:
         for step in run:

@@ -5,13 +5,14 @@ import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack
+from pathlib import Path
 from types import SimpleNamespace
 
 import hydra
 import numpy as np
 import pytest
 import torch
-from helpers import call, check_error, picture, process
+from helpers import call, check_error, picture, process, write_pictures
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
@@ -343,3 +344,11 @@ def test_the_face_is_whole_and_light():
     loaded = set(process(sys.executable, "-c", code).stdout.split())
     assert "styletransfer" in loaded
     assert not {"torch", "hydra", "numpy"} & loaded
+
+
+def test_the_recipe_names_the_files_that_were_read(here, tiny_vgg):
+    write_pictures("content.png", "styles/a.png", "later.png")
+    run = iterate("content.png", "styles", experiment="tiny", size=16, steps=1)
+    Path("later.png").rename("styles/b.png")
+    run.result().save("pastiche.png")
+    assert carried(Path("pastiche.png"))["sha256 of style"] == sha256("styles/a.png")

@@ -8,7 +8,7 @@ repeated; it then also compares patches of the picture copied so far with patche
 as in StyLit (Fiser et al. 2016).
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import cached_property
 
@@ -39,6 +39,8 @@ PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
 # Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
 # all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
+# Parts of `correspondence`: values of all pixels, the searches, matches for the full size.
+PARTS = 3 + ROUNDS
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
 # longer side of both pictures into FIT_CELLS cells, in FIT_PARTS parts. It compares the cells along
@@ -85,13 +87,14 @@ class Photographs:
         content: Tensor,
         kept: tuple[Correspondence, Tensor] | None = None,
         distances: Sequence[float] = (),
+        told: Callable[[], object] = bool,
     ) -> Correspondence:
         """Return the most similar pixel of the photographs for every pixel of a reduced image.
 
         `kept` is a pair: known matches, and a bool mask (h, w) that is True where the result takes
         these matches. `distances` has one number for each photograph; its square is added to the
-        squared distances of the photograph's pixels. The result does not depend on global random
-        state.
+        squared distances of the photograph's pixels. `told` is called after each of the 1 + ROUNDS
+        searches. The result does not depend on global random state.
         """
         search = PatchSearch.over(content, self.sources, self.pictures.regions)
         wanted, keys = self._guides(self._seen(content)), self.keys
@@ -103,10 +106,12 @@ class Photographs:
             search.keep(*kept)
         search.begin(keys, wanted)
         search.improve(keys, wanted)
+        told()
         keys = torch.cat([keys, self.shown], 1)
         for _ in range(ROUNDS):
             made = patches(search.pixels(self.painted))
             search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
+            told()
         found = search.result()
         if kept is None:
             return found
@@ -136,10 +141,19 @@ class Photographs:
         return torch.cat([axes.along(maps, size) for axes, maps in kinds], 1)
 
 
-def correspondence(extractor: FeatureExtractor, pictures: Inputs) -> Correspondence:
-    """Return the most similar pixel of `pictures.sources` for every pixel of the content image."""
+def correspondence(
+    extractor: FeatureExtractor, pictures: Inputs, told: Callable[[], object] = bool
+) -> Correspondence:
+    """Return the most similar pixel of `pictures.sources` for every pixel of the content image.
+
+    `told` is called after each of the PARTS parts of the work.
+    """
     photographs, content = Photographs(extractor, pictures), pictures.content
-    return photographs.full_size(photographs.match(photographs.reduced(content)), content)
+    told()
+    found = photographs.match(photographs.reduced(content), told=told)
+    found = photographs.full_size(found, content)
+    told()
+    return found
 
 
 @torch.no_grad()

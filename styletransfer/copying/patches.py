@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 from torch.nn.functional import avg_pool2d, interpolate, pad, unfold
 
+from styletransfer.features.tensors import principal_axes
 from styletransfer.objective.inputs import Correspondence, Region, Size
 from styletransfer.objective.matching import covered, owners_of
 from styletransfer.pictures.images import size_of
@@ -43,7 +44,7 @@ class Axes:
         rows = torch.cat([one[0].flatten(1).mT for one in maps])
         mean = rows.mean(0)
         centred = rows - mean
-        kept = torch.linalg.eigh((centred.mT @ centred).cpu())[1][:, -count:].to(rows)
+        kept = principal_axes(centred.mT @ centred, count)
         scale = (centred @ kept).square().sum(1).mean().sqrt().clamp_min(1e-6)
         return cls(mean, kept * (weight / scale))
 

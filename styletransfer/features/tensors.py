@@ -1,4 +1,4 @@
-"""Chooses dtypes for computations on features, and checks shapes.
+"""Chooses dtypes and axes for computations on features, and checks shapes.
 
 The message of a check names the required shape and the given shape.
 """
@@ -15,6 +15,12 @@ def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
 def to_float64(x: Tensor) -> Tensor:
     """Return x in float64. MPS has no float64, so a tensor on MPS is moved to the CPU."""
     return (x.cpu() if x.device.type == "mps" else x).double()
+
+
+def principal_axes(second: Tensor, count: int) -> Tensor:
+    """Return the `count` principal axes, (C, count), of second moments (C, C); all if C is less."""
+    axes: Tensor = torch.linalg.eigh(second.cpu())[1][:, -count:]  # not all devices have eigh
+    return axes.to(second)
 
 
 def check_features(where: str, features: Tensor) -> None:

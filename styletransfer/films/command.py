@@ -23,7 +23,6 @@ from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import recipe, text_of
@@ -67,11 +66,11 @@ class FilmRun:
         self.output = Path(config.output) if config.output else folder / PAINTED
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
-        check_outputs([*outputs, self.path(0)], files_read(config), [frames])
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
         check_writable(self.output, images.scaled_size(film.size, config.size))
-        self.job = prepare(replace(config, output=None), {"content": first})
+        self.job = prepare(replace(config, output=None), {"content": first}, search=False)
+        check_outputs([*outputs, self.path(0)], self.job.files, [frames])
 
     def path(self, number: int) -> Path:
         """Return the path of painted frame `number`, from 0, before `_painted` recolours it."""
@@ -80,8 +79,8 @@ class FilmRun:
     def check_record(self) -> None:
         """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
         path = self.folder / RECORD
-        device, precision = str(self.job.device), self.job.precision
-        now = self.recipe = recipe(self.config, FREE_FILM_KEYS, device=device, precision=precision)
+        job, facts = self.job, {"device": str(self.job.device), "precision": self.job.precision}
+        now = self.recipe = recipe(self.config, FREE_FILM_KEYS, job.files, **facts)
         if path.exists():
             try:
                 then = json.loads(path.read_text(encoding="utf-8"))

@@ -22,11 +22,6 @@ class Frame(NamedTuple):
     duration: Fraction
 
 
-def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
-    """Return rgb (1, 3, H, W) on white; `alpha` is (1, 1, H, W) in [0, 1], or None if opaque."""
-    return rgb if alpha is None else (1.0 + alpha * (rgb - 1.0)).clamp(0.0, 1.0)
-
-
 def check_size(path: str | os.PathLike[str], width: int, height: int) -> None:
     """Raise UserError if the frames of a film have more than MAX_PIXELS."""
     if width * height > MAX_PIXELS:

@@ -13,6 +13,7 @@ from torch import Tensor
 from torch.nn.functional import grid_sample
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.pictures.color import LUMINANCE
 from styletransfer.pictures.images import blurred
 
 # SOFTENING: standard deviation in pixels of the Gaussian that blurs the reliability mask, from the
@@ -106,9 +107,8 @@ def _squared(vectors: Tensor) -> Tensor:
 
 def _luma(image: Tensor) -> Any:
     """Return the luma (H, W) of a picture (1, 3, H, W) as uint8 in NumPy, by ITU-R BT.709."""
-    red, green, blue = image[0].float().cpu()
-    luma = 0.2126 * red + 0.7152 * green + 0.0722 * blue
-    return luma.mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
+    red, green, blue = map(torch.mul, image[0].float().cpu(), LUMINANCE)
+    return (red + green + blue).mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
 
 
 def _flow(image: Any, other: Any) -> Tensor:

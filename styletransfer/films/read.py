@@ -26,11 +26,11 @@ from styletransfer.films.ffmpeg import (
     readable,
     reason,
 )
-from styletransfer.films.frame import MAX_PIXELS, Frame, check_size, on_white
+from styletransfer.films.frame import MAX_PIXELS, Frame, check_size
 from styletransfer.films.stills import Animation, FrameFolder, animation
 from styletransfer.formats.profiles import unit
 from styletransfer.formats.stated_colors import frame_colors
-from styletransfer.pictures.images import resize
+from styletransfer.pictures.images import on_white, resize
 from styletransfer.system.progress import progress_bar
 
 logger = logging.getLogger(__name__)

@@ -15,7 +15,7 @@ from pathlib import Path
 from PIL import Image
 
 from styletransfer.errors import UserError
-from styletransfer.films.frame import Frame, check_size, on_white
+from styletransfer.films.frame import Frame, check_size
 from styletransfer.formats import read_image
 from styletransfer.formats.folders import in_folder, picture_formats, warn_of_others
 from styletransfer.formats.stored import ORIENTATION
@@ -66,7 +66,7 @@ class FrameFolder:
             picture = images.read(path)
             if picture.size != self.size:
                 raise self._of_another_size(path, picture.size)
-            image = on_white(picture.rgb, picture.alpha)
+            image = images.on_white(picture.rgb, picture.alpha)
             yield Frame(image, number * self.time_base, self.time_base)
 
     def _of_another_size(self, path: Path, size: tuple[int, int]) -> UserError:
@@ -111,7 +111,7 @@ class Animation:
                     time = max(end, stated) if image.format == "AVIF" else end
                     duration = _duration(image)
                     end, count = time + duration, count + 1
-                    yield Frame(on_white(picture.rgb, picture.alpha), time, duration)
+                    yield Frame(images.on_white(picture.rgb, picture.alpha), time, duration)
         except MemoryError:
             raise
         except Exception as error:  # Pillow raises many kinds of errors for damaged files

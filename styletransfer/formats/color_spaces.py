@@ -37,14 +37,14 @@ def gamma(exponent: float) -> Curve:
     return lambda values: values**exponent
 
 
-def srgb(values: Floats) -> Floats:
-    """Return the light of sRGB samples (IEC 61966-2-1)."""
-    return np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+def srgb(values: Any, where: Any = np.where) -> Any:
+    """Return the light of sRGB samples (IEC 61966-2-1); for tensors, `where` is torch's."""
+    return where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
 
 
-def srgb_samples(light: Floats) -> Floats:
-    """Return the sRGB samples of light in [0, 1] (IEC 61966-2-1)."""
-    return np.where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
+def srgb_samples(light: Any, where: Any = np.where) -> Any:
+    """Return the sRGB samples of light in [0, 1]; for tensors, `where` is torch's."""
+    return where(light <= 0.0031308, light * 12.92, 1.055 * light ** (1 / 2.4) - 0.055)
 
 
 def _pq(values: Floats) -> Floats:
@@ -119,7 +119,7 @@ class ColorSpace:
         if self.curve in (_pq, _hlg):
             light = _tone_mapped(light)
         light = light @ self._matrix if light.shape[2] == 3 else light
-        values = srgb_samples(light.clip(0.0, 1.0)).astype(np.float32)
+        values: NDArray[np.float32] = srgb_samples(light.clip(0.0, 1.0)).astype(np.float32)
         return values if values.shape[2] == 3 else values.repeat(3, axis=2)
 
     @cached_property

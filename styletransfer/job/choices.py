@@ -8,8 +8,9 @@ from styletransfer.copying.paired import LAYERS
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
-from styletransfer.job.job import FeatureNetwork, Job, Start
+from styletransfer.job.job import FeatureNetwork, InputFiles, Job, Start
 from styletransfer.job.scales import Pyramid
+from styletransfer.job.sources import files_read
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
@@ -100,6 +101,7 @@ class Choices:
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
+    files: InputFiles
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
@@ -124,6 +126,7 @@ class Choices:
             colors=Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
             optimizer=config.optimizer,
             tile=tile,
+            files=files_read(config),
         )
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
@@ -139,6 +142,7 @@ class Choices:
             colors=self.colors,
             optimizer=self.optimizer,
             tile=self.tile,
+            files=self.files,
         )
 
 

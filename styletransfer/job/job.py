@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.copying.copied import copied
+from styletransfer.copying.paired import PARTS, correspondence
 from styletransfer.features import FeatureExtractor, build_features, optimize_for_inference
 from styletransfer.job.colors import Colors
 from styletransfer.job.scales import Scale
@@ -17,7 +18,11 @@ from styletransfer.objective.repetition import LARGE, repetition
 from styletransfer.objective.targets import Targets
 from styletransfer.pictures.images import resize, size_of
 from styletransfer.settings import FeaturesConfig, OptimizerConfig
+from styletransfer.system.progress import progress_bar
+from styletransfer.system.signals import interruptible
 
+# (setting, path) of every file that the settings name; a folder counts as the pictures in it.
+InputFiles = list[tuple[str, str]]
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
 # Fraction of the starting picture's fine detail that each finer scale adds; see `enlarged`. With 0
@@ -110,6 +115,7 @@ class Job:
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
+    files: InputFiles
     # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 
@@ -133,6 +139,19 @@ class Job:
         """Return `image` on the device, in float64 if the network is, else in float32."""
         exact = self.extractor.dtype == torch.float64
         return image.to(self.device, torch.float64 if exact else torch.float32)
+
+    def corresponding(self, *, progress: bool = False) -> Self:
+        """Return the job with the `correspondence` of its photographs, if it has any.
+
+        A signal stops the search. With `progress`, a bar shows it.
+        """
+        if not self.pictures.sources:
+            return self
+        there = self.pictures.to(self.on_device(self.pictures.content))
+        look = {"desc": "matching", "unit": "step", "total": PARTS, "leave": False}
+        with interruptible(), progress_bar(disable=not progress, **look) as bar:
+            found = correspondence(self.extractor, there, bar.update)
+        return replace(self, pictures=replace(self.pictures, correspondence=found))
 
     def repeating(self) -> Self:
         """Return the job with the `repetitions` of its styles, if it has match losses."""

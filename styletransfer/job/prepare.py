@@ -15,7 +15,7 @@ from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
 from styletransfer.job.scales import Scale, for_each
-from styletransfer.job.sources import Sources, check_side, files_read
+from styletransfer.job.sources import Sources, check_side
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
 from styletransfer.pictures import images
@@ -34,17 +34,20 @@ def prepare(
     given: Mapping[str, Any] | None = None,
     *,
     enlarge: bool = True,
+    search: bool = True,
+    progress: bool = False,
     like: Job | None = None,
 ) -> Job:
     """Return the job of `config`, loaded and checked; raise UserError if the job would fail.
 
-    `given` maps settings to pictures in memory, which replace files. Without `enlarge`, small
-    pictures keep their size. The network of the job `like` is used again if `config` describes the
-    same network.
+    `given` maps settings to pictures in memory, which replace files. Without `enlarge`, as for a
+    plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
+    matched for paired painting; with `progress`, a bar shows this search. The network of the job
+    `like` is used again if `config` describes the same network.
     """
     choices = Choices.of(config)  # first, because its checks are cheap
     if config.output is not None:
-        check_outputs([config.output], files_read(config))
+        check_outputs([config.output], choices.files)  # before a picture is read
         images.check_writable(config.output)
     sources = Sources.read(config, choices.pyramid, given)
     if config.output is not None:
@@ -63,7 +66,8 @@ def prepare(
         if not fits(job.extractor, source, style):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
-    return job.repeating() if enlarge else job
+    job = job.repeating() if enlarge else job
+    return job.corresponding(progress=progress) if enlarge and search else job
 
 
 def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:

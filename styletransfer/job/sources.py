@@ -13,7 +13,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError, about
 from styletransfer.formats.folders import files_at, in_folder
-from styletransfer.job.job import STARTS
+from styletransfer.job.job import STARTS, InputFiles
 from styletransfer.job.scales import Pyramid
 from styletransfer.pictures import images
 from styletransfer.pictures.images import Picture
@@ -189,7 +189,7 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
     return mask
 
 
-def files_read(config: Any, free: Collection[str] = ()) -> list[tuple[str, str]]:
+def files_read(config: Any, free: Collection[str] = ()) -> InputFiles:
     """Return (setting, path) for every input file that the settings of a command name.
 
     A folder is replaced by the pictures in it. Settings in `free` and the run folder of `resume`

@@ -18,7 +18,6 @@ from torch import Tensor
 
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.lessons import measure
 from styletransfer.lessons.settings import CompareConfig
 from styletransfer.losses import LOSS_MODES
@@ -38,7 +37,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
-    check_outputs(files, files_read(config))
+    check_outputs(files, job.files)
     height, width = job.scales[-1].size
     if config.output is not None:
         images.check_writable(config.output, (height, width * len(LOSS_MODES)))

@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.autograd import Function
 
 from styletransfer.features.tensors import accumulate_dtype, check_target
+from styletransfer.losses.content import ContentTap
 from styletransfer.losses.distance import PositionalDistance
 
 # Number of values that `ProductsTap` multiplies at a time: their float32 copies stay in the cache.
@@ -108,11 +109,7 @@ class ProductsTap(Function):
         dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))
         return features.view_as(features), dots, squares
 
-    @staticmethod
-    def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save features F and target T, which stay in memory anyway."""
-        ctx.save_for_backward(*inputs)
-        ctx.set_materialize_grads(False)
+    setup_context = staticmethod(ContentTap.setup_context)  # it saves F and T
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:

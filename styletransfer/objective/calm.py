@@ -66,10 +66,10 @@ def busyness(columns: Tensor) -> float:
     return min(1.0, max(0.0, (PLAIN - share) / (PLAIN - BUSY)))
 
 
-def placed_queries(columns: Tensor, image: Tensor, calm: Tensor) -> Tensor:
+def placed_queries(columns: Tensor, u: Tensor, calm: Tensor) -> Tensor:
     """Return rows (h * w, D + 5) whose products with `placed_keys` compare positions.
 
-    With unit hypercolumns f (D, h, w) and the coordinates u of `_places`, the product of a content
+    With unit hypercolumns f (D, h, w) and the `coordinates` u, the product of a content
     position p and a style position q is
 
         f_p . f_q - |u_p - u_q|^2   if p is calm, that is, if `calm` (h, w) is True there
@@ -78,20 +78,18 @@ def placed_queries(columns: Tensor, image: Tensor, calm: Tensor) -> Tensor:
     since |u_p - u_q|^2 = |u_p|^2 - 2 u_p . u_q + |u_q|^2. Hypercolumns of calm positions hardly
     differ. Without u, all calm positions would be matched to one plain patch of the style.
     """
-    u = _places(image, calm.shape)
     square = u.square().sum(1, keepdim=True)
     added = torch.cat([2 * u, -square, -torch.ones_like(square)], 1)
     return torch.cat([columns.flatten(1).mT, calm.flatten()[:, None] * added], 1)
 
 
-def placed_keys(columns: Tensor, image: Tensor) -> Tensor:
+def placed_keys(columns: Tensor, u: Tensor) -> Tensor:
     """Return rows (h * w, D + 5), one for each position of a style image; see `placed_queries`."""
-    u = _places(image, columns.shape[1:])
     square = u.square().sum(1, keepdim=True)
     return torch.cat([columns.flatten(1).mT, u, torch.ones_like(square), square], 1)
 
 
-def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
+def coordinates(image: Tensor, size: Sequence[int]) -> Tensor:
     """Return u (h * w, 3): row, column and rank of lightness of an image's (h, w) positions.
 
     Each value is from 0 to 1, and is then multiplied by the square root of its weight in PLACE.
@@ -103,8 +101,8 @@ def _places(image: Tensor, size: tuple[int, ...]) -> Tensor:
     return (u * light.new_tensor(PLACE).sqrt()).flatten(0, 1)
 
 
-def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> Inputs:
-    """Return `pictures` with each region reduced to its calm places, for the extra style losses.
+def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> list[Region]:
+    """Return each region reduced to its calm places, for the extra style losses.
 
     Each style's statistics are taken where the style is about as light as the calm places, so that
     no dark shape covers a bright sky.
@@ -114,7 +112,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
     freedom of all its styles is 0, or if it has hardly any calm pixels.
     """
     if not any(freedom):
-        return replace(pictures, regions=())
+        return []
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
         soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
@@ -137,7 +135,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> In
             )
         name = f"{region.name}/calm".removeprefix("/")
         regions.append(Region(name, own, tuple(sources)))
-    return replace(pictures, regions=tuple(regions))
+    return regions
 
 
 def light_ranks(image: Tensor) -> Tensor:

@@ -7,7 +7,7 @@ at every step; Chen and Schmidt 2016 swapped patches.
 """
 
 import math
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from typing import Self
@@ -16,26 +16,26 @@ import torch
 from torch import Tensor
 from torch.nn.functional import interpolate, normalize
 
+from styletransfer.features.extractor import FeatureExtractor
+from styletransfer.features.tensors import principal_axes
 from styletransfer.losses import MatchDistance
 from styletransfer.losses.moments import pixel_rows
 from styletransfer.objective.calm import (
     FREE,
     busyness,
     calm_places,
-    calm_regions,
+    coordinates,
     placed_keys,
     placed_queries,
 )
 from styletransfer.objective.criterion import SEARCHED, Criterion
-from styletransfer.objective.inputs import Correspondence, Inputs, Region
+from styletransfer.objective.inputs import Correspondence, Inputs, Region, Size
 from styletransfer.objective.reader import Reader
-from styletransfer.objective.repetition import IN_CALM
 from styletransfer.objective.targets import (
     Target,
     Targets,
     at_reference,
     reference_size,
-    style_targets,
 )
 from styletransfer.pictures.images import resize, size_of
 
@@ -118,36 +118,39 @@ class Matching:
         return y, x
 
 
-@torch.no_grad()
-def match_targets(
-    criterion: Criterion, reader: Reader, pictures: Inputs, styles: Targets
-) -> tuple[dict[str, Target], Targets]:
-    """Return layer -> target of its match loss, and `styles` plus style targets for calm places.
+def searches(criterion: Criterion, reader: Reader, pictures: Inputs) -> dict[str, Matching]:
+    """Return layer -> matching for each layer with a match loss; `{}` if there is no such layer.
 
-    Calm places, such as a clear sky, have style losses of their own unless the freedom of all
-    styles is 0, see `Matching.freedom`. The target of a match loss is the features (1, C, h, w) of
-    the matched style positions. The weight of a content or style loss may be divided by the loss of
-    features that are all 0. A match loss needs no divisor, because it is a mean of 1 - cosine.
+    Layers at which the same styles act share one search. All searches find the same calm places.
     """
-    height, width = pictures.content.shape[2:]
-    targets, searches = {}, dict[tuple[tuple[int, ...], ...], Matching]()
-    for layer, weight in criterion.matches.items():
+    found: dict[str, Matching] = {}
+    made = dict[tuple[tuple[int, ...], ...], Matching]()
+    for layer in criterion.matches:
         regions = tuple(replace(each, sources=each.sources_at(layer)) for each in pictures.regions)
-        # Layers at which the same styles act share one search.
         key = tuple(tuple(part.style for part in region.sources) for region in regions)
-        if key not in searches:
-            searches[key] = matching(criterion, replace(pictures, regions=regions), reader)
-        stride = reader.extractor.stride(layer)
-        size = (height // stride, width // stride)
-        value, weights = searches[key].values(layer, size), searches[key].weights_at(size)
+        if key not in made:
+            made[key] = matching(criterion, replace(pictures, regions=regions), reader)
+        found[layer] = made[key]
+    return found
+
+
+def match_targets(
+    criterion: Criterion, extractor: FeatureExtractor, found: Mapping[str, Matching], size: Size
+) -> Targets:
+    """Return layer -> target of its match loss, for the result of `searches`.
+
+    The target is the features (1, C, h, w) of the matched style positions. `size` is the content's
+    (height, width). The weight of a content or style loss may be divided by the loss of features
+    that are all 0. A match loss needs no divisor, because it is a mean of 1 - cosine.
+    """
+    targets: Targets = {}
+    for layer, matches in found.items():
+        stride = extractor.stride(layer)
+        at = (size[0] // stride, size[1] // stride)
+        value, weights = matches.values(layer, at), matches.weights_at(at)
         distance = MatchDistance(value, weights.to(value.device))
-        targets[layer] = Target(f"match/{layer}", distance, weight)
-    if searches:  # all searches find the same calm places
-        found = next(iter(searches.values()))
-        calm = calm_regions(pictures, found.calm, found.freedom)
-        for layer, added in style_targets(criterion, reader, calm, IN_CALM).items():
-            styles = {**styles, layer: [*styles.get(layer, []), *added]}
-    return targets, styles
+        targets[layer] = [Target(f"match/{layer}", distance, criterion.matches[layer])]
+    return targets
 
 
 @torch.no_grad()
@@ -182,7 +185,9 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
     if sought is not pictures.content:
         content = _columns(reader.features(at_reference(pictures.content), SEARCHED))
     calm = calm_places(content)
-    queries = placed_queries(wanted, pictures.content, calm)
+    grids = [one.shape[1:] for one in (wanted, *offered)]
+    u, *of_styles = map(coordinates, pictures.tensors, grids)
+    queries = placed_queries(wanted, u, calm)
     owners = owners_of(pictures.regions, (grid[0], grid[1])).to(wanted.device)
     score = queries.new_full((len(queries),), -math.inf)
     styles, places = torch.zeros(2, len(queries), dtype=torch.long, device=queries.device)
@@ -190,7 +195,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
         own = (owners == number).flatten().nonzero()[:, 0]
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
-            keys = placed_keys(offered[part.style], pictures.styles[part.style])[within]
+            keys = placed_keys(offered[part.style], of_styles[part.style])[within]
             for block in torch.split(own, BLOCK):
                 nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
@@ -252,7 +257,7 @@ def _reduced(columns: list[Tensor], used: list[Tensor]) -> list[Tensor]:
     every = max(1, positions // SAMPLE)
     keys = (column.flatten(1)[:, ::every] for column in used)
     second = reduce(torch.add, (key @ key.mT for key in keys))
-    kept = torch.linalg.eigh(second.cpu())[1][:, -AXES:].mT.to(second)
+    kept = principal_axes(second, AXES).mT
     return [normalize(torch.tensordot(kept, column, 1), dim=0) for column in columns]
 
 

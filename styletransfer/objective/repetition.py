@@ -6,7 +6,7 @@ A face occurs once, and pieces of it must not appear in a sky. So at this layer 
 compare the pastiche with the repeated places of the style alone, and count less if there are few.
 """
 
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from dataclasses import replace
 
 import torch
@@ -15,7 +15,7 @@ from torch.nn.functional import normalize
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.features.tensors import to_float64
-from styletransfer.objective.inputs import Inputs, Repetition
+from styletransfer.objective.inputs import Region, Repetition
 from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
 # The layer of large shapes.
@@ -63,25 +63,30 @@ def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     return Repetition(weights.to(style).view(1, 1, height, width), min(1.0, mean / ENOUGH))
 
 
-def repeated(pictures: Inputs, layers: Collection[str], factor: float) -> Inputs:
-    """Return `pictures`, in whose regions the repeated places of styles act at the layer LARGE.
+def repeated(
+    regions: Sequence[Region],
+    repetitions: Sequence[Repetition],
+    layers: Collection[str],
+    factor: float,
+) -> list[Region]:
+    """Return regions in which the repeated places of the styles act at the layer LARGE.
 
     Each style part is divided in two: one acts at the other `layers` as before. At LARGE, the other
     one acts with the style's repeated places; its strength is multiplied by `factor` and by the
-    strength of the repetition. Without `pictures.repetitions` nothing changes.
+    strength of the repetition. Without `repetitions` nothing changes.
     """
-    if not pictures.repetitions or LARGE not in layers:
-        return pictures
-    regions = []
-    for region in pictures.regions:
+    if not repetitions or LARGE not in layers:
+        return list(regions)
+    result = []
+    for region in regions:
         sources = []
         for part in region.sources:
             acting = set(layers if part.layers is None else part.layers)
             sources.append(replace(part, layers=acting - {LARGE}))
             if LARGE in acting:
-                own = pictures.repetitions[part.style]
+                own = repetitions[part.style]
                 weights = own.weights if part.weights is None else own.weights * part.weights
                 strength = factor * own.strength * part.strength
                 sources.append(replace(part, layers={LARGE}, weights=weights, strength=strength))
-        regions.append(replace(region, sources=tuple(sources)))
-    return replace(pictures, regions=tuple(regions))
+        result.append(replace(region, sources=tuple(sources)))
+    return result

@@ -1,6 +1,7 @@
 """The targets of an objective: what each loss compares the picture with, and its weight."""
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import torch
@@ -16,9 +17,8 @@ from styletransfer.losses import (
 )
 from styletransfer.losses.moments import Moments
 from styletransfer.objective.criterion import Criterion
-from styletransfer.objective.inputs import Inputs, at_layers
+from styletransfer.objective.inputs import Region, at_layers
 from styletransfer.objective.reader import Reader, WeightedLayer
-from styletransfer.objective.repetition import ELSEWHERE, repeated
 from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
 # Longer side in pixels to which `at_reference` reduces a larger picture.
@@ -39,12 +39,12 @@ class Target:
     weight: float  #: the linear weight of the loss in the objective
 
 
-# layer -> its targets: content, then match, then style. A region has at most one style target, and
-# at most one more for its calm places.
+# layer -> its targets of one kind, or of all: content, then match, then style. A region has at most
+# one style target, and at most one more for its calm places.
 Targets = dict[str, list[Target]]
 
 
-def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> dict[str, Target]:
+def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> Targets:
     """Return layer -> target of its content loss.
 
     If `criterion.is_relative`, a loss is divided by its value for features that are all zero, and
@@ -58,12 +58,12 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> di
     layers, small = criterion.contents.keys(), at_reference(content)
     values = reader.features(content, layers)
     reference = values if small is content else reader.features(small, layers)
-    targets = {}
+    targets: Targets = {}
     for layer, weight in criterion.contents.items():
         if criterion.is_relative:
             gain = reader.extractor.content_gains.get(layer, 1.0)
             weight *= gain / (_energy(reference[layer]) or 1.0)
-        targets[layer] = Target(f"content/{layer}", ContentDistance(values[layer]), weight)
+        targets[layer] = [Target(f"content/{layer}", ContentDistance(values[layer]), weight)]
     return targets
 
 
@@ -85,21 +85,19 @@ def _energy(features: Tensor) -> float:
 
 
 def style_targets(
-    criterion: Criterion, reader: Reader, pictures: Inputs, large: float = ELSEWHERE
+    criterion: Criterion, reader: Reader, styles: Sequence[Tensor], regions: Sequence[Region]
 ) -> Targets:
     """Return layer -> targets of its style losses, which do not depend on the content image.
 
     A region's losses are multiplied by the fraction of the picture that it covers, so that each
     position weighs the same as without regions, and by the mean strength of its styles. If
-    `criterion.is_relative`, a loss is divided by its value for zero features. `large` is the factor
-    on the loss of large shapes, see `repeated`. `pictures` have the sizes of one level of the
-    coarse-to-fine run, large enough for all layers.
+    `criterion.is_relative`, a loss is divided by its value for zero features. `styles` are the
+    style images of one level of the coarse-to-fine run, large enough for all layers.
     """
     measure, layers = criterion.measure, list(criterion.styles)
-    pictures = repeated(pictures, layers, large)
-    averages = _style_moments(criterion, reader, pictures)
-    styles: Targets = {layer: [] for layer in layers}
-    for number, region in enumerate(pictures.regions):
+    averages = _style_moments(criterion, reader, styles, regions)
+    targets: Targets = {layer: [] for layer in layers}
+    for number, region in enumerate(regions):
         positions = at_layers(reader.extractor, region.weights, layers)
         for layer, weight in criterion.styles.items():
             if (number, layer) not in averages or layer not in positions:
@@ -109,22 +107,22 @@ def style_targets(
             name = "/".join(part for part in ("style", region.name, layer) if part)
             linear = weight * region.share * region.strength_at(layer) / (blank or 1.0)
             distance = StyleDistance(value, measure, positions[layer])
-            styles[layer].append(Target(name, distance, linear))
-    return styles
+            targets[layer].append(Target(name, distance, linear))
+    return targets
 
 
 def _style_moments(
-    criterion: Criterion, reader: Reader, pictures: Inputs
+    criterion: Criterion, reader: Reader, styles: Sequence[Tensor], regions: Sequence[Region]
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
     """Return (region index, layer) -> (weight, moments) of each style image in the region.
 
     Each style image passes through the network once, for any number of regions.
     """
     parts: dict[tuple[int, str], list[tuple[float, Moments]]] = defaultdict(list)
-    for number, image in enumerate(pictures.styles):
+    for number, image in enumerate(styles):
         owners: list[tuple[tuple[int, str], float]] = []
         weighted: list[WeightedLayer] = []
-        for index, region in enumerate(pictures.regions):
+        for index, region in enumerate(regions):
             for part in region.sources:
                 if part.style != number or not part.strength:
                     continue

@@ -5,6 +5,7 @@ needs to know the loss mode or the precision.
 """
 
 from collections import OrderedDict
+from collections.abc import Sequence
 from functools import partial
 
 import torch
@@ -12,12 +13,15 @@ from torch import Tensor, nn
 
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode, Term
+from styletransfer.objective.calm import calm_regions
 from styletransfer.objective.criterion import SEARCHED, Criterion
 from styletransfer.objective.evaluation import Losses, prior_losses, total
-from styletransfer.objective.inputs import Inputs
-from styletransfer.objective.matching import is_searched, match_targets
+from styletransfer.objective.inputs import Inputs, Region
+from styletransfer.objective.matching import is_searched, match_targets, searches
 from styletransfer.objective.reader import KeepingReader, Reader, WholeReader
+from styletransfer.objective.repetition import ELSEWHERE, IN_CALM, repeated
 from styletransfer.objective.targets import Targets, content_targets, style_targets
+from styletransfer.pictures.images import size_of
 
 
 class Objective:
@@ -96,7 +100,15 @@ def style_targets_of(
     """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
     with torch.no_grad():
         reader = WholeReader(extractor, criterion.measure.with_mean)
-        return style_targets(criterion, reader, pictures)
+        return _style_targets(criterion, reader, pictures, pictures.regions, ELSEWHERE)
+
+
+def _style_targets(
+    criterion: Criterion, reader: Reader, pictures: Inputs, regions: Sequence[Region], large: float
+) -> Targets:
+    """Return style targets; `large` is the factor on the loss of large shapes, see `repeated`."""
+    regions = repeated(regions, pictures.repetitions, criterion.styles, large)
+    return style_targets(criterion, reader, pictures.styles, regions)
 
 
 @torch.no_grad()
@@ -105,12 +117,19 @@ def all_targets(
 ) -> Targets:
     """Return all targets; `styles` are the style targets, or None to compute them."""
     if styles is None:
-        styles = style_targets(criterion, reader, pictures)
-    contents = content_targets(criterion, reader, pictures.content)
-    matches, styles = match_targets(criterion, reader, pictures, styles)
-    targets: Targets = {}
-    for layer in reader.extractor.layers:
-        positional = [kind[layer] for kind in (contents, matches) if layer in kind]
-        if positional or layer in styles:
-            targets[layer] = [*positional, *styles.get(layer, [])]
-    return targets
+        styles = _style_targets(criterion, reader, pictures, pictures.regions, ELSEWHERE)
+    found = searches(criterion, reader, pictures)
+    kinds = [
+        content_targets(criterion, reader, pictures.content),
+        match_targets(criterion, reader.extractor, found, size_of(pictures.content)),
+        styles,
+    ]
+    if found:  # calm places, such as a clear sky, have style losses of their own
+        matches = next(iter(found.values()))
+        calm = calm_regions(pictures, matches.calm, matches.freedom)
+        kinds.append(_style_targets(criterion, reader, pictures, calm, IN_CALM))
+    return {
+        layer: [target for kind in kinds for target in kind.get(layer, [])]
+        for layer in reader.extractor.layers
+        if any(layer in kind for kind in kinds)
+    }

@@ -8,7 +8,6 @@ import torch
 from torch import Tensor
 
 from styletransfer.copying.copied import held
-from styletransfer.copying.paired import correspondence
 from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
@@ -195,9 +194,6 @@ class Run:
         """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
-        if self.pictures.sources:
-            found = correspondence(job.extractor, self.pictures)
-            self.pictures = replace(self.pictures, correspondence=found)
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
         self.start = job.on_device(job.start.picture(self._recolored))

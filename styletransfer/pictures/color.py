@@ -8,10 +8,12 @@ https://bottosson.github.io/posts/oklab. Functions of colours take and return fl
 import math
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
+from functools import partial
 
 import torch
 from torch import Tensor
 
+from styletransfer.formats import color_spaces
 from styletransfer.pictures.images import Picture, resize, size_of
 
 # Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
@@ -43,18 +45,15 @@ LEAST_VARIANCE = 1e-5
 ONE_HUE, HUES = 0.01, 0.02
 
 
+LUMINANCE = (0.2126, 0.7152, 0.0722)  # weights of red, green and blue in ITU-R BT.709
+
 # Mean (3, 1) and covariance (3, 3) of the colours of a picture in OKLab, float64, on the CPU.
 Palette = tuple[Tensor, Tensor]
 
 
-def to_linear(srgb: Tensor) -> Tensor:
-    """Return linear light for sRGB values in [0, 1] (IEC 61966-2-1)."""
-    return torch.where(srgb <= 0.04045, srgb / 12.92, ((srgb + 0.055) / 1.055).pow(2.4))
-
-
-def to_srgb(linear: Tensor) -> Tensor:
-    """Return sRGB values for linear light in [0, 1] (IEC 61966-2-1)."""
-    return torch.where(linear <= 0.0031308, linear * 12.92, 1.055 * linear.pow(1 / 2.4) - 0.055)
+# Linear light for sRGB values, and sRGB values for linear light, all in [0, 1].
+to_linear: Callable[[Tensor], Tensor] = partial(color_spaces.srgb, where=torch.where)
+to_srgb: Callable[[Tensor], Tensor] = partial(color_spaces.srgb_samples, where=torch.where)
 
 
 def to_oklab(srgb: Tensor) -> Tensor:
@@ -100,7 +99,7 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
 
 def to_grey(image: Tensor) -> Tensor:
     """Return the grey image of the same luminance (ITU-R BT.709), both (1, 3, H, W) sRGB."""
-    weights = torch.tensor([[0.2126], [0.7152], [0.0722]])
+    weights = torch.tensor(LUMINANCE)[:, None]
     return _by_strips(
         lambda srgb: to_srgb((weights.to(srgb) * to_linear(srgb)).sum(0, keepdim=True)), image
     )

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.formats import read_image
-from styletransfer.pictures.images import Picture, read, resize_picture
+from styletransfer.pictures.images import Picture, on_white, read, resize_picture
 from styletransfer.settings.schemas import expanded
 
 Source = str | os.PathLike[str] | Image.Image | NDArray[Any] | Tensor
@@ -85,8 +85,7 @@ def to_image(rgb: Tensor, alpha: Tensor | None = None) -> Image.Image:
 def small_picture(picture: Picture, side: int) -> Image.Image:
     """Return an RGB image whose sides are at most `side` pixels, on white where transparent."""
     picture = resize_picture(picture, min(side, max(picture.size)))
-    alpha = 1.0 if picture.alpha is None else picture.alpha
-    return to_image((1.0 + alpha * (picture.rgb - 1.0)).clamp(0.0, 1.0))
+    return to_image(on_white(picture.rgb, picture.alpha))
 
 
 def png(image: Image.Image) -> bytes:

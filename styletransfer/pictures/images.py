@@ -122,8 +122,8 @@ def write(
 
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:
     """Return the bytes of a PNG, WebP or JPEG file."""
-    on_white = extension in (".jpg", ".jpeg")  # JPEG has no alpha
-    samples = np.concatenate(list(strips(layers, depth, on_white=on_white)))
+    is_jpeg = extension in (".jpg", ".jpeg")  # JPEG has no alpha
+    samples = np.concatenate(list(strips(layers, depth, opaque=is_jpeg)))
     profile = srgb_profile()
     buffer, text = io.BytesIO(), PngInfo()
     if xmp:
@@ -161,15 +161,19 @@ def _write_tiff(path: Path, layers: list[Tensor], depth: int, xmp: bytes) -> Non
     )
 
 
-def strips(layers: list[Tensor], depth: int, *, on_white: bool = False) -> Iterator[NDArray[Any]]:
-    """Yield ROWS rows of a picture at a time, as (rows, W, 3 or 4) integers of `depth` bits."""
+def strips(layers: list[Tensor], depth: int, *, opaque: bool = False) -> Iterator[NDArray[Any]]:
+    """Yield ROWS rows at a time, (rows, W, 3 or 4) integers of `depth` bits; `opaque`: on white."""
     for top in range(0, layers[0].shape[2], ROWS):
         rows = [layer[0, :, top : top + ROWS].detach() for layer in layers]
         strip = torch.cat([x.to("cpu", torch.float32) for x in rows]).clamp(0.0, 1.0)
-        if on_white and len(layers) == 2:
-            strip = 1.0 + strip[3:] * (strip[:3] - 1.0)
+        strip = on_white(strip[:3], strip[3:]) if opaque and len(layers) == 2 else strip
         samples = (strip * (2**depth - 1)).round().permute(1, 2, 0).numpy()
         yield np.ascontiguousarray(samples, np.uint8 if depth == 8 else np.uint16)
+
+
+def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
+    """Return colours (..., 3, H, W) on white; `alpha` is (..., 1, H, W), or None for opaque."""
+    return rgb if alpha is None else (1.0 + alpha * (rgb - 1.0)).clamp(0.0, 1.0)
 
 
 def xmp_of(recipe: str) -> bytes:

@@ -27,12 +27,13 @@ from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
+from styletransfer.job.job import InputFiles
 from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
 from styletransfer.runs.carriers import LONGEST, carrier_of
 from styletransfer.runs.record import FREE_KEYS
 from styletransfer.settings import ASSETS, each
-from styletransfer.settings.compose import PAIRED, compose, settings_of
+from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, keys_marked
 from styletransfer.settings.values import command_line, override
@@ -45,14 +46,16 @@ Recipe = dict[str, Any]
 REPEATED = 2**14
 
 
-def recipe(config: Any, free: Collection[str] = (), **facts: Any) -> Recipe:
+def recipe(
+    config: Any, free: Collection[str] = (), read: InputFiles | None = None, **facts: Any
+) -> Recipe:
     """Return the recipe of a result as plain values (UserError if a file cannot be read).
 
-    `config` holds the settings of any command. The files of the keys in `free` are not hashed.
-    `facts` are further entries, such as device="cpu".
+    `config` holds the settings of any command. `read` are its input files, by default all but those
+    of the keys in `free`. `facts` are further entries, such as device="cpu".
     """
     files: dict[str, list[str]] = {}
-    for key, path in files_read(config, free):
+    for key, path in files_read(config, free) if read is None else read:
         if os.path.isfile(path):
             files.setdefault(key, []).append(sha256(path))
     return {
@@ -124,15 +127,16 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     """Return the settings of the command `name` without KEY=VALUE words.
 
     They include the preset that the command uses if no word names one: the preset in its YAML file
-    or, if `is_pair` (style_source is given), PAIRED.
+    or, if `is_pair` (style_source is given), the one that `compose` chooses.
     """
     command = commands()[name]
     given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
     groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
     if is_pair or any(one.get("experiment") for one in groups):
-        missing = [one.name for one in fields(command.schema) if one.default == MISSING]
-        words = [f"{key}=any" for key in missing] + [f"experiment={PAIRED}"] * is_pair
-        return replace(settings_of(compose(command, words)), **dict.fromkeys(missing, MISSING))
+        unset = {one.name: MISSING for one in fields(command.schema) if one.default == MISSING}
+        unset |= {"style_source": None} if is_pair else {}
+        words = [f"{key}=any" for key in unset]
+        return replace(settings_of(compose(command, words)), **unset)
     own = OmegaConf.masked_copy(given, given.keys() - {"defaults", "hydra"})
     merged: Any = OmegaConf.merge(command.schema, own)
     return settings_of(merged) if own else command.schema()

@@ -12,7 +12,6 @@ from torch import Tensor
 from styletransfer.errors import UserError
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.job.sources import files_read
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
@@ -102,12 +101,7 @@ class Recording:
         self.spare = folder / f"pastiche{self.picture.suffix}"
         names = (RECORD, PASTICHE, self.spare.name, CONTENT, METRICS, CHECKPOINT)
         self.written = list(dict.fromkeys(names))
-        own = os.path.realpath(self.picture)
-        kept = [folder / name for name in self.written]
-        # One of these paths may be `self.picture` itself.
-        pastiches = [path for path in kept if path.stem == "pastiche"]
-        others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
-        check_outputs([self.picture, *others], files_read(config))
+        self._check(run.job)
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
         self.goes_on = config.resume == "auto" and is_begun
         self.output_hash = None
@@ -118,6 +112,15 @@ class Recording:
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.status, self.stopped = "running", None
         self.problem: str | None = None
+
+    def _check(self, job: Job) -> None:
+        """Raise UserError if a file of the run would overwrite an input of `job`, or another."""
+        own = os.path.realpath(self.picture)
+        kept = [self.folder / name for name in self.written]
+        # One of these paths may be `self.picture` itself.
+        pastiches = [path for path in kept if path.stem == "pastiche"]
+        others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
+        check_outputs([self.picture, *others], job.files)
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
@@ -153,6 +156,7 @@ class Recording:
         (UserError if the settings cannot work; the run is then unchanged.)
         """
         job = prepare(config, like=self.run.job)
+        self._check(job)
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now
@@ -239,4 +243,4 @@ class Recording:
 
 def _describe(config: TrainConfig, job: Job) -> Recipe:
     """Return the recipe of a job's pastiche (UserError if an input file cannot be read)."""
-    return recipe(config, FREE_KEYS, device=str(job.device), precision=job.precision)
+    return recipe(config, FREE_KEYS, job.files, device=str(job.device), precision=job.precision)

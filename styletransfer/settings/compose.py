@@ -20,8 +20,6 @@ from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check, on_disk, refusal
 from styletransfer.settings.values import quoted
 
-# The experiment that is used if the command line sets style_source but no experiment.
-PAIRED = "paired"
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
 
@@ -53,7 +51,7 @@ def compose(
 def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
     """Return the KEY=VALUE words with which Hydra composes a command's config.
 
-    They are `overrides`, the folders of presets, and experiment=PAIRED if `overrides` set
+    They are `overrides`, the folders of presets, and experiment=paired if `overrides` set
     style_source but no experiment. (UserError if there is no folder `config_dir`.)
     """
     return [*_search_path(command, config_dir), *_with_preset(overrides)]
@@ -63,7 +61,7 @@ def _with_preset(overrides: Sequence[str]) -> list[str]:
     values = dict(word.partition("=")[::2] for word in overrides)
     if values.get("style_source", "null") == "null" or "experiment" in values:
         return list(overrides)
-    return [f"experiment={PAIRED}", *overrides]
+    return ["experiment=paired", *overrides]
 
 
 def settings_of(config: DictConfig) -> Any:

@@ -5,7 +5,7 @@ from pathlib import Path
 
 import pytest
 import torch
-from helpers import composed, picture, refusal, status_of, tiny_network
+from helpers import call, composed, picture, press, refusal, status_of, tiny_network
 from torch.nn.functional import avg_pool2d, interpolate
 
 from styletransfer import stylize
@@ -16,6 +16,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Correspondence, Inputs, Region, StylePart
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried
+from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 VGG19 = ((4, 4), (4, 4), (4, 4, 4, 4), (4, 4, 4, 4), (4,))
 EVERYWHERE = (Region(),)
@@ -119,6 +120,25 @@ def test_a_pair_that_does_not_fit_is_told(written, caplog):
     assert not caplog.text
 
 
+def test_pixels_are_matched_for_a_run_not_for_a_plan(written):
+    config = composed("train", *PAIR, "style_source=photo.png")
+    assert prepare(config).pictures.correspondence.size == (40, 48)
+    assert prepare(config, enlarge=False).pictures.correspondence is None
+
+
+@pytest.mark.usefixtures("signals")
+def test_a_signal_that_others_hold_stops_the_search(written, monkeypatch):
+    config = composed("train", *PAIR, "style_source=photo.png")
+    monkeypatch.setattr(paired.PatchSearch, "begin", lambda *_: press())
+    with pytest.raises(Stopped), stop_on_signals(), signals_held():
+        prepare(config)
+
+
+def test_the_search_has_a_bar(written, capsys):
+    words = ("train", *PAIR, "style_source=photo.png", "steps=1")
+    assert "matching" in call(capsys, *words)[1].err
+
+
 def test_larger_pictures_are_copied_in_full_detail(small_search):
     key = photo(0, 80, 96)
     made = copied(matched(key, [key]), [painted(key)])
@@ -186,6 +206,13 @@ def test_the_preset_is_found_with_the_photograph():
     assert composed("train", "style_source=a.png") == paired
     assert composed("train", "style_source=a.png", "experiment=classic").steps == 100
     assert composed("train", "style_source=null") == composed("train")
+
+
+def test_no_experiment_in_python_is_that_of_the_photograph(written):
+    given = {"style_source": "photo.png", "experiment": None}
+    stylize("content.png", "style.png", size=48, steps=1, **given).save("a.png")
+    stylize("content.png", "style.png", size=48, steps=1, style_source="photo.png").save("b.png")
+    assert Path("a.png").read_bytes() == Path("b.png").read_bytes()
 
 
 @pytest.mark.slow

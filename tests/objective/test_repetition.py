@@ -15,11 +15,9 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, Region, Repetition, StylePart, pair
-from styletransfer.objective.matching import match_targets
 from styletransfer.objective.reader import WholeReader
 from styletransfer.objective.repetition import repetition
-from styletransfer.objective.targets import style_targets
-from styletransfer.objective.whole import Objective
+from styletransfer.objective.whole import Objective, all_targets, style_targets_of
 from styletransfer.pictures.images import Picture
 from styletransfer.settings import ObjectiveConfig
 from styletransfer.tiling.tiled import TiledObjective
@@ -42,8 +40,7 @@ def inputs(*sources):
 
 def target_of(pictures, layer="relu5_1"):
     """Return the target of the only style loss at a layer, under a seeded network."""
-    reader = WholeReader(tiny_network(VGG19), with_mean=False)
-    (target,) = style_targets(CRITERION, reader, pictures)[layer]
+    (target,) = style_targets_of(tiny_network(VGG19), CRITERION, pictures)[layer]
     return target
 
 
@@ -117,15 +114,16 @@ def test_a_region_sees_the_repeated_places_of_its_own_part():
 
 def test_a_style_without_repetition_has_no_loss_of_large_shapes():
     unique = Repetition(torch.zeros_like(REPEATED[0].weights), 0.0)
-    reader = WholeReader(tiny_network(VGG19), with_mean=False)
-    found = style_targets(CRITERION, reader, replace(inputs(), repetitions=(unique, unique)))
+    pictures = replace(inputs(), repetitions=(unique, unique))
+    found = style_targets_of(tiny_network(VGG19), CRITERION, pictures)
     assert [layer for layer, targets in found.items() if not targets] == ["relu5_1"]
 
 
 def test_large_shapes_count_more_in_calm_places():
     reader = WholeReader(tiny_network(VGG19), with_mean=False)
-    _, found = match_targets(CRITERION, reader, inputs(), {})
-    for layer, (target,) in found.items():
+    found = all_targets(CRITERION, reader, inputs(), {})
+    for layer in CRITERION.styles:
+        *_, target = found[layer]
         share = float(target.distance.weights.mean() / target.distance.target.square().mean())
         factor = 2.0 * 0.5 if layer == "relu5_1" else 1.0
         expected = 0.25 * factor * CRITERION.styles[layer] * share

@@ -208,3 +208,15 @@ def test_a_change_that_cannot_be_leaves_the_run_as_it_was():
     run("run", Hand({3: refused}))
     run("plain")
     assert Path("run/pastiche.png").read_bytes() == Path("plain/pastiche.png").read_bytes()
+
+
+def test_a_new_style_is_no_file_that_the_run_writes():
+    def steered(work):
+        own = work.folder / "content_resized.png"
+        write_pictures(str(own))
+        before = own.read_bytes()
+        check_error("would overwrite style=", steer(style=str(own)), work)
+        assert own.read_bytes() == before
+        own.unlink()
+
+    run("run", Hand({2: steered}))
