@@ -20,7 +20,7 @@ from PIL import Image, ImageFile, UnidentifiedImageError
 from torch import Tensor
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.pictures import deep_heif, deep_png
+from styletransfer.pictures import deep_heif, deep_png, mend
 from styletransfer.pictures.formats import picture_formats
 from styletransfer.pictures.profiles import Samples, converter, unit
 from styletransfer.pictures.stated_colors import stated_colors
@@ -30,6 +30,7 @@ logger = logging.getLogger(__name__)
 # Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
 # (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
 MAX_PIXELS = 2**27
+_MAX_SIDE = 2**20  # each row takes some time, however few pixels it has
 
 # Pillow mode -> the mode to which an image is converted before its samples are read.
 _MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
@@ -74,7 +75,7 @@ def decode_image(image: Image.Image, name: str) -> tuple[Tensor, Tensor | None]:
     """Return RGB and alpha of a Pillow image, as `decode` does; messages call the image `name`."""
     with _refused(name):
         with _quiet():
-            stored = _load_image(image, name)
+            stored = load_image(image, name)
         return _to_srgb(stored, name)
 
 
@@ -130,24 +131,43 @@ def _load(path: Path) -> Stored:
     _check_file(path)
     with path.open("rb") as file:
         head = file.read(32)
-        file.seek(0)
         if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
             from styletransfer.pictures.read_tiff import load_tiff
 
+            file.seek(0)
             return load_tiff(path, file)
-        with _opened(path, file, head) as image:
-            check_size(path, *image.size)
-            stored = _load_image(image, str(path), _deep_samples(image, path, head))
-            with suppress(Exception):  # damage after the first frame does not matter
-                if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
-                    logger.warning("%s is animated; only its first frame is read", path)
+        try:
+            return _load_file(path, file, head)
+        except Exception as error:
+            if head[:4] != b"\x89PNG" or isinstance(error, MemoryError):
+                raise
+            copy, profile, left_out = mend.plain_png(file)
+            stored = _load_file(path, copy, head, profile)
+            if left_out:
+                logger.warning("%s: left out damaged metadata: %s", path, ", ".join(left_out))
             return stored
 
 
-def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
+def _load_file(path: Path, file: BinaryIO, head: bytes, profile: bytes | None = None) -> Stored:
+    """Return the samples of a file that Pillow opens; `profile` is an ICC profile beside it."""
+    file.seek(0)
+    with _opened(path, file, head) as image:
+        check_size(path, *image.size)
+        if head[:2] == b"\xff\xd8":
+            image = mend.whole_jpeg(image, file, str(path))
+        if profile:
+            image.info["icc_profile"] = profile
+        stored = load_image(image, str(path), _deep_samples(image, path, file, head))
+        with suppress(Exception):  # damage after the first frame does not matter
+            if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
+                logger.warning("%s is animated; only its first frame is read", path)
+        return stored
+
+
+def _deep_samples(image: Image.Image, path: Path, file: BinaryIO, head: bytes) -> Samples | None:
     """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
     if image.format == "PNG" and head[24] == 16:  # the bit depth
-        return deep_png.read(path)
+        return deep_png.read(file)
     return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None
 
 
@@ -171,9 +191,12 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
 
 
 def check_size(path: Path, width: int, height: int) -> None:
-    """Raise UserError if a picture has no pixel, or more than MAX_PIXELS."""
+    """Raise UserError if a picture has no pixel, more than MAX_PIXELS, or too long a side."""
     if width < 1 or height < 1:
         raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
+    if max(width, height) > _MAX_SIDE:
+        size = f"{width} x {height} pixels, and a side above {_MAX_SIDE:,}"
+        raise UserError(f"{path} has {size}; cut it into parts")
     if width * height > MAX_PIXELS:
         raise UserError(
             f"{path} has {width} x {height} = {width * height:,} pixels, "
@@ -181,7 +204,7 @@ def check_size(path: Path, width: int, height: int) -> None:
         )
 
 
-def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
+def load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
     """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
