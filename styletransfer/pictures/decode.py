@@ -11,6 +11,7 @@ import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -42,6 +43,7 @@ RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or anoth
 # Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
 # are no TIFF files.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
@@ -83,9 +85,18 @@ def xmp_packet(path: Path) -> bytes:
     """Return the XMP packet of a picture, or b"" (UserError if it cannot be read)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
-        with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
-            found = image.info.get("xmp")
+        with path.open("rb") as file:
+            if (head := file.read(32))[:4] in _TIFF:
+                from styletransfer.pictures.read_tiff import xmp_of_tiff
+
+                return xmp_of_tiff(file)
+            found = mend.read_mended(path, file, lambda copy, _: _xmp(path, copy, head))
         return found if isinstance(found, bytes) else b""
+
+
+def _xmp(path: Path, file: BinaryIO, head: bytes) -> Any:
+    with _opened(path, file, head) as image:
+        return image.info.get("xmp")
 
 
 @contextmanager
@@ -131,24 +142,14 @@ def _load(path: Path) -> Stored:
     _check_file(path)
     with path.open("rb") as file:
         head = file.read(32)
-        if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        if head[:4] in _TIFF:
             from styletransfer.pictures.read_tiff import load_tiff
 
-            file.seek(0)
             return load_tiff(path, file)
-        try:
-            return _load_file(path, file, head)
-        except Exception as error:
-            if head[:4] != b"\x89PNG" or isinstance(error, MemoryError):
-                raise
-            copy, profile, left_out = mend.plain_png(file)
-            stored = _load_file(path, copy, head, profile)
-            if left_out:
-                logger.warning("%s: left out damaged metadata: %s", path, ", ".join(left_out))
-            return stored
+        return mend.read_mended(path, file, partial(_load_file, path, head))
 
 
-def _load_file(path: Path, file: BinaryIO, head: bytes, profile: bytes | None = None) -> Stored:
+def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -> Stored:
     """Return the samples of a file that Pillow opens; `profile` is an ICC profile beside it."""
     file.seek(0)
     with _opened(path, file, head) as image:
@@ -174,6 +175,8 @@ def _deep_samples(image: Image.Image, path: Path, file: BinaryIO, head: bytes) -
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     """Return the Pillow image of an open file, identified by its bytes, not by its name."""
     formats = picture_formats()
+    if head[:2] == b"\xff\xd8":
+        mend.check_jpeg(file, str(path))
     try:
         return Image.open(file, formats=formats)
     except Image.DecompressionBombError:

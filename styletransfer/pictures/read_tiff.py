@@ -30,6 +30,7 @@ _CHANNELS = {
     PHOTOMETRIC.RGB: 3,
     PHOTOMETRIC.SEPARATED: 4,
 }
+_XMP = 700  # number of the tag of an XMP packet
 _RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of sensors
 _RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Nikon and Pentax
 # TIFF compressions whose decoders return at most the number of bytes that the tags state.
@@ -46,7 +47,7 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
     The picture is the first page, unless that page has a larger one in its SubIFDs, or is marked as
     a thumbnail of a larger page. Floats mean 0 for black and 1 for white, and are clipped.
     """
-    with tifffile.TiffFile(file, name=path.name) as tiff:
+    with _opened(file) as tiff:
         first = tiff.pages[0]
         pages = _versions(path, tiff, first)
         number, page = max(pages, key=lambda pair: pair[1].imagewidth * pair[1].imagelength)
@@ -60,6 +61,18 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
             if page is first and not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
                 logger.warning("%s has several pages; only the first is read", path)
     return stored if stored.stated else replace(stored, stated=_space(file, str(path)))
+
+
+def xmp_of_tiff(file: BinaryIO) -> bytes:
+    """Return the XMP packet of an open file, or b""."""
+    with _opened(file) as tiff:
+        found = tiff.pages[0].tags.valueof(_XMP)  # type: ignore[union-attr]
+    return found if isinstance(found, bytes) else b""
+
+
+def _opened(file: BinaryIO) -> tifffile.TiffFile:
+    file.seek(0)
+    return tifffile.TiffFile(file, name="")
 
 
 def _versions(path: Path, tiff: Any, first: Any) -> list[tuple[int | None, Any]]:
