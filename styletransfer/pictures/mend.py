@@ -93,6 +93,10 @@ def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | No
     The copy has no damaged metadata, and `profile` is its ICC profile. A warning names what it
     lacks.
     """
+    file.seek(0)
+    if file.read(4) == b"\x89PNG":
+        file.seek(0)  # in memory, reading 4 GB as a chunk's length states takes no 4 GB
+        file = io.BytesIO(file.read())
     try:
         _check_profiles(file)
         return read(file, None)

@@ -137,6 +137,13 @@ def png_of_chunks(name, content, count):
     return png[:33] + chunk(name, content) * count + png[33:]
 
 
+def png_of_a_long_chunk(length):
+    """Return a PNG of 16 bits whose samples are in a chunk that states a length."""
+    png = imagecodecs.png_encode(np.zeros((16, 24, 3), np.uint16))
+    at = png.index(b"IDAT") - 4
+    return png[:at] + struct.pack(">I", length) + png[at + 4 :]
+
+
 def jpeg_of_scans(side, count):
     """Return a progressive JPEG whose last scan is repeated."""
     jpeg = saved("JPEG", Image.new("RGB", (side, side)), progressive=True)
@@ -172,6 +179,7 @@ LONG_FILES = (
     lambda: png_of_chunks(b"iCCP", b"a\0\0" + zlib.compress(bytes(2**20)), 8000),
     lambda: png_of_chunks(b"zTXt", b"a\0\0" + zlib.compress(bytes(2**20)), 8000),
     lambda: png_of_chunks(b"prVt", b"", 200_000),
+    lambda: png_of_a_long_chunk(2**31 - 1),
     lambda: jpeg_of_scans(2000, 3000),
     lambda: jpeg_of_segments(b"\xff\xe1\0\x0eExif\0\0II*\0\0\0", 500_000),
     lambda: jpeg_of_segments(b"\xff", 20_000_000),
