@@ -10,14 +10,15 @@ import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from functools import partial
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
 import numpy as np
 from PIL import Image, ImageFile, UnidentifiedImageError
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.formats import deep_heif, deep_png
+from styletransfer.formats import deep_heif, deep_png, mend
 from styletransfer.formats.folders import picture_formats
 from styletransfer.formats.profiles import Floats, Samples, converter, unit
 from styletransfer.formats.stated_colors import stated_colors
@@ -33,6 +34,7 @@ _EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
 # Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
 # are no TIFF files.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
+_TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # how TIFF and BigTIFF begin
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
 _QUIET = threading.RLock()  # warning filters and loggers belong to the process, not to a thread
@@ -57,7 +59,7 @@ def read_image(image: Image.Image, name: str) -> Read:
     """Return the samples of a Pillow image, which messages call `name`."""
     with _refused(name):
         with _quiet():
-            stored = _load_image(image, name)
+            stored = load_image(image, name)
         return _to_srgb(stored, name)
 
 
@@ -65,9 +67,18 @@ def xmp_packet(path: Path) -> bytes:
     """Return the XMP packet of a picture, or b"" (UserError if it cannot be read)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
-        with path.open("rb") as file, _opened(path, file, file.peek(32)) as image:
-            found = image.info.get("xmp")
+        with path.open("rb") as file:
+            if (head := file.read(32))[:4] in _TIFF:
+                from styletransfer.formats.read_tiff import xmp_of_tiff
+
+                return xmp_of_tiff(file)
+            found = mend.read_mended(path, file, lambda copy, _: _xmp(path, copy, head))
         return found if isinstance(found, bytes) else b""
+
+
+def _xmp(path: Path, file: BinaryIO, head: bytes) -> Any:
+    with _opened(path, file, head) as image:
+        return image.info.get("xmp")
 
 
 @contextmanager
@@ -113,30 +124,41 @@ def _load(path: Path) -> Stored:
     _check_file(path)
     with path.open("rb") as file:
         head = file.read(32)
-        file.seek(0)
-        if head[:4] in (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+"):
+        if head[:4] in _TIFF:
             from styletransfer.formats.read_tiff import load_tiff
 
             return load_tiff(path, file)
-        with _opened(path, file, head) as image:
-            check_size(path, *image.size)
-            stored = _load_image(image, str(path), _deep_samples(image, path, head))
-            with suppress(Exception):  # damage after the first frame does not matter
-                if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
-                    logger.warning("%s is animated; only its first frame is read", path)
-            return stored
+        return mend.read_mended(path, file, partial(_load_file, path, head))
 
 
-def _deep_samples(image: Image.Image, path: Path, head: bytes) -> Samples | None:
+def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -> Stored:
+    """Return the samples of a file that Pillow opens; `profile` is an ICC profile beside it."""
+    file.seek(0)
+    with _opened(path, file, head) as image:
+        check_size(path, *image.size)
+        if head[:2] == b"\xff\xd8":
+            image = mend.whole_jpeg(image, file, str(path))
+        if profile:
+            image.info["icc_profile"] = profile
+        stored = load_image(image, str(path), _deep_samples(image, path, file, head))
+        with suppress(Exception):  # damage after the first frame does not matter
+            if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
+                logger.warning("%s is animated; only its first frame is read", path)
+        return stored
+
+
+def _deep_samples(image: Image.Image, path: Path, file: BinaryIO, head: bytes) -> Samples | None:
     """Return samples of more than 8 bits as uint16, or None if Pillow is to read the file."""
     if image.format == "PNG" and head[24] == 16:  # the bit depth
-        return deep_png.read(path)
+        return deep_png.read(file)
     return deep_heif.read(path, image.format) if image.format in ("AVIF", "HEIF") else None
 
 
 def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     """Return the Pillow image of an open file, identified by its bytes, not by its name."""
     formats = picture_formats()
+    if head[:2] == b"\xff\xd8":
+        mend.check_jpeg(file, str(path))
     try:
         return Image.open(file, formats=formats)
     except Image.DecompressionBombError:
@@ -153,7 +175,7 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     raise UserError(f"{path} {problem}")
 
 
-def _load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
+def load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
     """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
     if image.mode not in _MODES and not image.mode.startswith("I;16"):
         raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")

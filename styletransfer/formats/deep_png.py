@@ -4,7 +4,7 @@ import io
 import struct
 import zlib
 from collections.abc import Iterable
-from pathlib import Path
+from typing import BinaryIO
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,29 +18,29 @@ _COLOUR_TYPES = {1: 0, 2: 4, 3: 2, 4: 6}
 _SUB = 1  # PNG's filter that stores each sample's difference from the sample on its left
 
 
-def read(path: Path) -> Samples:
-    """Return the samples (H, W, 1 grey | 2 grey, alpha | 3 RGB | 4 RGBA) of a 16-bit PNG file.
+def read(file: BinaryIO) -> Samples:
+    """Return the samples (H, W, 1 grey | 2 grey, alpha | 3 RGB | 4 RGBA) of an open 16-bit PNG.
 
     A colour that the file declares to be transparent becomes alpha.
     """
-    with Image.open(path, formats=["PNG"]) as image:
+    with Image.open(file, formats=["PNG"]) as image:
         layout, key = str(image.tile[0].args), image.info.get("transparency")
         if layout == "I;16B":
             samples = np.array(image, dtype=np.uint16)[..., None]
         elif layout == "LA;16B":  # read the four bytes of a pixel as 8-bit RGBA
-            samples = _unpacked(path, "RGBA").view(">u2").astype(np.uint16)
+            samples = _unpacked(file, "RGBA").view(">u2").astype(np.uint16)
         else:  # Pillow keeps the upper byte; if told 16L (little-endian), the lower one
-            lower = _unpacked(path, layout.replace("16B", "16L"))
-            samples = _unpacked(path, layout) * np.uint16(256) + lower
+            lower = _unpacked(file, layout.replace("16B", "16L"))
+            samples = _unpacked(file, layout) * np.uint16(256) + lower
     if key is None:
         return samples
     visible = (samples != np.array(key)).any(axis=2, keepdims=True)
     return np.concatenate([samples, visible * np.uint16(65535)], axis=2)
 
 
-def _unpacked(path: Path, layout: str) -> NDArray[np.uint8]:
+def _unpacked(file: BinaryIO, layout: str) -> NDArray[np.uint8]:
     """Return one byte of each sample, (H, W, C), as Pillow unpacks pixels of that `layout`."""
-    with Image.open(path, formats=["PNG"]) as image:
+    with Image.open(file, formats=["PNG"]) as image:
         image.tile = [tile._replace(args=layout) for tile in image.tile]
         return np.array(image)
 

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MOST = 2**24  # largest number of bytes of metadata that are read
+_MOST_BOXES = 2**15  # largest number of boxes in a box; a picture's properties have 15-bit numbers
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
@@ -52,15 +53,18 @@ def _meta(file: BinaryIO) -> bytes:
 
 
 def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
-    """Yield (kind, content) of each box in `data`."""
-    while len(data) >= 8:
-        size = int.from_bytes(data[:4]) or len(data)
+    """Yield (kind, content) of the boxes in `data`."""
+    at = 0
+    for _ in range(_MOST_BOXES):
+        if at + 8 > len(data):
+            return
+        size = int.from_bytes(data[at : at + 4]) or len(data) - at
         start = 16 if size == 1 else 8
-        size = int.from_bytes(data[8:16]) if size == 1 else size
+        size = int.from_bytes(data[at + 8 : at + 16]) if size == 1 else size
         if size < start:
             return
-        yield data[4:8], data[start:size]
-        data = data[size:]
+        yield data[at + 4 : at + 8], data[at + start : at + size]
+        at += size
 
 
 def _primary(box: bytes) -> int:

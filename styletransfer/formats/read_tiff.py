@@ -4,16 +4,19 @@ import logging
 import math
 from contextlib import suppress
 from dataclasses import replace
+from itertools import islice
 from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
 import tifffile
+from numpy.typing import NDArray
 from PIL import Image
 from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
 from styletransfer.formats.color_spaces import ColorSpace
+from styletransfer.formats.decode import load_image
 from styletransfer.formats.folders import imagecodecs
 from styletransfer.formats.stated_colors import by_exif, told
 from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
@@ -28,10 +31,14 @@ _CHANNELS = {
     PHOTOMETRIC.RGB: 3,
     PHOTOMETRIC.SEPARATED: 4,
 }
+_XMP = 700  # number of the tag of an XMP packet
 _RAW = (PHOTOMETRIC.CFA, PHOTOMETRIC.LINEAR_RAW)  # colour models of sensors
 _RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Nikon and Pentax
 # TIFF compressions whose decoders return at most the number of bytes that the tags state.
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
+# Samples that tifffile decodes; Pillow decodes others of at most 8 bits.
+_DTYPES = (np.uint8, np.uint16, np.float16, np.float32, np.float64)
+_MAX_VERSIONS = 32  # most pages or SubIFDs that are looked at
 _MAX_SAMPLES = 8  # most samples per pixel that are read: four inks, alpha, and three ignored
 
 
@@ -39,27 +46,53 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
     """Return the samples of the picture of an open file (UserError if its layout is unknown).
 
     The picture is the first page, unless that page has a larger one in its SubIFDs, or is marked as
-    a thumbnail of a larger page.
+    a thumbnail of a larger page. Floats mean 0 for black and 1 for white, and are clipped.
     """
-    with tifffile.TiffFile(file, name=path.name) as tiff:
+    with _opened(file) as tiff:
         first = tiff.pages[0]
-        page = max(_versions(tiff, first), key=lambda page: page.imagewidth * page.imagelength)
+        pages = _versions(path, tiff, first)
+        number, page = max(pages, key=lambda pair: pair[1].imagewidth * pair[1].imagelength)
         _check_raw(path, file, page)
-        stored = _load_page(path, page, first)
+        check_size(path, page.imagewidth, page.imagelength)
+        if _is_decoded(page):
+            stored = _load_page(path, page, first)
+        else:
+            stored = _load_by_pillow(path, file, page, number)
         with suppress(Exception):  # there is no second page, or it is damaged
             if page is first and not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
                 logger.warning("%s has several pages; only the first is read", path)
     return stored if stored.stated else replace(stored, stated=_space(file, str(path)))
 
 
-def _versions(tiff: Any, first: Any) -> list[Any]:
-    """Return the first page and its SubIFDs; also the other pages if the first is a thumbnail."""
-    found = [first]
+def xmp_of_tiff(file: BinaryIO) -> bytes:
+    """Return the XMP packet of an open file, or b""."""
+    with _opened(file) as tiff:
+        found = tiff.pages[0].tags.valueof(_XMP)  # type: ignore[union-attr]
+    return found if isinstance(found, bytes) else b""
+
+
+def _opened(file: BinaryIO) -> tifffile.TiffFile:
+    file.seek(0)
+    return tifffile.TiffFile(file, name="")
+
+
+def _versions(path: Path, tiff: Any, first: Any) -> list[tuple[int | None, Any]]:
+    """Return (number, page) of the first page and its SubIFDs, whose number is None.
+
+    If the first page is a thumbnail, also return the other pages.
+    """
+    found: list[tuple[int | None, Any]] = [(0, first)]
     with suppress(Exception):  # damaged versions do not matter
-        found += first.pages or []
-    with suppress(Exception):
-        found += tiff.pages[1:] if first.subfiletype & 1 else []
-    return [page for page in found if isinstance(page, tifffile.TiffPage)]
+        offsets = first.subifds or ()
+        places = dict.fromkeys(offsets)  # many may be one
+        if len(places) > _MAX_VERSIONS:
+            told = f"{len(places):,} SubIFDs; only the first {_MAX_VERSIONS} are looked at"
+            logger.warning("%s has %s", path, told)
+        found += ((None, first.pages[offsets.index(x)]) for x in islice(places, _MAX_VERSIONS))
+    with suppress(Exception):  # fewer pages
+        if first.subfiletype & 1:
+            found += ((number, tiff.pages[number]) for number in range(1, _MAX_VERSIONS))
+    return [pair for pair in found if isinstance(pair[1], tifffile.TiffPage)]
 
 
 def _check_raw(path: Path, file: BinaryIO, page: Any) -> None:
@@ -79,30 +112,59 @@ def _space(file: BinaryIO, name: str) -> ColorSpace | None:
     return told(lambda: by_exif(exif), name)
 
 
+def _is_decoded(page: Any) -> bool:
+    """Return whether `_load_page` decodes a page."""
+    least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
+    return bool(
+        least <= page.samplesperpixel <= _MAX_SAMPLES
+        and page.dtype in _DTYPES
+        and page.bitspersample == 8 * page.dtype.itemsize
+        and page.compression in _BOUNDED
+        and max(page.imagedepth, page.tiledepth) == 1
+    )
+
+
+def _load_by_pillow(path: Path, file: BinaryIO, page: Any, number: int | None) -> Stored:
+    """Return the samples of a page that only Pillow decodes, as with JPEG or fax compression."""
+    image = None
+    if number is not None and page.bitspersample <= 8:
+        with suppress(OSError, SyntaxError, KeyError, ValueError):  # it does not know the layout
+            file.seek(0)
+            image = Image.open(file, formats=["TIFF"])
+            image.seek(number)
+    if image is not None:
+        check_size(path, *image.size)
+        return load_image(image, str(path))
+    kind, packing = (getattr(x, "name", x) for x in (page.photometric, page.compression))
+    raise UserError(
+        f"{path} has {page.samplesperpixel} {page.bitspersample}-bit {page.dtype} samples per "
+        f"pixel, {kind} with compression {packing}, which is not read; save it as "
+        "RGB, grey or CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
+    )
+
+
 def _check_page(path: Path, page: Any) -> None:
-    """Raise UserError for a layout that `_load_page` does not decode, ValueError for damage."""
-    check_size(path, page.imagewidth, page.imagelength)
+    """Raise ValueError for damage, UserError without the decoder."""
     if page.is_tiled:
         check_size(path, page.tilewidth, page.tilelength)
-    least = _CHANNELS.get(page.photometric, math.inf) + len(page.extrasamples)
-    if (
-        not least <= page.samplesperpixel <= _MAX_SAMPLES
-        or page.bitspersample not in (8, 16)
-        or page.dtype not in (np.uint8, np.uint16)
-        or page.compression not in _BOUNDED
-        or max(page.imagedepth, page.tiledepth) != 1
-    ):
-        kind, packing = (getattr(x, "name", x) for x in (page.photometric, page.compression))
-        raise UserError(
-            f"{path} has {page.samplesperpixel} {page.bitspersample}-bit {page.dtype} samples per "
-            f"pixel, {kind} with compression {packing}, which is not read; save it as "
-            "RGB, grey or CMYK with 8 or 16 bits per sample, with LZW, Deflate or no compression"
-        )
-    if page.compression != COMPRESSION.NONE:
+    if page.compression != COMPRESSION.NONE or page.predictor != 1:
         imagecodecs(f"{path} is a compressed TIFF; save it without compression")
     for offset, size in zip(page.dataoffsets, page.databytecounts, strict=True):
         if not 0 < offset <= offset + size <= page.parent.filehandle.size:
             raise ValueError("strips or tiles lie outside of the file")
+
+
+def _whole(samples: NDArray[np.floating[Any]], path: Path) -> NDArray[np.uint16]:
+    """Return floats as 16-bit samples; 0 is black and 1 is white (UserError for NaN)."""
+    low, high = float(samples.min()), float(samples.max())
+    if not np.isfinite((low, high)).all():
+        raise UserError(f"{path} holds NaN or infinity; save it with values from 0 to 1")
+    if low < 0.0 or high > 1.0:
+        logger.warning("%s holds values from %g to %g, clipped to 0 and 1", path, low, high)
+    whole = np.empty(samples.shape, np.uint16)
+    for row, floats in zip(whole, samples, strict=True):
+        row[...] = np.round(floats.astype(np.float64).clip(0.0, 1.0) * 65535.0)
+    return whole
 
 
 def _load_page(path: Path, page: Any, first: Any) -> Stored:
@@ -110,6 +172,8 @@ def _load_page(path: Path, page: Any, first: Any) -> Stored:
     _check_page(path, page)
     samples = page.asarray(squeeze=False)[:, 0]  # (planes, H, W, samples)
     samples = np.moveaxis(samples, 0, -1).reshape(*samples.shape[1:3], -1)
+    if samples.dtype.kind == "f":
+        samples = _whole(samples, path)
     channels = _CHANNELS[page.photometric]
     colour, alpha = samples[..., :channels], samples[..., channels : channels + 1]
     if page.photometric == PHOTOMETRIC.PALETTE:

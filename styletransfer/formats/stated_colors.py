@@ -35,6 +35,7 @@ _COLOR_SPACE, _GAMMA = 0xA001, 0xA500
 _IS_SRGB, _IS_ADOBE_RGB, _IS_UNCALIBRATED = 1, 2, 0xFFFF  # values of _COLOR_SPACE
 # PNG's gAMA is the inverse of the exponent. Programs that write sRGB state this gAMA.
 _GAMMA_OF_SRGB = 0.45455
+_MAX_PROFILE = 2**24  # largest number of bytes of a profile that are read
 _BMP_CALIBRATED, _BMP_PROFILE, _BMP_LINKED = bytes(4), b"DEBM", b"KNIL"
 
 
@@ -142,7 +143,7 @@ def _cicp(file: BinaryIO) -> bytes:
     while len(head := file.read(8)) == 8 and head[4:] != b"IDAT":
         length = int.from_bytes(head[:4])
         if head[4:] == b"cICP":
-            return file.read(length)
+            return file.read(4) if length == 4 else b""
         file.seek(length + 4, 1)
     return b""
 
@@ -155,7 +156,7 @@ def _bmp_profile(file: BinaryIO) -> bytes | None:
     if kind == _BMP_PROFILE and size >= 124:
         offset, length = struct.unpack("<II", header[112:120])
         file.seek(14 + offset)
-        return file.read(length)
+        return file.read(min(length, _MAX_PROFILE))
     if kind == _BMP_LINKED:
         raise UnknownColorsError("a profile in another file")
     if kind == _BMP_CALIBRATED and any(header[60:96]):

@@ -10,6 +10,7 @@ from styletransfer.formats.profiles import Samples
 # Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
 # (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
 MAX_PIXELS = 2**27
+_MAX_SIDE = 2**20  # each row takes some time, however few pixels it has
 ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
 RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
 
@@ -27,9 +28,12 @@ class Stored:
 
 
 def check_size(path: Path, width: int, height: int) -> None:
-    """Raise UserError if a picture has no pixel, or more than MAX_PIXELS."""
+    """Raise UserError if a picture has no pixel, more than MAX_PIXELS, or too long a side."""
     if width < 1 or height < 1:
         raise UserError(f"{path} has {width} x {height} pixels; get an intact copy")
+    if max(width, height) > _MAX_SIDE:
+        size = f"{width} x {height} pixels, and a side above {_MAX_SIDE:,}"
+        raise UserError(f"{path} has {size}; cut it into parts")
     if width * height > MAX_PIXELS:
         raise UserError(
             f"{path} has {width} x {height} = {width * height:,} pixels, "

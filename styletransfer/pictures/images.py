@@ -69,13 +69,15 @@ def read(path: str | os.PathLike[str]) -> Picture:
     """Read a JPEG, PNG, WebP, TIFF, BMP, GIF, AVIF or HEIC file.
 
     If a file has several frames or pages, the first is read; of a TIFF page and its SubIFDs, the
-    largest. 8 to 16 bits per sample are kept; grey, palette and CMYK become RGB; an EXIF
-    orientation is applied. Colours are converted to sRGB by what the file states: an ICC profile,
+    largest. 8 to 16 bits per sample are kept; floats in a TIFF mean 0 for black and 1 for white, in
+    the stated colour space, and are clipped; grey, palette and CMYK become RGB; an EXIF orientation
+    is applied. Colours are converted to sRGB by what the file states: an ICC profile,
     CICP or nclx, EXIF, or chromaticities and gamma. HDR is tone-mapped, see
     `formats.color_spaces`. A statement that cannot be used is ignored with a warning. If a file
     states nothing, its colours are sRGB. HEIC needs pillow-heif; without imagecodecs, AVIF keeps
-    only 8 bits. (UserError if the file cannot be read, is no picture, is damaged, or has more than
-    134 million pixels.)
+    only 8 bits. Metadata that is damaged or too large, and a missing end marker of a JPEG, get a
+    warning. (UserError if the file cannot be read, is no picture, is damaged, or has more than 134
+    million pixels.)
     """
     return Picture.of(formats.read(Path(path)), str(path))
 

@@ -286,7 +286,8 @@ def test_deep_png_is_written_for_other_programs(tmp_path, channels):
 def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
     deep = noise(3, 16)
     for content, message in (
-        (tiff(deep.astype(np.float32)), "has 3 32-bit float32 samples per pixel"),
+        (tiff(deep.astype(np.uint32)), "has 3 32-bit uint32 samples per pixel"),
+        (tiff(np.full((4, 4, 3), np.nan, np.float32)), "holds NaN or infinity"),
         (tiff(deep, photometric="cielab"), "CIELAB with compression NONE"),
         (tiff(deep, compression="zstd"), "RGB with compression ZSTD, which is not read; save it"),
     ):
@@ -294,16 +295,45 @@ def test_tiffs_that_are_not_read_are_refused_in_one_line(tmp_path):
         refused(tmp_path / "broken", re.escape(message))
 
 
-def test_palettes_of_tiff_are_read_and_other_kinds_refused(tmp_path):
+def test_tiffs_of_palettes_scanners_and_faxes_are_read(tmp_path, monkeypatch):
     path = tmp_path / "a.tif"
-    image = Image.fromarray(noise(3, height=4, width=6))
-    for mode in ("P", "LA"):
-        image.convert(mode).save(path)
+    monkeypatch.setitem(sys.modules, "imagecodecs", None)
+    image = Image.fromarray(noise(3, height=16, width=24))
+    kinds = [("P", None), ("LA", None), ("1", None), ("1", "group3"), ("1", "group4")]
+    for mode, compression in (*kinds, ("L", "jpeg"), ("RGB", "jpeg"), ("CMYK", "jpeg")):
+        image.convert(mode).save(path, compression=compression)
         picture = read(path)
         with Image.open(path) as stored:
             expected = tensor(np.asarray(stored.convert("RGB")))
-        assert (picture.rgb - expected).abs().max() < 0.01, mode
+        assert (picture.rgb - expected).abs().max() < 0.01, (mode, compression)
         assert (picture.alpha is None) == (mode != "LA")
-    for mode, compression in (("1", None), ("RGB", "jpeg")):
-        image.convert(mode).save(path, compression=compression)
-        refused(path, "which is not read; save it as RGB, grey or CMYK")
+
+
+def test_a_scan_behind_its_thumbnail_is_read(tmp_path):
+    large = np.full((32, 48), 90, np.uint8)
+    with tifffile.TiffWriter(tmp_path / "a.tif") as file:
+        file.write(noise(3), photometric="rgb", metadata=None, subfiletype=1)
+        file.write(large, photometric="minisblack", compression="jpeg", metadata=None)
+    picture = read(tmp_path / "a.tif")
+    assert picture.size == (32, 48)
+    assert (picture.rgb - 90 / 255).abs().max() < 0.01
+
+
+@pytest.mark.parametrize("bits", [16, 32, 64])
+@pytest.mark.parametrize("options", [{}, {"compression": "zlib", "predictor": True}], ids=str)
+def test_floats_of_tiff_are_read_from_zero_to_one(tmp_path, bits, options, caplog):
+    samples = (noise(3, 16) / 65535).astype(f"float{bits}")
+    (tmp_path / "a.tif").write_bytes(tiff(samples, **options))
+    expected = torch.from_numpy(samples.transpose(2, 0, 1).astype(np.float32))
+    assert (read(tmp_path / "a.tif").rgb - expected).abs().max() < 1e-5
+    assert not caplog.records
+    (tmp_path / "a.tif").write_bytes(tiff(samples * 2 - 1, **options))
+    assert (read(tmp_path / "a.tif").rgb - (expected * 2 - 1).clip(0, 1)).abs().max() < 1e-3
+    assert "clipped to 0 and 1" in caplog.text
+
+
+def test_floats_of_tiff_follow_their_profile(tmp_path):
+    samples = (noise(3, 16) / 65535).astype(np.float32)
+    (tmp_path / "a.tif").write_bytes(tiff(samples, iccprofile=LINEAR))
+    expected = to_srgb(torch.from_numpy(samples.transpose(2, 0, 1))[None].double())
+    assert (read(tmp_path / "a.tif").rgb - expected).abs().max() < 1e-3
