@@ -13,6 +13,8 @@ from helpers import picture, tiny_network, write_pictures
 from styletransfer.features import vgg
 from styletransfer.system.signals import STOPPING
 
+# Help and progress bars fit the terminal, which has this width in each test.
+os.environ["COLUMNS"] = "100"
 # Threads do not speed up tiny tensors, and the last bits depend on the number of threads.
 torch.set_num_threads(1)
 
