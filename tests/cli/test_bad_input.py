@@ -129,7 +129,7 @@ def test_what_ends_a_run_before_there_is_a_picture(desk, monkeypatch, capsys):
         (ImportError("a.so: failed to map segment"), 1, "error: there is not .*to load PyTorch"),
         (KeyboardInterrupt(), 130, "error: interrupted"),
         (OSError(5, "Input/output error", "disk.png"), 1, "error: disk.png: Input/output error"),
-        (OSError(28, "No space left on device"), 1, "error: No space left on device"),
+        (OSError(28, "No space left"), 1, "error: cannot write standard output: No space left"),
     ):
 
         def failing(config, error=error, **given):
