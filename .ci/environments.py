@@ -4,10 +4,12 @@
 readme: a fresh clone of the last commit, with README's two commands as they stand and nothing else
 3.11, 3.12, 3.13, 3.14: the newest versions of all dependencies, with all extras
 lowest: the lowest versions that pyproject.toml allows, with all extras, on the lowest Python
+next: as 3.13, with versions that are not released yet, which say what will break
 
-Without a name, all of them. Each runs the quick tests and the commands of tests/test_tour.py; a
-table at the end says what passed, failed and was skipped. 3.13 plays a processor without AVX and
-without bfloat16 units. A Python that this machine lacks is named and left out. Needs uv.
+Without a name, all but the last. Each runs the quick tests and the commands of tests/test_tour.py;
+a table at the end says what passed, failed and was skipped. 3.13 plays a processor without AVX and
+bfloat16 units. A Python that this machine lacks is named and left out. All but the first need uv,
+or its path in the variable UV.
 """
 
 import os
@@ -19,8 +21,10 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = "dev,onnx,video,studio,sweep,browser,release,docs"
-NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14"]
-LOWEST = "3.11"
+NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14", "next"]
+PYTHONS = {"lowest": "3.11", "next": "3.13"}
+VERSIONS = {"lowest": ["--resolution=lowest-direct"], "next": ["--prerelease=allow"]}
+UV = os.environ.get("UV", "uv")
 WITHOUT_AVX = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default"}
 
 
@@ -33,7 +37,7 @@ def readme_commands() -> list[str]:
 
 def interpreter(version: str) -> str | None:
     """Return a Python of a version such as "3.12" on this machine: uv's, or pyenv's."""
-    command = ["uv", "python", "find", "--no-python-downloads", "--system", version]
+    command = [UV, "python", "find", "--no-python-downloads", "--system", version]
     found = subprocess.run(command, capture_output=True, text=True, check=False)
     if found.returncode == 0:
         return found.stdout.strip()
@@ -79,14 +83,13 @@ def tried(name: str, folder: Path) -> list[str]:
         picture = output.splitlines()[-1] if output else ""
         status = status or int(not Path(picture).is_file())
     else:
-        version = LOWEST if name == "lowest" else name
+        version = PYTHONS.get(name, name)
         if (base := interpreter(version)) is None:
             return [name, f"there is no Python {version} on this machine", "", ""]
         python = folder / "bin" / "python"
-        resolution = "lowest-direct" if name == "lowest" else "highest"
-        status, _ = shown(["uv", "venv", "--quiet", "--python", base, str(folder)], ROOT)
-        pip = ["uv", "pip", "install", "--quiet", "--python", str(python)]
-        install = [*pip, f"--resolution={resolution}", "-e", f".[{EXTRAS}]"]
+        status, _ = shown([UV, "venv", "--quiet", "--python", base, str(folder)], ROOT)
+        pip = [UV, "pip", "install", "--quiet", "--python", str(python)]
+        install = [*pip, *VERSIONS.get(name, []), "-e", f".[{EXTRAS}]"]
         status = status or shown(install, ROOT)[0]
         quick = f"{python} {tests}"
         variables = WITHOUT_AVX if name == "3.13" else {}
@@ -103,7 +106,7 @@ def main(names: list[str]) -> int:
         print(f"unknown environments {', '.join(unknown)}; choose from {', '.join(NAMES)}")
         return 2
     rows = []
-    for name in names or NAMES:
+    for name in names or NAMES[:-1]:
         print(f"\n== environment {name}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             rows.append(tried(name, Path(folder)))
