@@ -368,6 +368,8 @@ def test_a_picture_too_large_for_its_format_is_refused(capsys, monkeypatch):
 
 @pytest.mark.parametrize("ending", [".png", ".tar", ".onnx"])
 def test_an_output_has_one_writer_at_a_time(ending, capsys):
+    if ending == ".onnx":
+        needs("onnx", "onnx", "onnxscript")
     network, photo = "network=net.safetensors", "input=photo.png"
     if ending == ".tar":
         with tarfile.open("in.tar", "w") as made:
