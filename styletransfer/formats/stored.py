@@ -1,4 +1,4 @@
-"""What a decoder returns, and the largest picture that is read."""
+"""Defines what a decoder returns, and checks that a picture is not too large to be read."""
 
 from dataclasses import dataclass
 from pathlib import Path

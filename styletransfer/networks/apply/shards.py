@@ -38,7 +38,7 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
 
     A member that cannot be painted or copied is left out; a UserError that names it is raised after
     the shard is written. If there are several, warnings name them. (UserError, and no shard, if
-    nothing could be painted or copied, or if another process writes it.)
+    nothing could be painted or copied.)
     """
     with (
         atomic(target) as temporary,
