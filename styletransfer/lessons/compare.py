@@ -19,7 +19,7 @@ from torch import Tensor
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons import measure
-from styletransfer.lessons.settings import CompareConfig
+from styletransfer.lessons.commands.compare import CompareConfig
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
@@ -33,7 +33,7 @@ from styletransfer.system.files import check_outputs, output_locked, to_json
 logger = logging.getLogger(__name__)
 
 
-def main(config: CompareConfig, folder: Path) -> None:
+def compare_modes(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
     job, overview = prepare(config), folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]

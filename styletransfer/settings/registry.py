@@ -1,8 +1,8 @@
 """Declares the commands and finds them, without an import of their code.
 
-A package declares its commands in its `commands.py`, one function for each command. The body of the
-function imports the command's code. No other file lists the commands, so they disappear if their
-package is deleted.
+Each command is a file, ROOM/commands/NAME.py: the dataclass of its settings, and a function. The
+body of the function imports the code that does the work, and torch with it. No other file lists the
+commands, so they disappear if their room is deleted. `train` alone stands in `train.py`.
 """
 
 import importlib
@@ -70,12 +70,13 @@ def command(code: Code | None = None, **options: Any) -> Command | Callable[[Cod
 
 @cache
 def offered(kind: type[T]) -> list[T]:
-    """Return the objects of the class `kind` in all `commands.py` files of this package.
+    """Return the objects of the class `kind` in the files of all commands.
 
     Neither these files nor this function import torch.
     """
-    rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
-    modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]
+    files = [PACKAGE / "train.py", *sorted(PACKAGE.glob("*/commands/[!_]*.py"))]
+    names = [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in files]
+    modules = map(importlib.import_module, names)
     return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
 
 

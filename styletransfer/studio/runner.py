@@ -40,12 +40,12 @@ def _warm_up() -> float | None:
 
     Return the seconds per pixel of work (see `guide.work`) of the second picture.
     """
-    from styletransfer.commands import train
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
     from styletransfer.system.devices import set_float32_precision
+    from styletransfer.train import train
 
     keep_freed_memory()
     set_float32_precision()

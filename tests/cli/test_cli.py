@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 
 from styletransfer import __version__
 from styletransfer.cli.arguments import parse
-from styletransfer.commands import train
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
@@ -23,6 +22,7 @@ from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import expanded, keys, keys_marked
 from styletransfer.settings.values import quote_names
 from styletransfer.system.files import new_folder
+from styletransfer.train import train
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 

@@ -13,7 +13,7 @@ from helpers import (
     write_pictures,
 )
 
-from styletransfer.runs import mix
+from styletransfer.pictures import color
 from styletransfer.runs.record import write_record
 from styletransfer.system import files
 from styletransfer.system.files import check_outputs
@@ -50,7 +50,7 @@ def test_an_output_is_no_input_and_has_one_writer(words, read, ending, desk, cap
     "words", [["train", *TINY, "dry_run=true"], ["train", *TINY], ["mix", "run"]]
 )
 def test_a_picture_too_large_for_its_format_is_refused(words, desk, capsys, monkeypatch):
-    monkeypatch.setattr(mix, "mixed", pytest.fail)
+    monkeypatch.setattr(color, "mixed", pytest.fail)
     check_too_large(capsys, monkeypatch, words, ".webp")
 
 

@@ -27,7 +27,7 @@ from styletransfer.networks.apply.draws import draw
 from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
@@ -44,7 +44,7 @@ from styletransfer.system.signals import stop_on_signals
 logger = logging.getLogger(__name__)
 
 
-def main(config: ApplyConfig, folder: Path) -> None:
+def apply_network(config: ApplyConfig) -> None:
     """Paint the file or folder `config.input`, and print the path of the result.
 
     A file gets its name when it is complete. After a signal such as Ctrl-C, finished files stay,
