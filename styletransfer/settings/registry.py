@@ -25,10 +25,12 @@ class Command:
     """A Command is a function with what Hydra and `--help` need to run it.
 
     Attributes:
-        name: name of the command, of its function, and of its config file NAME.yaml in `folder`.
+        name: name of the command, and of its function.
         summary: first line of the function's docstring, for `--help`.
         schema: dataclass of the settings: the annotation of the function's first parameter.
-        folder: folder of the config file.
+        folder: folder of config files.
+        file: the command's config file, NAME.yaml in `folder`; a command that needs no presets and
+            no folder has none.
         shared: whether several processes of torchrun can share the command's work.
         torch: whether the code uses torch; torch is then imported, while signals wait.
         repeatable: whether `info` may call it with settings from a picture that a stranger made:
@@ -47,7 +49,7 @@ class Command:
         self.code, self.name, self.module = code, code.__name__, code.__module__
         self.summary = (code.__doc__ or "").partition("\n")[0]
         self.schema: type[Any] = next(iter(get_annotations(code).values()))
-        self.folder, self.shared = folder, shared
+        self.folder, self.file, self.shared = folder, folder / f"{self.name}.yaml", shared
         self.torch, self.repeatable = torch, repeatable
 
     def __call__(self, config: Any, folder: Path) -> int | None:

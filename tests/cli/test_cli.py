@@ -48,12 +48,11 @@ def test_the_overview_has_one_line_for_each_command(capsys):
         assert refusal(capsys, name).startswith(message)
 
 
-def test_every_command_has_a_script_and_a_config():
+def test_every_command_has_a_script():
     for name, command in commands().items():
         script = (ROOT / "scripts" / f"{name}.py").read_text()
         assert f"from {command.module} import {name}" in script
         assert f"script({name})" in script
-        assert (ROOT / "configs" / f"{name}.yaml").exists()
         assert pickle.loads(pickle.dumps(command)) is command  # for the jobs of a sweep
 
 
