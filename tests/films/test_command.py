@@ -38,7 +38,7 @@ from styletransfer.runs.claim import made_by
 from styletransfer.runs.commands.info import InfoConfig, info
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.settings.compose import compose
-from styletransfer.settings.values import quote_names
+from styletransfer.settings.values import for_hydra
 from styletransfer.system.signals import STOPPING, Stopped
 
 needs("video", "cv2")
@@ -187,7 +187,7 @@ def test_a_film_needs_a_folder_without_other_results(config, tmp_path, desk):
 def test_films_of_one_stem_have_their_own_folders():
     """Hydra cannot have ${ in such a name."""
     for name in ("a.mp4", "a.mov", "${c}.mov"):
-        words = [quote_names(f"content=x/{name}", FilmConfig), "style=b.jpg"]
+        words = [for_hydra(f"content=x/{name}", FilmConfig), "style=b.jpg"]
         made = compose(film, words, with_hydra=True).hydra.run.dir
         assert made == f"outputs/films/{name.replace('$', '')}+b"
 
