@@ -28,16 +28,16 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import check_outputs, output_locked, to_json
+from styletransfer.system.files import output_locked, to_json
 
 logger = logging.getLogger(__name__)
 
 
 def compare_modes(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
-    job, overview = prepare(config), folder / "comparison.png"
+    overview = folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
-    check_outputs(files, job.files)
+    job = prepare(config, outputs=files)
     height, width = job.scales[-1].size
     if config.output is not None:
         images.check_writable(config.output, (height, width * len(LOSS_MODES)))

@@ -65,8 +65,9 @@ def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkpoint.pt", "metrics.jsonl", "run.json", "pastiche.png"])
-def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
-    """The input is a link to the file, which a run in that folder would write."""
+def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys, monkeypatch):
+    """The input is a link to the file, which a run in that folder would write; nothing is read."""
+    monkeypatch.setattr("styletransfer.job.prepare.Sources.read", pytest.fail)
     Path("used").mkdir()
     Path("photo.png").rename(Path("used", name))
     Path("photo.png").symlink_to(Path("used", name))
