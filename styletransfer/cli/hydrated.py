@@ -44,13 +44,13 @@ def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
 
-    def main(argv: Sequence[str] | None = None) -> None:
+    def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(command)
             with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
                 _parsed(command, parse(words, command.schema))
 
-    return main
+    return run
 
 
 def _parsed(command: Command, arguments: Arguments) -> None:

@@ -43,7 +43,7 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
         images.check_writable(config.output, (height, width * len(LOSS_MODES)))
     claim = claimed(folder, [path.name for path in files])
     with claim, output_locked(config.output or overview):
-        outcomes = paint(job, folder)
+        outcomes = paint_each_mode(job, folder)
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):
             images.write(path, pastiches)
@@ -61,7 +61,7 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
     print(overview)
 
 
-def paint(job: Job, folder: Path) -> dict[str, Outcome]:
+def paint_each_mode(job: Job, folder: Path) -> dict[str, Outcome]:
     """Optimise under each loss mode and write its pastiche; return loss mode -> outcome."""
     outcomes: dict[str, Outcome] = {}
     for name in LOSS_MODES:

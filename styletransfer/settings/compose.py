@@ -17,7 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check, on_disk, refusal
+from styletransfer.settings.schemas import check_values, on_disk, refusal
 from styletransfer.settings.values import quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
@@ -82,7 +82,7 @@ def settings_of(config: DictConfig) -> Any:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
         raise refusal(error) from error
-    check(settings)
+    check_values(settings)
     return settings
 
 

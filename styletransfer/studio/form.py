@@ -219,7 +219,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    if scale > 0:  # for a run, `settings.schemas.check` has refused other values
+    if scale > 0:  # for a run, `check_values` has refused other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 

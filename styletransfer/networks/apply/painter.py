@@ -238,7 +238,7 @@ def as_written(name: str) -> str:
     return name
 
 
-def paint(painter: Painter, source: Path, target: Path) -> None:
+def paint_file(painter: Painter, source: Path, target: Path) -> None:
     """Paint `source` and write `target`: a film if `target` has the extension of a film.
 
     (UserError if `source` cannot be painted, also for lack of memory.)

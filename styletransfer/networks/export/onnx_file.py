@@ -57,7 +57,7 @@ def export_network(config: ExportConfig) -> None:
 
     For a page, print also the command that serves it.
     """
-    check(config)
+    check_target(config)
     network, target = network_file(config.network), Path(config.output)
     saved = read(network)
     if config.target == "web":
@@ -78,7 +78,7 @@ def export_network(config: ExportConfig) -> None:
     print(target)
 
 
-def check(config: ExportConfig) -> None:
+def check_target(config: ExportConfig) -> None:
     """Raise UserError if a package is missing, or if an ONNX output does not end in .onnx."""
     if config.target != "web" and Path(config.output).suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")
