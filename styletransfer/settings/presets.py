@@ -29,6 +29,8 @@ def check_yaml(path: Path) -> None:
     try:
         with path.open(encoding="utf-8") as file:
             is_small = is_small and _values(yaml.compose(file, yaml.SafeLoader)) <= MOST
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is no text in UTF-8; save it as UTF-8 ({error})") from error
     except RecursionError:
         is_small = False
     if not is_small:

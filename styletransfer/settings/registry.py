@@ -11,7 +11,7 @@ from functools import cache, partial
 from inspect import get_annotations
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeVar, overload
+from typing import Any, TypeVar
 
 from styletransfer.resources import PACKAGE, resource
 
@@ -61,13 +61,9 @@ class Command:
         return resolve_name, (f"{self.module}:{self.name}",)
 
 
-@overload
-def command(code: Code) -> Command: ...
-@overload
-def command(**options: Any) -> Callable[[Code], Command]: ...
-def command(code: Code | None = None, **options: Any) -> Command | Callable[[Code], Command]:
-    """Make a command of a function: `@command`, or `@command(shared=True)`, see `Command`."""
-    return partial(Command, **options) if code is None else Command(code)
+def command(**options: Any) -> Callable[[Code], Command]:
+    """Make a command of a function: `@command()`, or `@command(shared=True)`, see `Command`."""
+    return partial(Command, **options)
 
 
 @cache

@@ -22,7 +22,7 @@ class CompareConfig(StyleTransferConfig):
     """What is printed: text, or json (one line of JSON, with paths, losses and seconds)."""
 
 
-@command
+@command()
 def compare(config: CompareConfig, folder: Path) -> None:
     """Run one job once under every loss mode: every way to attach losses to a network."""
     from styletransfer.lessons.compare import compare_modes

@@ -15,7 +15,7 @@ from styletransfer.settings.registry import command
 logger = logging.getLogger(__name__)
 
 
-@command
+@command()
 def explain(config: StyleTransferConfig, folder: Path) -> None:
     """Explain where the gradient goes."""
     from styletransfer.job.prepare import prepare

@@ -18,7 +18,7 @@ class GradcheckConfig:
     the name of a function in the file that returns the inputs as a tuple."""
 
 
-@command
+@command()
 def gradcheck(config: GradcheckConfig, folder: Path) -> int:
     """Examine a backward, target=FILE.py:NAME: is it right, and who calls it?"""
     from styletransfer.lessons.doctor.examine import report

@@ -21,7 +21,7 @@ class ExportConfig:
     """For target=web: folder of the npm package. Default: node_modules/onnxruntime-web."""
 
 
-@command
+@command()
 def export(config: ExportConfig, folder: Path) -> None:
     """Write a style network as ONNX, or as a web page."""
     from styletransfer.networks.export.onnx_file import export_network

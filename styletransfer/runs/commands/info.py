@@ -23,7 +23,7 @@ class InfoConfig:
     searched by name in the current folder and beside `picture`; list your own networks here."""
 
 
-@command
+@command()
 def info(config: InfoConfig, folder: Path) -> None:
     """Print how a picture was made."""
     from styletransfer.runs.recipe import carried
