@@ -17,7 +17,7 @@ from styletransfer.settings.schemas import (
     mapping_keys,
     unknown_key,
 )
-from styletransfer.settings.values import for_hydra, quoted, split
+from styletransfer.settings.values import quoted, split
 
 FLAGS = (
     *("-h", "--help", "-m", "--multirun", "-c", "--cfg"),
@@ -28,7 +28,7 @@ FLAGS = (
 class Arguments(argparse.Namespace):
     """Arguments is a parsed command line: its KEY=VALUE words, and one attribute per flag."""
 
-    overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
+    overrides: list[str]  # words KEY=VALUE, as typed; a folder of pictures is the list of them
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
@@ -59,8 +59,7 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
         _check(word, schema)
     sweep = arguments.multirun or "hydra.mode=MULTIRUN" in typed
     words = [each_picture(word, keys_marked(schema, "swept"), sweep=sweep) for word in typed]
-    arguments.multirun = sweep or words != typed
-    arguments.overrides = [for_hydra(word, schema, sweep=arguments.multirun) for word in words]
+    arguments.overrides, arguments.multirun = words, sweep or words != typed
     return arguments
 
 

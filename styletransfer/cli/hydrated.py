@@ -81,26 +81,27 @@ def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
     # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
     own = "hydra.output_subdir=null"
-    words = [own, *words_of(command, arguments.overrides, arguments.config_dir)]
-    job, folders = partial(run_job, command, arguments.multirun), RunFolders()
+    typed, sweep = arguments.overrides, arguments.multirun
+    words = [own, *words_of(command, typed, arguments.config_dir, sweep=sweep)]
+    job, folders = partial(run_job, command, sweep), RunFolders()
     try:
         with initialized(command) as hydra:
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
                 return
             mode = RunMode.RUN
-            if arguments.multirun:
+            if sweep:
                 from styletransfer.cli.sweep import check_sweep, report
 
-                check_sweep(arguments.overrides, keys_marked(command.schema, "divides"))
+                check_sweep(words, keys_marked(command.schema, "divides"))
                 mode = RunMode.MULTIRUN
             config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
             hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
-            folders.look_at(config, words, arguments.multirun)
+            folders.look_at(config, words, sweep)
             has_output = bool(OmegaConf.select(config, "output"))
-            folders.may_move = command.repeatable and has_output and not arguments.multirun
+            folders.may_move = command.repeatable and has_output and not sweep
             register_resolvers(folders.new, folders.kept)
-            if arguments.multirun:
+            if sweep:
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
                     os.environ["TQDM_DISABLE"] = "1"

@@ -36,7 +36,7 @@ from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, keys_marked
-from styletransfer.settings.values import command_line, override
+from styletransfer.settings.values import command_line, for_hydra, override
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -99,10 +99,11 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths = keys_marked(commands()[name].schema, "path")
+    schema = commands()[name].schema
+    paths = keys_marked(schema, "path")
     default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
-        override(key, _without_folder(value) if key in paths else value)
+        override(key, _without_folder(value) if key in paths else value, schema)
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
@@ -187,11 +188,13 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     if sum(map(len, words)) > REPEATED:
         raise UserError("the recipe's command is too long to be repeated")
     known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
+    parser, schema = OverridesParser.create(), command.schema
     for word in words:
         try:
-            parsed = OverridesParser.create().parse_override(word)
+            read = for_hydra(word, schema)
+            parsed = parser.parse_override(read)
             key, value = parsed.key_or_group, parsed.value()
-            is_ours = key in known and override(key, value) == word
+            is_ours = key in known and for_hydra(override(key, value, schema), schema) == read
         except (HydraException, ValueError, TypeError, LookupError, RecursionError):
             is_ours = False
         if not is_ours:

@@ -18,7 +18,7 @@ from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check_values, on_disk, refusal
-from styletransfer.settings.values import quoted
+from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
@@ -40,7 +40,7 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config that a command has with the KEY=VALUE words `overrides`.
+    """Return the config that a command has with the KEY=VALUE words `overrides`, as typed.
 
     If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
     under the key `hydra`; `config_dir` is a folder of further presets, as in `--config-dir`.
@@ -57,13 +57,16 @@ def compose(
             raise refusal(error) from error
 
 
-def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
-    """Return the KEY=VALUE words with which Hydra composes a command's config.
+def words_of(
+    command: Command, overrides: Sequence[str], config_dir: str | None, *, sweep: bool = False
+) -> list[str]:
+    """Return the words, in Hydra's grammar, with which Hydra composes a command's config.
 
     They are `overrides`, the folders of presets, and experiment=paired if `overrides` set
     style_source but no experiment. (UserError if there is no folder `config_dir`.)
     """
-    return [*_search_path(command, config_dir), *_with_preset(overrides)]
+    words = [for_hydra(word, command.schema, sweep=sweep) for word in _with_preset(overrides)]
+    return [*_search_path(command, config_dir), *words]
 
 
 def _with_preset(overrides: Sequence[str]) -> list[str]:

@@ -1,4 +1,4 @@
-"""Writes values of settings as words of a command line, with the quotes of Hydra's grammar."""
+"""Words KEY=VALUE: as a person types them, and as Hydra reads them."""
 
 import json
 import re
@@ -16,6 +16,8 @@ HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 # _QUOTED: a value in quotes. _ELEMENT: a value (in quotes, in brackets or plain) and its comma.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
+# _RAW: pattern of a file name that is typed without quotes, also in a list and in a sweep.
+_RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
 # _PLAIN: pattern of a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: words that
 # need quotes all the same, because Hydra would read a number, a bool or null.
 _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
@@ -59,11 +61,11 @@ def literal(value: str) -> str:
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
 
 
-def override(key: str, value: Any) -> str:
-    """Return the word KEY=VALUE in Hydra's grammar."""
+def override(key: str, value: Any, schema: type[Any] = TrainConfig) -> str:
+    """Return the word KEY=VALUE, as a person types it, for a command with the settings `schema`."""
     # A mapping, such as region_styles, has names that are new to Hydra: these need ++.
-    prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
-    return f"{prefix}{key}={_word(value)}"
+    prefix = "++" if key.partition(".")[0] in mapping_keys(schema) else ""
+    return f"{prefix}{key}={_word(value, is_name=key in keys_marked(schema, 'path'))}"
 
 
 def command_line(typed: Iterable[str], name: str = "train") -> str:
@@ -79,11 +81,12 @@ def _quoted(value: str, is_list: bool = False) -> str:
     return value if re.fullmatch(_QUOTED, value, re.S) else quoted(value)
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, *, is_name: bool = False) -> str:
     if isinstance(value, str):
-        return quoted(value)
+        is_raw = is_name and value not in ("null", "-") and _RAW.fullmatch(value)
+        return value if is_raw else quoted(value)
     if isinstance(value, list):
-        return f"[{','.join(map(_word, value))}]"
+        return f"[{','.join(_word(entry, is_name=is_name) for entry in value)}]"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{_word(entry)}" for key, entry in value.items()) + "}"
     return json.dumps(value)

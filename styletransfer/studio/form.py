@@ -141,7 +141,7 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
+    overrides: list[str]  # KEY=VALUE words of the command: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
     record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
     kind: str = "picture"  # picture, sketch or film
@@ -175,7 +175,7 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     if name != "train":
         shown = settings_of(compose(train, overrides))
     if name == "apply":
-        overrides = overrides_of(network_values(values))
+        overrides = overrides_of(network_values(values), ApplyConfig)
     command = {"train": train, "apply": apply, "film": film}[name]
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
@@ -196,9 +196,9 @@ def command_name(kind: str, settings: Mapping[str, Any]) -> str:
     return "film" if kind == "film" and settings.get(SOURCE) is not None else "apply"
 
 
-def overrides_of(values: Mapping[str, Any]) -> list[str]:
-    """Return values of settings as KEY=VALUE words."""
-    return [override(key, value) for key, value in values.items()]
+def overrides_of(values: Mapping[str, Any], schema: type[Any] = TrainConfig) -> list[str]:
+    """Return values of settings as KEY=VALUE words of a command with the settings `schema`."""
+    return [override(key, value, schema) for key, value in values.items()]
 
 
 def network_values(values: Mapping[str, Any]) -> dict[str, Any]:

@@ -42,7 +42,7 @@ def test_a_picture_goes_through_pipes(desk, monkeypatch, capsysbinary):
     assert b"6 steps" in printed.err
     Path("piped.png").write_bytes(printed.out)
     recipe = carried(Path("piped.png"))
-    assert "content='standard input'" in shlex.split(recipe["command"])
+    assert "content=standard input" in shlex.split(recipe["command"])
     assert "output" not in recipe["command"]
     assert recipe["sha256 of content"] == sha256("photo.png")
 

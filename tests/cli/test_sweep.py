@@ -37,7 +37,7 @@ def test_each_picture_of_a_folder_is_a_job(desk):
     assert arguments.overrides == ["content='photos [1]/a,b.PNG','photos [1]/b.png'"]
     write_pictures("a*.png", "ab.png")
     arguments = parse(["content=a*.png"], TrainConfig)
-    assert (arguments.overrides, arguments.multirun) == (["content='a*.png'"], False)
+    assert (arguments.overrides, arguments.multirun) == (["content=a*.png"], False)
 
 
 @pytest.mark.slow
