@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -38,33 +38,25 @@ from styletransfer.system.signals import interruptible
 FAILED = (1, 2)
 
 
-def script(command: Command) -> Callable[[Sequence[str] | None], None]:
-    """Return a function that takes `argv`, without the program's name, and runs a command.
+def run_command(command: Command, argv: Sequence[str] | None = None) -> None:
+    """Run a command with the words `argv`; the default is sys.argv[1:].
 
     Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
+    with one_line_errors():
+        check_process(command)
+        with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
+            arguments = parse(words, command.schema)
+            if process_rank().world_size > 1 and arguments.multirun:
+                raise UserError("torchrun starts the processes of one job; leave --multirun out")
+            if process_rank().rank:
+                _run_beside_the_first(command, arguments)
+            elif arguments.help:
+                from styletransfer.settings.help import help_text
 
-    def run(argv: Sequence[str] | None = None) -> None:
-        with one_line_errors():
-            check_process(command)
-            with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
-                _parsed(command, parse(words, command.schema))
-
-    return run
-
-
-def _parsed(command: Command, arguments: Arguments) -> None:
-    """Run a command, or print its help."""
-    if process_rank().world_size > 1 and arguments.multirun:
-        raise UserError("torchrun starts the processes of one job; leave --multirun out")
-    if process_rank().rank:
-        _run_beside_the_first(command, arguments)
-    elif arguments.help:
-        from styletransfer.settings.help import help_text
-
-        print(help_text(command, arguments.overrides, arguments.config_dir))
-    else:
-        _run(command, arguments)
+                print(help_text(command, arguments.overrides, arguments.config_dir))
+            else:
+                _run(command, arguments)
 
 
 def check_process(command: Command) -> None:

@@ -52,7 +52,7 @@ def test_every_command_has_a_script():
     for name, command in commands().items():
         script = (ROOT / "scripts" / f"{name}.py").read_text()
         assert f"from {command.module} import {name}" in script
-        assert f"script({name})" in script
+        assert f"run_command({name})" in script
         assert pickle.loads(pickle.dumps(command)) is command  # for the jobs of a sweep
 
 
