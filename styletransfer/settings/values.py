@@ -18,10 +18,8 @@ _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
 # _RAW: pattern of a file name that is typed without quotes, also in a list and in a sweep.
 _RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
-# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: words that
-# need quotes all the same, because Hydra would read a number, a bool or null.
-_PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
-_MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
+# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar: no number, bool or null.
+_PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][\w./:-]*")
 
 
 def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
@@ -51,7 +49,7 @@ def split(value: str) -> list[str]:
 
 def quoted(value: str) -> str:
     """Return a text in quotes if needed, so that Hydra and OmegaConf read the same characters."""
-    if _PLAIN.fullmatch(value) and value.lower() not in _MEANS_SOMETHING:
+    if _PLAIN.fullmatch(value):
         return value
     return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
 
@@ -63,9 +61,7 @@ def literal(value: str) -> str:
 
 def override(key: str, value: Any, schema: type[Any] = TrainConfig) -> str:
     """Return the word KEY=VALUE, as a person types it, for a command with the settings `schema`."""
-    # A mapping, such as region_styles, has names that are new to Hydra: these need ++.
-    prefix = "++" if key.partition(".")[0] in mapping_keys(schema) else ""
-    return f"{prefix}{key}={_word(value, is_name=key in keys_marked(schema, 'path'))}"
+    return f"{key}={_word(value, is_name=key in keys_marked(schema, 'path'))}"
 
 
 def command_line(typed: Iterable[str], name: str = "train") -> str:
