@@ -161,8 +161,9 @@ class StyleTransferConfig:
     color: str = choice("style", "style_palette", "content_palette", "content_luminance")
     """Source of the colours: style (nothing is recoloured); style_palette (before the run, the
     content's colours get the mean and covariance of the style's colours, and each pixel keeps its
-    lightness; if the style is grey or has one hue, the pastiche is recoloured in the same way after
-    the run); content_palette (before the run, the style's colours get the mean and covariance of
+    lightness; after the run, places of the content that are darker than the style's darkest paint
+    become dark again, and if the style is grey or has one hue, the pastiche is recoloured in the
+    same way); content_palette (before the run, the style's colours get the mean and covariance of
     the content's colours); or content_luminance (after the run, each pixel keeps its lightness and
     gets the content's colour). The methods are those of Gatys et al. 2016, "Preserving Color in
     Neural Artistic Style Transfer", but in OKLab."""
