@@ -63,7 +63,7 @@ def prepare(
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
-        if not fits(job.extractor, source, style):
+        if not fits(job.extractor, job.on_device(source), job.on_device(style)):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
     job = job.repeating() if enlarge else job

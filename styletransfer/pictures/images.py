@@ -42,6 +42,9 @@ LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
 GREY = 2.5 / 255
+# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, to 128
+# it fails (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
+MOST_ON_GPU = 24
 
 
 @dataclass(frozen=True)
@@ -231,6 +234,8 @@ def resize(
     """
     if image.shape[2:] == size:
         return image
+    if image.device.type == "cuda" and max(image.shape[2:]) > MOST_ON_GPU * max(size):
+        return resize(image.cpu(), size, mode, wraps=wraps).to(image.device)
     if wraps:
         height, width = size
         nine = resize(image.repeat(1, 1, 3, 3), (3 * height, 3 * width), mode)
