@@ -1,7 +1,7 @@
 """Write a style network as ONNX: `python scripts/export.py network=FILE output=net.onnx`."""
 
 from styletransfer.cli.hydrated import script
-from styletransfer.networks.commands import export
+from styletransfer.networks.commands.export import export
 
 main = script(export)
 

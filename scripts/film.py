@@ -1,7 +1,7 @@
 """Paint a film: `python scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`."""
 
 from styletransfer.cli.hydrated import script
-from styletransfer.films.commands import film
+from styletransfer.films.commands.film import film
 
 main = script(film)
 

@@ -1,7 +1,7 @@
 """Print how a picture was made: `scripts/info.py PICTURE`."""
 
 from styletransfer.cli.hydrated import script
-from styletransfer.runs.commands import info
+from styletransfer.runs.commands.info import info
 
 main = script(info)
 

@@ -1,7 +1,7 @@
 """Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`."""
 
 from styletransfer.cli.hydrated import script
-from styletransfer.runs.commands import mix
+from styletransfer.runs.commands.mix import mix
 
 main = script(mix)
 

@@ -29,7 +29,7 @@ from styletransfer.settings.compose import (
 )
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import refusal
+from styletransfer.settings.schemas import keys_marked, refusal
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import interruptible
@@ -44,13 +44,13 @@ def script(command: Command) -> Callable[[Sequence[str] | None], None]:
     Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
 
-    def main(argv: Sequence[str] | None = None) -> None:
+    def run(argv: Sequence[str] | None = None) -> None:
         with one_line_errors():
             check_process(command)
             with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
                 _parsed(command, parse(words, command.schema))
 
-    return main
+    return run
 
 
 def _parsed(command: Command, arguments: Arguments) -> None:
@@ -88,7 +88,12 @@ def _run(command: Command, arguments: Arguments) -> None:
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
                 return
-            mode = RunMode.MULTIRUN if arguments.multirun else RunMode.RUN
+            mode = RunMode.RUN
+            if arguments.multirun:
+                from styletransfer.cli.sweep import check_sweep, report
+
+                check_sweep(arguments.overrides, keys_marked(command.schema, "divides"))
+                mode = RunMode.MULTIRUN
             config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
             hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
             folders.look_at(config, words, arguments.multirun)
@@ -96,8 +101,6 @@ def _run(command: Command, arguments: Arguments) -> None:
             folders.may_move = command.repeatable and has_output and not arguments.multirun
             register_resolvers(folders.new, folders.kept)
             if arguments.multirun:
-                from styletransfer.cli.sweep import report
-
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
                     os.environ["TQDM_DISABLE"] = "1"

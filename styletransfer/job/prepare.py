@@ -33,6 +33,7 @@ def prepare(
     config: StyleTransferConfig,
     given: Mapping[str, Any] | None = None,
     *,
+    outputs: Sequence[Path] = (),
     enlarge: bool = True,
     search: bool = True,
     progress: bool = False,
@@ -40,14 +41,16 @@ def prepare(
 ) -> Job:
     """Return the job of `config`, loaded and checked; raise UserError if the job would fail.
 
-    `given` maps settings to pictures in memory, which replace files. Without `enlarge`, as for a
-    plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
+    `given` maps settings to pictures in memory, which replace files. `outputs` are the files that
+    will be written, beside `config.output`; no input may be one of them. Without `enlarge`, as for
+    a plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
     matched for paired painting; with `progress`, a bar shows this search. The network of the job
     `like` is used again if `config` describes the same network.
     """
     choices = Choices.of(config)  # first, because its checks are cheap
+    written = [Path(config.output)] if config.output else []
+    check_outputs([*written, *outputs], choices.files)  # before a picture is read
     if config.output is not None:
-        check_outputs([config.output], choices.files)  # before a picture is read
         images.check_writable(config.output)
     sources = Sources.read(config, choices.pyramid, given)
     if config.output is not None:

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.examine import PROBES, examine
 from styletransfer.lessons.doctor.study import Study
 from styletransfer.lessons.errors import described
 

@@ -130,7 +130,7 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     or, if `is_pair` (style_source is given), the one that `compose` chooses.
     """
     command = commands()[name]
-    given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
+    given: Any = OmegaConf.load(command.file) if command.file.exists() else OmegaConf.create()
     groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
     if is_pair or any(one.get("experiment") for one in groups):
         unset = {one.name: MISSING for one in fields(command.schema) if one.default == MISSING}

@@ -17,11 +17,20 @@ from styletransfer.errors import UserError
 from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check, on_disk, refusal
+from styletransfer.settings.schemas import check_values, on_disk, refusal
 from styletransfer.settings.values import quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
+# Where a command runs: in the current folder, unless its file NAME.yaml says otherwise; and where
+# the jobs of a sweep have their folders.
+FOLDERS = {
+    "run": {"dir": "."},
+    "sweep": {
+        "dir": "${new_folder:outputs/sweep/${now:%Y-%m-%d}/${now:%H-%M-%S}}",
+        "subdir": "${hydra.job.num}",
+    },
+}
 
 
 def compose(
@@ -73,16 +82,25 @@ def settings_of(config: DictConfig) -> Any:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
         raise refusal(error) from error
-    check(settings)
+    check_values(settings)
     return settings
 
 
 @contextmanager
 def initialized(command: Command) -> Iterator[Any]:
-    """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
+    """Set up and yield Hydra for the config of a command, NAME.yaml in its folder.
+
+    Such a file begins with NAME_schema: the keys, and the folders of a command that needs no other.
+    A command without a file has these alone, and no log file.
+    """
     store = ConfigStore.instance()
     for known in (*commands().values(), command):  # a config file may extend another command's
-        store.store(f"{known.name}_schema", known.schema)
+        name = known.name
+        store.store(f"{name}_keys", known.schema)
+        store.store(f"{name}_schema", {"defaults": [f"{name}_keys", "_self_"], "hydra": FOLDERS})
+        if not known.file.exists():
+            silent = {"override hydra/job_logging": "stdout"}
+            store.store(name, {"defaults": [f"{name}_schema", "_self_", silent]})
     register_source()
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):

@@ -22,17 +22,21 @@ _PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
 _MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
 
 
-def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return the word KEY=VALUE with quotes where Hydra needs them, if KEY takes file names.
+def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
+    """Return the word KEY=VALUE, as it was typed, in Hydra's grammar.
 
-    `null` and names in quotes are not changed. If KEY takes a list, each name of a list in brackets
-    gets quotes. In a `sweep`, commas separate values, and the user must quote a name with a comma.
+    The name of a file, which is all that stands behind the first =, gets quotes where Hydra needs
+    them. `null` and a name in quotes are not changed. If KEY takes a list, each name of a list in
+    brackets is quoted. In a `sweep`, commas separate values, and the user must quote a name with a
+    comma.
     """
-    key, equals, value = override.partition("=")
+    key, equals, value = word.partition("=")
     name = key.lstrip("+")
+    if key.partition(".")[0] in mapping_keys(schema):
+        return f"++{word}"  # or Hydra adds no new key to a mapping, such as region_styles.red=1
     is_folder = name in HYDRA_FOLDERS and "${" not in value
     if not equals or value == "null" or not (is_folder or name in keys_marked(schema, "path")):
-        return override
+        return word
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
     return f"{key}={','.join(_quoted(entry, is_list) for entry in values)}"

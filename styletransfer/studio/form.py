@@ -12,12 +12,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.commands import train
 from styletransfer.errors import UserError
-from styletransfer.films.commands import film
+from styletransfer.films.commands.film import film
 from styletransfer.films.formats import is_film
-from styletransfer.networks.commands import apply
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig, apply
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
 from styletransfer.settings.compose import compose, settings_of
@@ -27,6 +25,7 @@ from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, GROUPS, HELP, HIDDEN, SOURCE, Control
 from styletransfer.studio.pictures import PictureShelf
+from styletransfer.train import train
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
@@ -220,7 +219,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    if scale > 0:  # for a run, `settings.schemas.check` has refused other values
+    if scale > 0:  # for a run, `check_values` has refused other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 

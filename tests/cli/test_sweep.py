@@ -82,11 +82,6 @@ def test_refused_before_the_first_job(words, message, desk, capsys):
     assert sorted(desk.rglob("*")) == before
 
 
-def test_settings_of_hydra_that_cannot_be_read_are_not_unknown():
-    missing = MissingConfigException("", "hydra/env/default", [])
-    assert explain(missing).startswith("Hydra's own settings hydra/env/default cannot be read")
-
-
 def test_a_launcher_that_is_not_installed():
     for launcher, extra in (("joblib", "sweep"), ("submitit_slurm", "sweep"), ("ray", "ray")):
         missing = MissingConfigException("", f"hydra/launcher/{launcher}", ["basic"])

@@ -14,7 +14,7 @@ from lessons.right import RIGHT, fixed, sinh
 from torch import nn
 
 from styletransfer.lessons.doctor.asks import whose
-from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.examine import PROBES, examine
 from styletransfer.lessons.doctor.load import load
 from styletransfer.lessons.doctor.study import Study, is_function, weights_like
 
@@ -302,7 +302,7 @@ def test_a_file_may_have_a_dataclass(tmp_path):
 
 
 def test_the_table_names_the_line_and_the_exit_status_tells(capsys, monkeypatch):
-    monkeypatch.setattr("styletransfer.lessons.doctor.command.PROBES", QUICK)
+    monkeypatch.setattr("styletransfer.lessons.doctor.examine.PROBES", QUICK)
     ended, (printed, _) = call(capsys, "gradcheck", f"target={FILE}:WrongFactor")
     assert ended == 1
     assert re.search(r"change: planted\.py:\d+, WrongFactor\.backward: ", printed)

@@ -26,10 +26,10 @@ from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.tracks import Tracks
 from styletransfer.films.write import FilmWriter
 from styletransfer.networks import file
-from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped
 
@@ -53,7 +53,7 @@ def shades():
 def apply(**changed):
     config = ApplyConfig("net.safetensors", "in.mp4", "out.mp4", device="cpu")
     config.precision = "float32"
-    main(replace(config, **changed), Path("unused"))
+    apply_network(replace(config, **changed))
 
 
 @pytest.fixture

@@ -12,10 +12,10 @@ from helpers import check_error, files_in, largest_file, needs, picture
 from networks.nets import style_encoder, style_network
 
 from styletransfer.networks import file
+from styletransfer.networks.commands.export import ExportConfig
 from styletransfer.networks.encoder import moments, paint_rows, style_features
 from styletransfer.networks.export import command, web
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ExportConfig
 
 SLIM = Architecture((3, 4, 5), 1)
 

@@ -18,9 +18,9 @@ from networks.nets import style_network
 from styletransfer.errors import UserError
 from styletransfer.networks import file
 from styletransfer.networks.apply import archive
-from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.paint import apply_network
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.system.files import atomic, output_locked
 
@@ -38,7 +38,7 @@ def photo(here):
 
 def apply(**changed):
     config = ApplyConfig("net.safetensors", "in.tar", "out.tar", device="cpu", precision="float32")
-    main(replace(config, **changed), Path("unused"))
+    apply_network(replace(config, **changed))
 
 
 def check_made(data, names, *problems):

@@ -22,8 +22,8 @@ from styletransfer.errors import UserError
 from styletransfer.networks import file
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.apply.shards import paint_shard
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 
 # Parts of messages after which any number of members may be missing.

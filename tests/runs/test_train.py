@@ -9,9 +9,8 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer.cli.hydrated import script
-from styletransfer.commands import train
 from styletransfer.pictures import images
-from styletransfer.train import paint
+from styletransfer.train import paint, train
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 

@@ -14,10 +14,10 @@ from PIL import Image
 from studio.studios import LIVE, LONG, act, opened, runner, sent, status, submit, watch
 
 from styletransfer.cli.hydrated import script
-from styletransfer.commands import train
-from styletransfer.networks.commands import apply
+from styletransfer.networks.commands.apply import apply
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
+from styletransfer.train import train
 
 TINY = {"size": 48, "steps": 8, "scales": 1}
 

@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.formats.folders import picture_extensions
 from styletransfer.formats.stored import MAX_PIXELS
 from styletransfer.networks.apply.archive import Archive, shown
-from styletransfer.networks.apply.painter import Painter, as_written, paint
+from styletransfer.networks.apply.painter import Painter, as_written, paint_file
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import interruptible
 
@@ -110,7 +110,7 @@ class Shard:
         try:
             with path.open("wb") as file:
                 self._archive.copy(member, file)
-            paint(self._painter, path, pastiche)
+            paint_file(self._painter, path, pastiche)
             with pastiche.open("rb") as painted:
                 self._add(info, painted)
         except UserError as error:

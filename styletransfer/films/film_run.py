@@ -15,12 +15,12 @@ from pathlib import Path
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.commands.film import FilmConfig
 from styletransfer.films.copier import FrameCopier
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.frame import Frame
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
-from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
@@ -38,7 +38,7 @@ RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 FREE_FILM_KEYS = ("output", "device", "recipe")
 
 
-def main(config: FilmConfig, folder: Path) -> None:
+def paint_film(config: FilmConfig, folder: Path) -> None:
     """Paint a film, or continue after the frames in `folder`; print the path of the painted film.
 
     If a signal (such as Ctrl-C) or a damaged frame ends the painting early, the painted frames

@@ -24,10 +24,10 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.draws import draw
-from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
+from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint_file
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
@@ -44,7 +44,7 @@ from styletransfer.system.signals import stop_on_signals
 logger = logging.getLogger(__name__)
 
 
-def main(config: ApplyConfig, folder: Path) -> None:
+def apply_network(config: ApplyConfig) -> None:
     """Paint the file or folder `config.input`, and print the path of the result.
 
     A file gets its name when it is complete. After a signal such as Ctrl-C, finished files stay,
@@ -198,7 +198,7 @@ def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
 
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
     """Paint a picture, a film or a shard (UserError if it cannot be painted)."""
-    (paint_shard if is_shard(target) else paint)(painter, source, target)
+    (paint_shard if is_shard(target) else paint_file)(painter, source, target)
 
 
 def check_folders(source: Path, target: Path) -> None:

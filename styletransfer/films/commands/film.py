@@ -1,8 +1,17 @@
-"""Settings of the command `film`."""
+"""The command `film`, and the functions by which `info` reads films."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
+from styletransfer.films.formats import is_film
+from styletransfer.runs.carriers import Carrier
 from styletransfer.settings import MISSING, StyleTransferConfig, number, path
+from styletransfer.settings.registry import command
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 
 @dataclass
@@ -25,3 +34,30 @@ class FilmConfig(StyleTransferConfig):
     the previous painted frame, warped by the motion; 0 for none."""
     independent: bool = False
     """Paint every frame as a separate picture, for comparison; the film then flickers."""
+
+
+@command(repeatable=True)
+def film(config: FilmConfig, folder: Path) -> None:
+    """Paint a film by optimisation."""
+    from styletransfer.films.film_run import paint_film
+
+    paint_film(config, folder)
+
+
+def film_recipe(path: Path) -> str:
+    """Return the text of the recipe in a film: the film's comment, or ""."""
+    from styletransfer.films.read import Film
+
+    with Film(path) as film:
+        return film.comment
+
+
+def film_frames(path: Path) -> Iterator["Tensor"]:
+    """Yield the frames (1, 3, H, W) of a film."""
+    from styletransfer.films.read import Film
+
+    with Film(path) as film:
+        yield from (frame.image for frame in film.frames())
+
+
+FILM = Carrier(is_film, film_recipe, film_frames)

@@ -1,4 +1,4 @@
-"""Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
+"""Paints a picture or film again from its recipe: `scripts/info.py PICTURE verify=true`.
 
 The recipe may come from a stranger. So only known settings are used, and as inputs only files
 with the recipe's hashes.
@@ -19,29 +19,15 @@ from styletransfer.errors import UserError
 from styletransfer.formats.folders import files_at
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.runs.carriers import carrier_of
-from styletransfer.runs.recipe import carried, default_config, settings_in
-from styletransfer.runs.settings import InfoConfig
-from styletransfer.settings import ASSETS, each
+from styletransfer.runs.recipe import default_config, settings_in
+from styletransfer.settings import ASSETS
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.registry import Command, commands
 from styletransfer.settings.schemas import keys_marked, named_files
 from styletransfer.system.files import sha256
 
 
-def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe in a picture or film; if `config.verify`, paint it again and compare."""
-    path = Path(config.picture)
-    recipe = carried(path)
-    for key, text in recipe.items():
-        print("".join(filter(str.isprintable, f"{key}: {text}")), flush=True)
-    if config.verify:
-        try:
-            print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
-        except UserError as error:  # the message may quote unprintable text
-            raise UserError("".join(filter(str.isprintable, str(error)))) from error
-
-
-def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
+def verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture or film again from its recipe; return in a few words what differs.
 
     `given` is the setting `inputs`. (UserError if the recipe cannot be followed.)

@@ -10,7 +10,6 @@ from styletransfer.lessons.doctor import asks, habits, probes
 from styletransfer.lessons.doctor.load import load
 from styletransfer.lessons.doctor.study import Study, Verdict, fault
 from styletransfer.lessons.errors import described
-from styletransfer.lessons.settings import GradcheckConfig
 
 Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
@@ -58,11 +57,11 @@ def told(probe: Probe, study: Study) -> Verdict:
     return placed
 
 
-def main(config: GradcheckConfig) -> int:
+def report(target: str, inputs: list[str]) -> int:
     """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
-    study = load(config.target or "", config.inputs)
+    study = load(target, inputs)
     faults = 0
-    print(f"{study.name}, with inputs {', '.join(config.inputs)}")
+    print(f"{study.name}, with inputs {', '.join(inputs)}")
     for name, verdict in examine(study, PROBES):
         faults += verdict.word == "FAULT"
         print(f"{name:<19} {verdict.word:<5} {verdict.text}".rstrip(), flush=True)

@@ -1,4 +1,4 @@
-"""Draw the autograd graph of the losses: `python scripts/explain.py loss_mode=fake_backward`.
+"""The command `explain`: `python scripts/explain.py loss_mode=fake_backward`.
 
 The keys are those of `scripts/train.py`, without those of its run. The command records one
 evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
@@ -9,21 +9,24 @@ import logging
 from dataclasses import replace
 from pathlib import Path
 
-from styletransfer.job.prepare import prepare
-from styletransfer.lessons.explain.drawing import Map, render, summary
-from styletransfer.lessons.explain.study import study
-from styletransfer.losses import LOSS_MODES
-from styletransfer.objective.whole import Objective
-from styletransfer.pictures.images import resize
-from styletransfer.runs.claim import claimed
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.files import atomic
+from styletransfer.settings.registry import command
 
 logger = logging.getLogger(__name__)
 
 
-def main(config: StyleTransferConfig, folder: Path) -> None:
-    """Draw one evaluation per loss mode, at a run's first picture (UserError: bad input)."""
+@command()
+def explain(config: StyleTransferConfig, folder: Path) -> None:
+    """Explain where the gradient goes."""
+    from styletransfer.job.prepare import prepare
+    from styletransfer.lessons.explain.drawing import Map, render, summary
+    from styletransfer.lessons.explain.study import study
+    from styletransfer.losses import LOSS_MODES
+    from styletransfer.objective.whole import Objective
+    from styletransfer.pictures.images import resize
+    from styletransfer.runs.claim import claimed
+    from styletransfer.system.files import atomic
+
     if config.output is not None:
         logger.warning("explain paints nothing: there will be no output=%s", config.output)
     job = prepare(replace(config, output=None))

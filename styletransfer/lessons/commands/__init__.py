@@ -1,0 +1,1 @@
+"""The commands of the lessons, a file each: settings, and a function; none imports torch yet."""

@@ -1,0 +1,1 @@
+"""The commands of style networks, a file each: settings, and a function without torch yet."""

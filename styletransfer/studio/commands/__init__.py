@@ -1,0 +1,1 @@
+"""The command of the studio: its settings, and a function that starts the server."""
