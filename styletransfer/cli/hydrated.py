@@ -27,6 +27,7 @@ from styletransfer.settings.compose import (
     settings_of,
     words_of,
 )
+from styletransfer.settings.idle import warn_of_idle_keys
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import refusal
@@ -184,6 +185,7 @@ def _files_of_hydra(config: DictConfig) -> dict[str, str]:
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
     """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
+    warn_of_idle_keys(settings)
     if getattr(settings, "format", "") == "json":  # standard output gets the JSON alone
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:

@@ -27,6 +27,7 @@ from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.files import atomic, check_outputs, output_locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
@@ -65,6 +66,11 @@ class FilmRun:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
+        if not film.path.is_dir():
+            warn_if_typed("where content is no folder of frames", "fps")
+        if config.style_source is not None:
+            copied = "with style_source, from whose paintings pixels are copied"
+            warn_if_typed(copied, "steps", "scales", "init", "loss_mode", "objective", "optimizer")
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)

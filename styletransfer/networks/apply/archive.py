@@ -77,7 +77,8 @@ class Archive:
                     left -= size
                     yield member
                 # tarfile would keep all members, and what is stated for all that follow.
-                tar.members, tar.pax_headers, self._left = [], {}, LONGEST
+                tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
+                self._left = LONGEST
             is_whole, reason = self._is_whole(), self._damage
         except DAMAGE as error:
             is_whole, reason = False, self._damage or str(error)
