@@ -185,11 +185,11 @@ def _files_of_hydra(config: DictConfig) -> dict[str, str]:
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
     """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
-    warn_of_idle_keys(settings)
     if getattr(settings, "format", "") == "json":  # standard output gets the JSON alone
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
                 handler.setStream(sys.stderr)
+    warn_of_idle_keys(settings)
     keep_freed_memory()
     if command.torch:
         from styletransfer.system.devices import set_float32_precision

@@ -1,7 +1,7 @@
 """Keys that have no effect beside the other settings are told, if they were typed."""
 
 import pytest
-from helpers import call, composed, needs, status_of, write_pictures
+from helpers import call, composed, files_in, needs, status_of, write_pictures
 from PIL import Image
 
 from styletransfer.settings.idle import is_idle
@@ -67,6 +67,15 @@ def test_typed_keys_without_effect_are_told(desk, capsys):
     for word in typed[1:]:
         assert f"{word} has no effect" in told.out + told.err
     assert (told.out + told.err).count("has no effect") == 2  # seed: of the random weights
+
+
+def test_a_refused_run_with_such_a_key_leaves_nothing(desk, capsys):
+    before = files_in(".")
+    words = ["init=style", "features.weights=w.pth", "seed=3", "format=json"]
+    status, told = call(capsys, *TRAIN, *words)
+    assert (status, told.out) == (1, "")
+    assert "seed=3 has no effect without init=noise" in told.err
+    assert files_in(".") == before
 
 
 @pytest.mark.slow
