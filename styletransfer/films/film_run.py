@@ -25,8 +25,10 @@ from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
+from styletransfer.runs.folder import LARGEST
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.files import atomic, check_outputs, output_locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
@@ -65,6 +67,11 @@ class FilmRun:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
+        if not film.path.is_dir():
+            warn_if_typed("where content is no folder of frames", "fps")
+        if config.style_source is not None:
+            copied = "with style_source, from whose paintings pixels are copied"
+            warn_if_typed(copied, "steps", "scales", "init", "loss_mode", "objective", "optimizer")
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
@@ -81,14 +88,17 @@ class FilmRun:
         path = self.folder / RECORD
         job, facts = self.job, {"device": str(self.job.device), "precision": self.job.precision}
         now = self.recipe = recipe(self.config, FREE_FILM_KEYS, job.files, **facts)
+        text = json.dumps(now, indent=2) + "\n"
         if path.exists():
             try:
+                if path.stat().st_size > LARGEST + 2 * len(text):  # it may come from anybody
+                    raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_FILM_KEYS)
         with atomic(path) as temporary:
-            temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
 
     def paint(
         self, stop: Stop, callback: FrameCallback | None = None

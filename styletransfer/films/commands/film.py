@@ -13,6 +13,8 @@ from styletransfer.settings.registry import command
 if TYPE_CHECKING:
     from torch import Tensor
 
+NO_TIME = "with independent=true or style_source"  # frames are not optimised from the one before
+
 
 @dataclass
 class FilmConfig(StyleTransferConfig):
@@ -27,9 +29,9 @@ class FilmConfig(StyleTransferConfig):
     """Path of the painted film; the extension chooses the format. Default: in the run folder."""
     recipe: bool = True
     """Write into the film how it was made, as `train` does for pictures."""
-    frame_steps: int = number(30, "[1, inf)")
+    frame_steps: int = number(30, "[1, inf)", idle=NO_TIME)
     """Optimiser steps of each frame; the first frame, and the first after a cut, take `steps`."""
-    temporal_weight: float = number(10.0, "[0, 1e6]")
+    temporal_weight: float = number(10.0, "[0, 1e6]", idle=NO_TIME)
     """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a painted frame near
     the previous painted frame, warped by the motion; 0 for none."""
     independent: bool = False

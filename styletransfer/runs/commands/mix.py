@@ -9,6 +9,7 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.settings import number, path
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.settings.registry import command
 
 
@@ -49,6 +50,8 @@ def mix(config: MixConfig, folder: Path) -> None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
     shares = (config.lightness_strength, config.color_strength)
+    if None not in shares:
+        warn_if_typed("with both lightness_strength and color_strength", "strength")
     lightness, color = (config.strength if share is None else share for share in shares)
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"
