@@ -9,7 +9,6 @@ from dataclasses import replace
 from pathlib import Path
 
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.settings.idle import warn_if_typed
 from styletransfer.settings.registry import command
 
 
@@ -23,6 +22,7 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     from styletransfer.objective.whole import Objective
     from styletransfer.pictures.images import resize
     from styletransfer.runs.claim import claimed
+    from styletransfer.settings.idle import warn_if_typed
     from styletransfer.system.files import atomic
 
     warn_if_typed(

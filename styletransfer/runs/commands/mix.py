@@ -9,7 +9,6 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.settings import number, path
-from styletransfer.settings.idle import warn_if_typed
 from styletransfer.settings.registry import command
 
 
@@ -44,6 +43,7 @@ def mix(config: MixConfig, folder: Path) -> None:
     from styletransfer.runs.folder import read_run
     from styletransfer.runs.recipe import metadata, recipe
     from styletransfer.runs.record import CONTENT, PASTICHE
+    from styletransfer.settings.idle import warn_if_typed
     from styletransfer.system.files import check_outputs, output_locked, sha256
 
     if config.run is None:
