@@ -1,4 +1,4 @@
-"""The command `film`, and the functions by which `info` reads films."""
+"""The command `film`, and the functions by which other rooms read films and single frames."""
 
 from collections.abc import Iterator
 from pathlib import Path
@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from styletransfer.films.formats import is_film
 from styletransfer.films.settings import FilmConfig
+from styletransfer.formats.folders import FrameReader
 from styletransfer.runs.carriers import Carrier
 from styletransfer.settings.registry import command
 
@@ -29,6 +30,14 @@ def film_recipe(path: Path) -> str:
         return film.comment
 
 
+def film_frame(path: str, place: str) -> "Tensor":
+    """Return one frame (1, 3, H, W) of a film, by its number or its time; see `Film.frame`."""
+    from styletransfer.films.read import Film
+
+    with Film(path) as film:
+        return film.frame(place).image
+
+
 def film_frames(path: Path) -> Iterator["Tensor"]:
     """Yield the frames (1, 3, H, W) of a film."""
     from styletransfer.films.read import Film
@@ -38,3 +47,4 @@ def film_frames(path: Path) -> Iterator["Tensor"]:
 
 
 FILM = Carrier(is_film, film_recipe, film_frames)
+FRAME = FrameReader(film_frame)

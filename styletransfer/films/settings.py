@@ -12,6 +12,10 @@ class FilmConfig(StyleTransferConfig):
     content: str = path(MISSING)
     """Path of a film in any container that FFmpeg reads, of an animated picture, or of a folder of
     frames."""
+    keys: str | None = path(None, paired=True)
+    """Folder of painted frames, instead of style and style_source: the last number in a painting's
+    name is that of the frame that it paints, counted from 0. Where content is a folder of frames,
+    it is the number in the frame's own name."""
     fps: float = number(25.0, "(0, 1000]")
     """Frames per second, for a folder of frames."""
     output: str | None = path(None, written=True)

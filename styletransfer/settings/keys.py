@@ -41,6 +41,7 @@ def path(
     swept: bool = False,
     written: bool = False,
     piped: bool = False,
+    paired: bool = False,
     words: tuple[str, ...] = (),
 ) -> T:
     """Declare a key whose value is a path. On the command line, the path needs no quotes for Hydra.
@@ -51,9 +52,11 @@ def path(
         swept: the name of a folder starts one job for each picture in the folder.
         written: the file is an output, not an input.
         piped: `-` means standard input, or for an output standard output.
+        paired: a command line with the key, and without `experiment`, has experiment=paired.
         words: values with a special meaning, which are never read as paths.
     """
     marks = {"positional": positional, "swept": swept, "written": written, "piped": piped}
+    marks["paired"] = paired
     declared: T = field(default=default, metadata={"path": True, "choices": words, **marks})
     return declared
 
