@@ -162,10 +162,9 @@ class FilmRun:
     def tell_next(self) -> None:
         """If paintings of frames are copied: write the frame to paint next, and log its path."""
         if isinstance(self.painter, FrameCopier) and (worst := self.painter.worst()) is not None:
-            number, apart = worst
-            path = write_frame(self.film, number, self.folder)
-            told = "to paint next: %s, frame %d; what is copied there was painted %.1f levels apart"
-            logger.info(told, path, number, 255 * apart)
+            path, apart = write_frame(self.film, worst[0], self.folder), 255 * worst[1]
+            why = "it differs by %.1f grey levels from the photographs of the pixels copied there"
+            logger.info(f"to paint next: %s, frame %d; {why}", path, worst[0], apart)
 
     def _painted_frame(self, number: int) -> Tensor:
         """Return painted frame `number` (UserError if it is damaged or of another size)."""

@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 from styletransfer.films.formats import is_film
 from styletransfer.films.settings import FilmConfig
-from styletransfer.formats.folders import FrameReader
 from styletransfer.runs.carriers import Carrier
-from styletransfer.settings.registry import command
+from styletransfer.settings.registry import FrameReader, command
 
 if TYPE_CHECKING:
     from torch import Tensor

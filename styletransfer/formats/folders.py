@@ -6,21 +6,16 @@ This module imports no torch.
 import logging
 import os
 import re
-from collections.abc import Callable
 from contextlib import suppress
-from dataclasses import dataclass
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.settings.schemas import on_disk
-
-if TYPE_CHECKING:
-    from torch import Tensor
 
 logger = logging.getLogger(__name__)
 
@@ -28,14 +23,6 @@ logger = logging.getLogger(__name__)
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
 # Pattern of the name of a frame: FILM:NUMBER, such as film.mp4:120, or FILM:TIME, film.mp4:4.8s.
 FRAME = re.compile(r"(.+):([0-9]{1,9}|(?=\.?[0-9])[0-9]{0,9}\.?[0-9]{0,9}s)", re.DOTALL)
-
-
-@dataclass(frozen=True)
-class FrameReader:
-    """A FrameReader reads one frame of a film; a package's `commands.py` may define one."""
-
-    #: (path of the film, number or time as in FRAME) -> (1, 3, H, W), float32, sRGB in [0, 1].
-    read: Callable[[str, str], "Tensor"]
 
 
 def film_and_place(name: str | os.PathLike[str]) -> tuple[str, str]:

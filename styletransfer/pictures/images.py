@@ -21,9 +21,9 @@ from torch.nn.functional import conv2d, interpolate, pad
 from styletransfer import formats
 from styletransfer.errors import UserError
 from styletransfer.formats import deep_png
-from styletransfer.formats.folders import FrameReader, film_and_place
+from styletransfer.formats.folders import film_and_place
 from styletransfer.formats.profiles import srgb_profile
-from styletransfer.settings.registry import offered
+from styletransfer.settings.registry import FrameReader, offered
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.

@@ -7,13 +7,17 @@ package is deleted.
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from inspect import get_annotations
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar, overload
 
 from styletransfer.resources import PACKAGE, resource
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CONFIGS = resource("configs")
 T = TypeVar("T")
@@ -77,6 +81,14 @@ def offered(kind: type[T]) -> list[T]:
     rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
     modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]
     return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
+
+
+@dataclass(frozen=True)
+class FrameReader:
+    """A FrameReader reads one frame of a film; a package's `commands.py` may define one."""
+
+    #: (path of the film, number or time of the frame) -> (1, 3, H, W), float32, sRGB in [0, 1].
+    read: Callable[[str, str], "Tensor"]
 
 
 def commands() -> dict[str, Command]:

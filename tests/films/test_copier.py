@@ -157,6 +157,24 @@ def test_an_exported_photograph_is_known_as_its_frame(here, tiny_vgg, caplog, ch
     assert "painted1.png: its photograph is no frame of the film" in caplog.text
 
 
+def test_an_exported_photograph_gives_its_painting_back(here, tiny_vgg):
+    to_image(filmed(1)).save("low.jpg", quality=10)
+    [_, made] = painted_film(
+        job_of([(images.read("low.jpg").rgb, painting(filmed(1)))]), here, CLIP[:2]
+    )
+    torch.testing.assert_close(made, painting(filmed(1)), atol=2 / 255, rtol=0)
+
+
+def test_what_a_photograph_alone_shows_is_kept(here, tiny_vgg, monkeypatch):
+    monkeypatch.setattr("styletransfer.films.copier.WIDE", 1.0)
+    photograph, part = filmed(1), (..., slice(12, 18), slice(16, 22))
+    photograph[part] += torch.where(photograph[part] < 0.5, 0.3, -0.3)
+    copier = FrameCopier(job_of([(photograph, painting(photograph))]), here, lambda: CLIP)
+    (source,) = copier.pictures.sources
+    assert copier.keys == {1: 0}
+    torch.testing.assert_close(source[part], photograph[part], atol=0.01, rtol=0)
+
+
 @pytest.mark.slow
 def test_a_frame_mixes_the_keys_around_it_by_time(here, tiny_vgg, tmp_path):
     pairs = [(filmed(0), 0.2), (filmed(4), 1.0), (filmed(6), 0.0)]
