@@ -21,7 +21,9 @@ from torch.nn.functional import conv2d, interpolate, pad
 from styletransfer import formats
 from styletransfer.errors import UserError
 from styletransfer.formats import deep_png
+from styletransfer.formats.folders import film_and_place
 from styletransfer.formats.profiles import srgb_profile
+from styletransfer.settings.registry import FrameReader, offered
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -81,7 +83,12 @@ def read(path: str | os.PathLike[str]) -> Picture:
     only 8 bits. Metadata that is damaged or too large, and a missing end marker of a JPEG, get a
     warning. (UserError if the file cannot be read, is no picture, is damaged, or has more than 134
     million pixels.)
+
+    A path such as film.mp4:120 or film.mp4:4.8s names a frame of a film, see `Film.frame`.
     """
+    film, place = film_and_place(path)
+    if place and (readers := offered(FrameReader)):
+        return Picture(readers[0].read(film, place), name=str(path))
     return Picture.of(formats.read(Path(path)), str(path))
 
 

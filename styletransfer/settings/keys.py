@@ -48,6 +48,7 @@ def path(
     swept: bool = False,
     written: bool = False,
     piped: bool = False,
+    paired: bool = False,
     words: tuple[str, ...] = (),
     idle: str = "",
 ) -> T:
@@ -59,10 +60,12 @@ def path(
         swept: the name of a folder starts one job for each picture in the folder.
         written: the file is an output, not an input.
         piped: `-` means standard input, or for an output standard output.
+        paired: a command line with the key, and without `experiment`, has experiment=paired.
         words: values with a special meaning, which are never read as paths.
         idle: see `number`.
     """
     marks = {"positional": positional, "swept": swept, "written": written, "piped": piped}
+    marks["paired"] = paired
     metadata = {"path": True, "choices": words, "idle": idle, **marks}
     declared: T = field(default=default, metadata=metadata)
     return declared

@@ -141,7 +141,7 @@ class StyleTransferConfig:
     WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture; - is standard input."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several paths, [a.jpg,b.jpg]; or a folder of style images."""
-    style_source: Any = field(default=None, metadata=PATHS)
+    style_source: Any = field(default=None, metadata=PATHS | {"paired": True})
     """Photograph of which the style image is a painting: the content is painted as it was, with the
     settings of experiment=paired unless another is named. With several styles, one for each."""
     style_weights: list[float] = number([], "[0, inf)")
