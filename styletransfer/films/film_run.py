@@ -170,7 +170,7 @@ class FilmRun:
                 raise reason
 
     def tell_next(self) -> None:
-        """If paintings of frames are copied: write the frame to paint next, and log its path."""
+        """In a film of painted keys: write the frame that is worth painting next, log its path."""
         if isinstance(self.painter, FrameCopier) and (worst := self.painter.worst()) is not None:
             path, apart = write_frame(self.film, worst[0], self.folder), 255 * worst[1]
             why = "it differs by %.1f grey levels from the photographs of the pixels copied there"

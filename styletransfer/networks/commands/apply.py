@@ -1,4 +1,4 @@
-"""The command `apply`."""
+"""The command `apply`: a style network paints pictures, folders, archives and films."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `export`."""
+"""The command `export`: a style network for other programs, as ONNX or a web page."""
 
 from dataclasses import dataclass
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""The command `info`: `scripts/info.py PICTURE`."""
+"""The command `info`, which prints how a picture was made: `scripts/info.py PICTURE`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
