@@ -28,7 +28,7 @@ ADOBE_RGB: Primaries = (
     0.15,
     0.06,
     *_D65,
-)  # section 4.3.1.1 of its standard
+)  # by its section 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
 # Chromaticities within _ROUNDING of sRGB's are taken for sRGB's, since files store rounded values.
 _ROUNDING = 0.002
