@@ -9,7 +9,7 @@ next: as 3.13, with versions that are not released yet, which say what will brea
 Without a name, all but the last. Each runs the quick tests and the commands of tests/test_tour.py;
 a table at the end says what passed, failed and was skipped. 3.13 plays a processor without AVX and
 bfloat16 units. A Python that this machine lacks is named and left out. All but the first need uv,
-or its path in the variable UV.
+or its path in the variable UV. `.ci/environments.py --find 3.12` prints the path of a Python.
 """
 
 import os
@@ -17,6 +17,7 @@ import re
 import subprocess
 import sys
 import tempfile
+from contextlib import suppress
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -38,9 +39,10 @@ def readme_commands() -> list[str]:
 def interpreter(version: str) -> str | None:
     """Return a Python of a version such as "3.12" on this machine: uv's, or pyenv's."""
     command = [UV, "python", "find", "--no-python-downloads", "--system", version]
-    found = subprocess.run(command, capture_output=True, text=True, check=False)
-    if found.returncode == 0:
-        return found.stdout.strip()
+    with suppress(FileNotFoundError):  # there is no uv
+        found = subprocess.run(command, capture_output=True, text=True, check=False)
+        if found.returncode == 0:
+            return found.stdout.strip()
     pyenv = Path(os.environ.get("PYENV_ROOT", Path.home() / ".pyenv"))
     return next(map(str, pyenv.glob(f"versions/{version}.*/bin/python3")), None)
 
@@ -74,7 +76,6 @@ def last_words(status: int, output: str) -> str:
 def tried(name: str, folder: Path) -> list[str]:
     """Set up an environment, run the tests in it; return its row of the table."""
     variables, root = {}, ROOT
-    tests = "-m pytest --numprocesses auto"
     if name == "readme":
         root, (install, quick) = folder / "clone", readme_commands()
         shown(["git", "clone", "--quiet", str(ROOT), str(root)], folder)
@@ -85,23 +86,29 @@ def tried(name: str, folder: Path) -> list[str]:
     else:
         version = PYTHONS.get(name, name)
         if (base := interpreter(version)) is None:
-            return [name, f"there is no Python {version} on this machine", "", ""]
+            return [name, f"there is no Python {version} on this machine", ""]
         python = folder / "bin" / "python"
         status, _ = shown([UV, "venv", "--quiet", "--python", base, str(folder)], ROOT)
         pip = [UV, "pip", "install", "--quiet", "--python", str(python)]
         install = [*pip, *VERSIONS.get(name, []), "-e", f".[{EXTRAS}]"]
         status = status or shown(install, ROOT)[0]
-        quick = f"{python} {tests}"
+        quick = f"{python} -m pytest --numprocesses auto --all -m 'tour or not slow'"
         variables = WITHOUT_AVX if name == "3.13" else {}
     if status:
-        return [name, "RED", "", ""]
-    ran = last_words(*shown(quick, root, **variables))
-    tour = last_words(*shown(f"{python} {tests} --all tests/test_tour.py", root))
-    return [name, "ok", ran, tour]
+        return [name, "RED", ""]
+    cells = [last_words(*shown(quick, root, **variables))]
+    if name == "readme":
+        tour = f"{python} -m pytest --numprocesses auto --all -m tour tests/test_tour.py"
+        cells.append(f"tour: {last_words(*shown(tour, root))}")
+    return [name, "ok", "; ".join(cells)]
 
 
 def main(names: list[str]) -> int:
     """Try the environments `names`, or all; print a table and return 1 if something is red."""
+    if names[:1] == ["--find"]:
+        found = interpreter(names[1])
+        print(found or "", end="")
+        return int(found is None)
     if unknown := set(names) - set(NAMES):
         print(f"unknown environments {', '.join(unknown)}; choose from {', '.join(NAMES)}")
         return 2
@@ -110,7 +117,7 @@ def main(names: list[str]) -> int:
         print(f"\n== environment {name}", flush=True)
         with tempfile.TemporaryDirectory() as folder:
             rows.append(tried(name, Path(folder)))
-    print("\n| environment | set-up | quick tests | tour |\n|---|---|---|---|")
+    print("\n| environment | set-up | quick tests and tour |\n|---|---|---|")
     for row in rows:
         print(f"| {' | '.join(row)} |")
     return int(any("RED" in cell for row in rows for cell in row))

@@ -10,7 +10,8 @@ from torch import Tensor
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.lessons.measure import table
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.all_targets import style_targets_of
+from styletransfer.objective.whole import Objective
 
 # Distance in frames between the two frames that are compared: 1 (short term), 5 (long term).
 GAPS = (1, 5)

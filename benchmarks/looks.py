@@ -17,7 +17,6 @@ import torch
 from torch import Tensor, nn
 
 from benchmarks.measured import Spread
-from styletransfer.features.winograd import WinogradConv2d
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.measure import seconds_by_round, table
@@ -63,7 +62,7 @@ def convolutions(job: Job) -> Callable[[], object]:
     with torch.no_grad():
         for layer in layers_of(job):
             before, features = features, layer(features.clone())
-            if isinstance(layer, nn.Conv2d | WinogradConv2d):
+            if isinstance(layer, nn.Conv2d):
                 works.append(partial(both_ways, layer, before, torch.ones_like(features)))
     return lambda: [work() for work in works]
 

@@ -27,8 +27,8 @@ from styletransfer.system.devices import cpu_bfloat16_units
 
 # Kind of operator -> parts of the names that the profiler gives such operators.
 KINDS = {
-    "convolutions, backward": ("convolution_backward", "WinogradConvBackward"),
-    "convolutions, forward": ("mkldnn_convolution", "WinogradConv"),
+    "convolutions, backward": ("convolution_backward",),
+    "convolutions, forward": ("mkldnn_convolution",),
     "Gram matrices and style gradients": ("::addmm", "::mm"),
     "pools": ("maximum", "max_pool2d"),
     "ReLUs": ("clamp_min", "threshold"),
@@ -57,14 +57,8 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 
 
 def kind_of(event: FunctionEvent) -> str:
-    """Return an operator's kind, or the kind of the Winograd convolution that calls it."""
-    name = event.name
-    caller = event.cpu_parent
-    while caller is not None:
-        if "Winograd" in caller.name:
-            name = caller.name
-        caller = caller.cpu_parent
-    kinds = (kind for kind, parts in KINDS.items() if any(part in name for part in parts))
+    """Return an operator's kind."""
+    kinds = (kind for kind, parts in KINDS.items() if any(part in event.name for part in parts))
     return next(kinds, OTHER)
 
 

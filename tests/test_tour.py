@@ -1,6 +1,6 @@
 """The commands as a person runs them, from scripts/ in new processes, with default settings.
 
-`.ci/environments.py` runs this file in each environment; only sizes and steps are small.
+`.ci/environments.py` runs these tests in each environment; only sizes and steps are small.
 """
 
 import json
@@ -14,7 +14,8 @@ from helpers import ROOT, begun, needs, process, record_of, until
 
 from styletransfer.pictures import images
 
-pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("here")]  # new processes import torch
+# New processes import torch, so these tests are slow.
+pytestmark = [pytest.mark.slow, pytest.mark.tour, pytest.mark.usefixtures("here")]
 SMALL = ["size=48", "steps=3", "device=cpu"]
 
 

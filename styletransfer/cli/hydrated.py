@@ -27,6 +27,7 @@ from styletransfer.settings.compose import (
     settings_of,
     words_of,
 )
+from styletransfer.settings.idle import warn_of_idle_keys
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import keys_marked, refusal
@@ -184,6 +185,7 @@ def _call(command: Command, config: DictConfig, folder: Path) -> None:
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
                 handler.setStream(sys.stderr)
+    warn_of_idle_keys(settings)
     keep_freed_memory()
     if command.torch:
         from styletransfer.system.devices import set_float32_precision

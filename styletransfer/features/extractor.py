@@ -12,12 +12,6 @@ from torch.autograd import Function
 
 from styletransfer.errors import UserError
 
-# A convolution uses Winograd's algorithm if its smaller channel count is at least FEWER_CHANNELS,
-# and its larger one at least MORE_CHANNELS. Above these limits it was at least 20 % faster on x86
-# CPUs in float32. bfloat16 is too coarse for it, and on CUDA cuDNN selects the algorithm.
-FEWER_CHANNELS, MORE_CHANNELS = 128, 192
-
-
 # Arguments of torch's pool over 2 x 2 windows.
 WINDOW = [2, 2]
 PADDING, DILATION, CEIL = [0, 0], [1, 1], False
@@ -207,24 +201,5 @@ def is_pool(layer: nn.Module) -> bool:
 def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
-    """Move a network to `device` and `dtype`; return it with faster layers for constant weights."""
-    extractor.to(device, dtype).to(memory_format=torch.channels_last)
-    return extractor.changed(_faster)
-
-
-def _faster(layer: nn.Module) -> nn.Module:
-    """Return a convolution by Winograd's algorithm where it is faster, else the layer itself."""
-    if not isinstance(layer, nn.Conv2d):
-        return layer
-    channels = sorted((layer.in_channels, layer.out_channels))
-    is_faster = (
-        (layer.weight.device.type, layer.weight.dtype) == ("cpu", torch.float32)
-        and (layer.kernel_size, layer.padding, layer.padding_mode) == ((3, 3), (1, 1), "zeros")
-        and channels[0] >= FEWER_CHANNELS
-        and channels[1] >= MORE_CHANNELS
-    )
-    if not is_faster:
-        return layer
-    from styletransfer.features.winograd import WinogradConv2d
-
-    return WinogradConv2d(layer)
+    """Move a network to `device` and `dtype`, with its kernels channels_last; return it."""
+    return extractor.to(device, dtype).to(memory_format=torch.channels_last)

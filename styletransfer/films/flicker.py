@@ -7,9 +7,9 @@ from torch import Tensor
 
 from styletransfer.films.motion import TAPS, motion_between, warp
 from styletransfer.job import Job
+from styletransfer.objective.all_targets import style_targets_of
 from styletransfer.objective.inputs import Anchor
 from styletransfer.objective.targets import Targets
-from styletransfer.objective.whole import style_targets_of
 from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import blurred, resize, size_of

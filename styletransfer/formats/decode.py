@@ -15,22 +15,17 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import numpy as np
-from PIL import Image, ImageFile, UnidentifiedImageError
+from PIL import Image, UnidentifiedImageError
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.formats import deep_heif, deep_png, mend
 from styletransfer.formats.folders import picture_formats
+from styletransfer.formats.from_pillow import load_image
 from styletransfer.formats.profiles import Floats, Samples, converter, unit
-from styletransfer.formats.stated_colors import stated_colors
-from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
+from styletransfer.formats.stored import RAW, Stored, check_size
 
 logger = logging.getLogger(__name__)
 
-# Pillow mode -> the mode to which an image is converted before its samples are read.
-_MODES = {"1": "L", "L": "L", "LA": "L", "La": "L", "CMYK": "CMYK"} | dict.fromkeys(
-    ("P", "PA", "RGB", "RGBA", "RGBa", "RGBX", "YCbCr"), "RGB"
-)
-_EXIF_SIDES = (0xA002, 0xA003)  # EXIF's tags of a picture's width and height
 # Marks in the first 32 bytes of RAW files of Canon, Fujifilm, Olympus, Panasonic and Sigma, which
 # are no TIFF files.
 _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOVb")
@@ -64,7 +59,7 @@ def read_image(image: Image.Image, name: str) -> Read:
 
 
 def xmp_packet(path: Path) -> bytes:
-    """Return the XMP packet of a picture, or b"" (UserError if it cannot be read)."""
+    """Return the XMP packet of a picture, b"" if it has none (UserError: unreadable file)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
         with path.open("rb") as file:
@@ -173,51 +168,6 @@ def _opened(path: Path, file: BinaryIO, head: bytes) -> Image.Image:
     elif "HEIF" not in formats and head[4:11] in (b"ftyphei", b"ftyphev", b"ftypmif"):
         problem = f"is a HEIC picture; save it as JPEG, or run: {pip_install('studio')}"
     raise UserError(f"{path} {problem}")
-
-
-def load_image(image: Image.Image, name: str, deep: Samples | None = None) -> Stored:
-    """Return the samples of a Pillow image, or `deep`, the file's 16-bit samples, if given."""
-    if image.mode not in _MODES and not image.mode.startswith("I;16"):
-        raise UserError(f"{name} has {image.mode} colours; save it as RGB, grey or CMYK")
-    stated = stated_colors(image, name)
-    if deep is not None:
-        samples = np.atleast_3d(deep)
-        has_alpha = samples.shape[2] in (2, 4)
-    elif image.mode.startswith("I;16"):
-        samples, has_alpha = np.atleast_3d(np.asarray(image, dtype=np.uint16)), False
-    else:
-        image.load()
-        has_alpha = image.has_transparency_data
-        mode = _MODES[image.mode] + ("A" if has_alpha else "")
-        samples = np.atleast_3d(np.asarray(image if image.mode == mode else image.convert(mode)))
-    colour, alpha = (samples[..., :-1], samples[..., -1:]) if has_alpha else (samples, None)
-    return Stored(colour, alpha, stated=stated, orientation=_orientation(image, name))
-
-
-def _orientation(image: Image.Image, name: str) -> int:
-    """Return the EXIF orientation by which an image is still to be turned; 1 is upright.
-
-    Pillow's `rotate`, `transpose` and other methods that return a new image keep the EXIF tag. The
-    tags 5 to 8 swap width and height: if the sides of such an image are swapped already against
-    those in EXIF, it was turned already, and the result is 1. If the sides cannot show this, as
-    with the tags 2 to 4, the result is the tag, and a warning says so.
-    """
-    try:
-        exif = image.getexif()
-        orientation = int(exif.get(ORIENTATION, 1))
-        width, height = (int(exif.get_ifd(0x8769).get(tag, 0)) for tag in _EXIF_SIDES)
-    except Exception:  # a picture with damaged metadata is still read
-        return 1
-    if isinstance(image, ImageFile.ImageFile) or orientation not in range(2, 9):
-        return orientation
-    if orientation >= 5 and width != height and image.width != image.height:
-        return orientation if (width > height) == (image.width > image.height) else 1
-    logger.warning(
-        "%s is turned by its EXIF orientation %d; if you turned it before, take the tag away: "
-        "del image.getexif()[%d]",
-        *(name, orientation, ORIENTATION),
-    )
-    return orientation
 
 
 def _to_srgb(stored: Stored, name: str) -> Read:

@@ -16,8 +16,8 @@ from tifffile import COMPRESSION, EXTRASAMPLE, PHOTOMETRIC
 
 from styletransfer.errors import UserError
 from styletransfer.formats.color_spaces import ColorSpace
-from styletransfer.formats.decode import load_image
 from styletransfer.formats.folders import imagecodecs
+from styletransfer.formats.from_pillow import load_image
 from styletransfer.formats.stated_colors import by_exif, told
 from styletransfer.formats.stored import ORIENTATION, RAW, Stored, check_size
 

@@ -6,6 +6,7 @@ from dataclasses import dataclass, replace
 import torch
 from torch import Tensor
 
+from styletransfer.job.light import in_light_of
 from styletransfer.objective.inputs import Inputs, Region
 from styletransfer.pictures.color import (
     Palette,
@@ -58,16 +59,17 @@ class Colors:
         color=content_luminance mixes in the content's chroma. color=style_palette moves each
         region's colours towards the palette of its styles once more, in proportion to `monochrome`
         of this palette, so that a drawing or an old print gives no colours that it does not have.
-        If the styles are grey and the strength is 1, the pastiche becomes grey. Protected pixels
-        keep their colours.
+        If the styles are grey and the strength is 1, the pastiche becomes grey. At last dark places
+        of the content become dark again, see `in_light_of`. Protected pixels keep their colours.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])
-        palettes = self._palettes(pictures) if self.source == "style_palette" else []
-        strengths = [self.strength * monochrome(end) for end in palettes]
-        if grey or not any(strengths):
+        if self.source != "style_palette" or pictures.sources or self.strength == 0:
             return lambda image: in_colors(image, content, self.source, self.strength, grey=grey)
-        is_wholly_grey = self.strength == 1 and is_grey(pictures.styles)
+        palettes = self._palettes(pictures)
+        strengths = [self.strength * monochrome(end) for end in palettes]
+        is_wholly_grey = grey or (self.strength == 1 and is_grey(pictures.styles))
+        in_light = in_light_of(pictures, self.layer, self.strength)
 
         def finish(image: Tensor) -> Tensor:
             result = to_grey(image) if is_wholly_grey else image
@@ -76,9 +78,9 @@ class Colors:
                     pictures.regions, palettes, strengths, strict=True
                 ):
                     result = result + (_moved(image, region, end, strength) - image)
-            if pictures.protected is not None:
+            if pictures.protected is not None and not grey:
                 result = torch.lerp(result, image, _weights(pictures.protected, image))
-            return result.clamp(0, 1)
+            return in_light(result.clamp(0, 1))
 
         return finish
 

@@ -66,9 +66,11 @@ def prepare(
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
-        if not fits(job.extractor, source, style):
+        if not fits(job.extractor, job.on_device(source), job.on_device(style)):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
+    if job.tile and job.tile >= max(job.scales[-1].size):
+        logger.warning("tile=%d has no effect: the whole picture is no larger", job.tile)
     job = job.repeating() if enlarge else job
     return job.corresponding(progress=progress) if enlarge and search else job
 

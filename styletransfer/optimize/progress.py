@@ -1,4 +1,4 @@
-"""How far a run has come."""
+"""The scale, step and picture that a run has reached, and how they are kept for a checkpoint."""
 
 import math
 from collections.abc import Sequence

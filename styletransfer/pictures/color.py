@@ -75,6 +75,12 @@ def from_oklab(lab: Tensor) -> Tensor:
     return to_srgb(linear.clamp_(0.0, 1.0))
 
 
+def lightness(image: Tensor) -> Tensor:
+    """Return the lightness L of OKLab (1, 1, H, W) of an image (1, 3, H, W), sRGB in [0, 1]."""
+    result = image.new_empty(1, 1, *size_of(image))
+    return by_strips(lambda srgb, _: to_oklab(srgb)[:1], image, result)
+
+
 def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> Tensor:
     """Return a mix, in OKLab, of content image and pastiche (1, 3, H, W), sRGB in [0, 1].
 
@@ -89,7 +95,7 @@ def mixed(content: Tensor, pastiche: Tensor, lightness: float, color: float) -> 
         shares = start.new_tensor([lightness, color, color])[:, None]
         return from_oklab(torch.lerp(start, end, shares))
 
-    return _by_strips(mix, content, pastiche)
+    return by_strips(mix, content, pastiche)
 
 
 def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor:
@@ -100,7 +106,7 @@ def with_chroma_of(pastiche: Tensor, content: Tensor, strength: float) -> Tensor
 def to_grey(image: Tensor) -> Tensor:
     """Return the grey image of the same luminance (ITU-R BT.709), both (1, 3, H, W) sRGB."""
     weights = torch.tensor(LUMINANCE)[:, None]
-    return _by_strips(
+    return by_strips(
         lambda srgb: to_srgb((weights.to(srgb) * to_linear(srgb)).sum(0, keepdim=True)), image
     )
 
@@ -156,13 +162,16 @@ def in_palette(
             lab[0] = before[0]
         return from_oklab(lab)
 
-    return _by_strips(move, image)
+    return by_strips(move, image)
 
 
-def _by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, 3, H, W), computed on _STRIP pixels (3, N) at a time."""
+def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
+    """Return `function` of images (1, C, H, W), computed on _STRIP pixels (C, N) at a time.
+
+    The result has the shape of the last image.
+    """
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
-    strips = torch.split(result.view(3, -1), _STRIP, dim=1)
+    strips = torch.split(result.view(result.shape[1], -1), _STRIP, dim=1)
     for strip, *parts in zip(strips, *map(_strips, images), strict=True):
         strip.copy_(function(*parts))
     return result

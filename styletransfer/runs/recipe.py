@@ -27,6 +27,7 @@ from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
+from styletransfer.formats.folders import film_and_place
 from styletransfer.job.job import InputFiles
 from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
@@ -55,9 +56,10 @@ def recipe(
     of the keys in `free`. `facts` are further entries, such as device="cpu".
     """
     files: dict[str, list[str]] = {}
+    hashed = cache(sha256)  # several frames of one film are one file
     for key, path in files_read(config, free) if read is None else read:
         if os.path.isfile(path):
-            files.setdefault(key, []).append(sha256(path))
+            files.setdefault(key, []).append(hashed(path))
     return {
         "version": __version__,
         "config": settings(config, free),
@@ -90,6 +92,9 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 
 
 def _full_path(name: str) -> str:
+    film, place = film_and_place(name)
+    if place:
+        return f"{os.path.realpath(film)}:{place}"
     return os.path.realpath(name) if os.path.exists(name) else name
 
 

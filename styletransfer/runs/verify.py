@@ -16,7 +16,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
-from styletransfer.formats.folders import files_at
+from styletransfer.formats.folders import FRAME, files_at
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.runs.carriers import carrier_of
 from styletransfer.runs.recipe import default_config, settings_in
@@ -52,7 +52,7 @@ def _found(
 ) -> str | list[str]:
     """Return the paths for the setting `key`; its files are found by their SHA-256 `hashes`.
 
-    For a film's frames, or a run of several files, the result is their folder. `path` is the file
+    For a folder of frames, or a run of several files, the result is the folder. `path` is the file
     with the recipe, and `given` is the setting `inputs`. Files are looked for in `given` and, by
     name, among the bundled files; pictures and runs also by name in the folder of `path` and in the
     current folder. Two values have no hash and are returned unchanged: an aspect ratio, such as
@@ -62,7 +62,8 @@ def _found(
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
     if not hashes and (is_name or SHAPE.fullmatch(names[0])):
         return names[0]
-    last = {Path(name).name for name in names}
+    frames = [FRAME.fullmatch(name) for name in names]
+    last = {Path(name).name for name in (*names, *(frame[1] for frame in frames if frame))}
     near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
         key == "run"
     )
@@ -76,6 +77,12 @@ def _found(
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
+    if len(found) == len(names):  # a frame's hash is that of its film
+        named = zip(found, names, frames, strict=True)
+        found = [
+            f"{file}:{frame[2]}" if frame and Path(file).name != Path(name).name else file
+            for file, name, frame in named
+        ]
     return found if found[1:] else found[0]
 
 

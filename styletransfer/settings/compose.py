@@ -17,7 +17,7 @@ from styletransfer.errors import UserError
 from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check_values, on_disk, refusal
+from styletransfer.settings.schemas import check_values, keys_marked, on_disk, refusal
 from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
@@ -63,17 +63,14 @@ def words_of(
     """Return the words, in Hydra's grammar, with which Hydra composes a command's config.
 
     They are `overrides`, the folders of presets, and experiment=paired if `overrides` set
-    style_source but no experiment. (UserError if there is no folder `config_dir`.)
+    style_source or another `paired` key, but no experiment. (UserError if there is no folder
+    `config_dir`.)
     """
-    words = [for_hydra(word, command.schema, sweep=sweep) for word in _with_preset(overrides)]
-    return [*_search_path(command, config_dir), *words]
-
-
-def _with_preset(overrides: Sequence[str]) -> list[str]:
     values = dict(word.partition("=")[::2] for word in overrides)
-    if values.get("style_source", "null") == "null" or "experiment" in values:
-        return list(overrides)
-    return ["experiment=paired", *overrides]
+    given = any(values.get(key, "null") != "null" for key in keys_marked(command.schema, "paired"))
+    preset = ["experiment=paired"] if given and "experiment" not in values else []
+    words = (for_hydra(word, command.schema, sweep=sweep) for word in overrides)
+    return [*_search_path(command, config_dir), *preset, *words]
 
 
 def settings_of(config: DictConfig) -> Any:

@@ -7,13 +7,17 @@ commands, so they disappear if their room is deleted. `train` alone stands in `t
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from inspect import get_annotations
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from styletransfer.resources import PACKAGE, resource
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CONFIGS = resource("configs")
 T = TypeVar("T")
@@ -76,6 +80,14 @@ def offered(kind: type[T]) -> list[T]:
     names = [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in files]
     modules = map(importlib.import_module, names)
     return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
+
+
+@dataclass(frozen=True)
+class FrameReader:
+    """A FrameReader reads one frame of a film; a command's file may define one."""
+
+    #: (path of the film, number or time of the frame) -> (1, 3, H, W), float32, sRGB in [0, 1].
+    read: Callable[[str, str], "Tensor"]
 
 
 def commands() -> dict[str, Command]:

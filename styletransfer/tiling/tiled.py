@@ -22,11 +22,11 @@ from torch import Tensor
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.losses import LossMode, StyleDistance
 from styletransfer.losses.moments import Moments
+from styletransfer.objective.all_targets import all_targets
 from styletransfer.objective.criterion import Criterion, check_tile
 from styletransfer.objective.evaluation import Losses, prior_losses, total
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.targets import Targets
-from styletransfer.objective.whole import all_targets
 from styletransfer.tiling.scan import Scan, Slopes, TileLosses
 
 

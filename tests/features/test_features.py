@@ -6,8 +6,7 @@ from helpers import ROOT, VGG19, check_error, metrics_of, picture, state_of, tin
 from torch import nn
 from torch.nn.functional import conv2d
 
-from styletransfer.features import build, build_features, optimize_for_inference, vgg, weights
-from styletransfer.features.winograd import WinogradConv2d
+from styletransfer.features import build, build_features, vgg, weights
 from styletransfer.pictures import images
 from styletransfer.settings import FeaturesConfig, TrainConfig
 from styletransfer.system.files import sha256
@@ -89,30 +88,6 @@ def test_a_network_is_frozen_and_ends_at_the_deepest_tap(network):
     message = r"unknown layer relu9_9; this network has conv1_1, relu1_1"
     check_error(message, network, picture(), ["relu1_1", "relu9_9"])
     check_error("no layer was asked for", network.ended_at, [])
-
-
-def wide():
-    network = vgg.build(((8, 128), (192, 64)), padding="replicate")
-    vgg.randomize(network, seed=0)
-    return network
-
-
-def test_winograd_computes_wide_float32_convolutions():
-    for dtype in (torch.bfloat16, torch.float64):
-        layers = optimize_for_inference(wide(), CPU, dtype).layers.values()
-        assert not any(isinstance(layer, WinogradConv2d) for layer in layers)
-    network, image = optimize_for_inference(wide(), CPU, torch.float32), picture(1, 50, 61).float()
-    shorter = [name for name, at in network.layers.items() if isinstance(at, WinogradConv2d)]
-    assert shorter == ["conv2_1"]
-    expected = wide()(image, ["relu2_2"])["relu2_2"]
-    found = network(image, ["relu2_2"])["relu2_2"]
-    torch.testing.assert_close(found, expected, rtol=1e-3, atol=1e-4)
-    assert not any(parameter.requires_grad for parameter in network.parameters())
-    # Small inputs use the direct convolution.
-    small, large = (torch.randn(1, 128, side, side, requires_grad=True) for side in (23, 24))
-    layer = network.layers["conv2_1"]
-    assert layer(small).grad_fn.name() == "ConvolutionBackward0"
-    assert layer(large).grad_fn.name() == "WinogradConvBackward"
 
 
 def test_pooling_and_padding(content):

@@ -167,6 +167,9 @@ def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, 
     check_error(r"style=.* has changed .*hydra\.run\.dir", film, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
     check_error("is no run's record of this version", film, config, tmp_path)
+    with (tmp_path / "film.json").open("wb") as file:
+        file.truncate(2**40)  # a file with a hole, larger than memory
+    check_error("is no run's record of this version", film, config, tmp_path)
     (tmp_path / "film.json").unlink()
     check_error(r"holds frames already; choose another folder", film, config, tmp_path)
     assert files_in(tmp_path / "frames") == before

@@ -11,11 +11,12 @@ from styletransfer.losses import LOSS_MODES
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import SEARCHED, Criterion, calm
 from styletransfer.objective import matching as module
+from styletransfer.objective.all_targets import all_targets
 from styletransfer.objective.calm import busyness
 from styletransfer.objective.inputs import Inputs, Region, StylePart, pair
 from styletransfer.objective.matching import matching
 from styletransfer.objective.reader import WholeReader
-from styletransfer.objective.whole import Objective, all_targets
+from styletransfer.objective.whole import Objective
 from styletransfer.settings import ObjectiveConfig
 
 MATCHED = ObjectiveConfig(

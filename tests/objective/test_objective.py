@@ -113,7 +113,7 @@ def test_the_smallest_side_is_named_and_works():
 
 @pytest.mark.parametrize("mode", MODES)
 def test_a_seamless_picture_may_be_rolled(mode, style):
-    """The shift is a multiple of the deepest layer's stride; Winograd convolutions take part."""
+    """The shift is a multiple of the deepest layer's stride."""
     network = tiny_network(((4, 4), (6, 6), (5, 5)))
     settings = {"content_weight": 0, "style_layers": ["relu1_1", "relu2_1", "relu3_1"]}
     objective = make_objective(mode, network, picture(1), style, seamless=True, **settings)

@@ -14,10 +14,11 @@ from styletransfer.job.prepare import prepare
 from styletransfer.losses import LOSS_MODES
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.objective import Criterion
+from styletransfer.objective.all_targets import all_targets, style_targets_of
 from styletransfer.objective.inputs import Inputs, Region, Repetition, StylePart, pair
 from styletransfer.objective.reader import WholeReader
 from styletransfer.objective.repetition import repetition
-from styletransfer.objective.whole import Objective, all_targets, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.pictures.images import Picture
 from styletransfer.settings import ObjectiveConfig
 from styletransfer.tiling.tiled import TiledObjective

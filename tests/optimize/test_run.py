@@ -292,7 +292,7 @@ def test_a_region_of_a_style_with_colors_keeps_its_own():
     assert torch.equal(made[..., 8:], BRIGHT[..., 8:])
     assert (made[..., :8] - BRIGHT[..., :8]).abs().max() > 0.05
     colored = picture(3, 18, 14)
-    assert finished(BRIGHT, colored) is BRIGHT
+    assert torch.equal(finished(BRIGHT, colored), BRIGHT)
 
 
 def test_unseen_pixels_and_details_give_no_palette():

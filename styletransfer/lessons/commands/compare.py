@@ -1,4 +1,4 @@
-"""The command `compare`."""
+"""The command `compare`: one job under every loss mode, side by side."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

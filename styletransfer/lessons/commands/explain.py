@@ -5,14 +5,11 @@ evaluation of the losses and their gradient under each loss mode, prints a summa
 mode and writes `explain.html`, a page with a diagram of the graph for each mode.
 """
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 
 from styletransfer.settings import StyleTransferConfig
 from styletransfer.settings.registry import command
-
-logger = logging.getLogger(__name__)
 
 
 @command()
@@ -25,10 +22,12 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     from styletransfer.objective.whole import Objective
     from styletransfer.pictures.images import resize
     from styletransfer.runs.claim import claimed
+    from styletransfer.settings.idle import warn_if_typed
     from styletransfer.system.files import atomic
 
-    if config.output is not None:
-        logger.warning("explain paints nothing: there will be no output=%s", config.output)
+    warn_if_typed(
+        "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
+    )
     job = prepare(replace(config, output=None))
     pictures = job.full_size()
     height, width = pictures.content.shape[2:]

@@ -31,6 +31,7 @@ from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.files import (
     check_folder,
     check_outputs,
@@ -75,18 +76,11 @@ def apply_network(config: ApplyConfig) -> None:
 
 
 def warn_of_idle_keys(painter: Painter, outputs: Iterable[Path]) -> None:
-    """Log a warning for each setting that was changed and has no effect on these outputs."""
-    config, own_styles = painter.config, painter.paintings is None
-    without_random = None if config.random else "without random=true"
-    for key, reason in (
-        ("steady", None if any(map(is_film, outputs)) else "where no film is painted"),
-        ("seed", without_random),
-        ("least_strength", without_random),
-        ("style_size", "on the network's own styles" if own_styles else None),
-        ("color_strength", "with color=style" if config.color == "style" else None),
-    ):
-        if reason and (value := getattr(config, key)) != getattr(ApplyConfig, key):
-            logger.warning("%s=%s has no effect %s", key, value, reason)
+    """Log a warning for each typed key that has no effect on this network and these outputs."""
+    if not any(map(is_film, outputs)):
+        warn_if_typed("where no film is painted", "steady")
+    if painter.paintings is None:
+        warn_if_typed("on the network's own styles", "style_size")
 
 
 def default_output(source: Path, network: Path) -> Path:

@@ -54,8 +54,6 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
             except UserError as error:
                 archive.problems.append(str(error))
         problems = archive.problems
-        if not archive.is_tar and problems:
-            raise UserError(f"{source} is no tar archive, or is damaged; get an intact copy")
         if problems[1:]:
             for problem in problems:
                 logger.warning("%s: %s", source, problem)
@@ -92,7 +90,7 @@ class Shard:
         if self.kept.get(path, source) != source:
             raise UserError(f"{shown(name)} and another member would become {shown(info.name)}")
         info.type, info.mode = member.type, member.mode & 0o7777
-        info.mtime = min(max(int(member.mtime), 0), LATEST)
+        info.mtime = int(min(max(0, member.mtime), LATEST))  # a header may state inf or nan
         if member.isreg():
             info.type = tarfile.REGTYPE
             (self._paint if _is_picture(name) else self._copy)(member, info)

@@ -1,4 +1,4 @@
-"""The command `apply`."""
+"""The command `apply`: a style network paints pictures, folders, archives and films."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -46,16 +46,16 @@ class ApplyConfig:
     """For a folder: paint each file in the style of a random style image, with a random strength
     between least_strength and strength. Both depend on seed and the file's path. In the output,
     manifest.csv lists them; for a part, manifest.PART-of-PARTS.csv does."""
-    least_strength: float = number(0.5, "[0, 1]")
+    least_strength: float = number(0.5, "[0, 1]", idle="without random=true")
     """For random, the smallest strength."""
-    seed: int = number(0, "[0, inf)")
+    seed: int = number(0, "[0, inf)", idle="without random=true")
     """For random, the seed of all random choices."""
     size: int = number(0, "[0, inf)")
     """Longer side of the pastiches in pixels; 0 for the size of the input."""
     color: str = choice("style", "content_luminance")
     """Source of the colours: style; or content_luminance, the picture's colours with the
     pastiche's lightness."""
-    color_strength: float = number(1.0, "[0, 1]")
+    color_strength: float = number(1.0, "[0, 1]", idle="with color=style")
     """Strength of color=content_luminance, from 0 (none) to 1."""
     steady: float = number(0.0, "[0, 1)")
     """For films, against flicker: weight with which the previous painted frame, warped by the

@@ -1,4 +1,4 @@
-"""The command `export`."""
+"""The command `export`: a style network for other programs, as ONNX or a web page."""
 
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +17,7 @@ class ExportConfig:
     """Path of the file, NAME.onnx; for target=web, of a new folder."""
     target: str = choice("onnx", "web")
     """onnx (a file), or web (a folder for any static web host, with a page that paints)."""
-    runtime: str | None = path(None)
+    runtime: str | None = path(None, idle="without target=web")
     """For target=web: folder of the npm package. Default: node_modules/onnxruntime-web."""
 
 

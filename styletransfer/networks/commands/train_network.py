@@ -1,4 +1,4 @@
-"""The command `train_network`."""
+"""The command `train_network`: trains a network that paints in one pass."""
 
 from dataclasses import dataclass, field
 from pathlib import Path

@@ -29,9 +29,10 @@ from styletransfer.networks.training.crops import Crops
 from styletransfer.networks.training.prepare import NetworkTask
 from styletransfer.networks.training.processes import Processes
 from styletransfer.objective import Criterion
+from styletransfer.objective.all_targets import style_targets_of
 from styletransfer.objective.inputs import pair
 from styletransfer.objective.targets import Targets
-from styletransfer.objective.whole import Objective, style_targets_of
+from styletransfer.objective.whole import Objective
 from styletransfer.runs.resume import check_settings
 from styletransfer.system.checkpoint import check_like, natural, refused
 from styletransfer.system.signals import signals_held

@@ -1,4 +1,4 @@
-"""The command `info`: `scripts/info.py PICTURE`."""
+"""The command `info`, which prints how a picture was made: `scripts/info.py PICTURE`."""
 
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -18,7 +18,7 @@ class InfoConfig:
     verify: bool = False
     """Paint the picture again, in a temporary folder, from inputs with the recipe's hashes, and
     print whether the file has the same bytes, or how far its pixels differ."""
-    inputs: Any = field(default=None, metadata=PATHS)
+    inputs: Any = field(default=None, metadata=PATHS | {"idle": "without verify=true"})
     """For verify: input files, which may have new names, or folders of pictures. Pictures are also
     searched by name in the current folder and beside `picture`; list your own networks here."""
 

@@ -43,12 +43,15 @@ def mix(config: MixConfig, folder: Path) -> None:
     from styletransfer.runs.folder import read_run
     from styletransfer.runs.recipe import metadata, recipe
     from styletransfer.runs.record import CONTENT, PASTICHE
+    from styletransfer.settings.idle import warn_if_typed
     from styletransfer.system.files import check_outputs, output_locked, sha256
 
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
     folder = Path(config.run)
     shares = (config.lightness_strength, config.color_strength)
+    if None not in shares:
+        warn_if_typed("with both lightness_strength and color_strength", "strength")
     lightness, color = (config.strength if share is None else share for share in shares)
     run = read_run(folder)
     name = f"lightness_{lightness:g}_color_{color:g}" if lightness != color else f"{color:g}"

@@ -1,4 +1,4 @@
-"""The command `studio`."""
+"""The command `studio`: starts the server of the page."""
 
 from dataclasses import dataclass
 from importlib.util import find_spec

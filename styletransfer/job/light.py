@@ -1,0 +1,77 @@
+"""Keeps the darks of the content image, and no more light than it and its styles have.
+
+A style image without dark paint would make every dark place of the photograph as light as its own
+darkest strokes: a black visor would look like glass. So after the run, the colours of such places
+are multiplied in OKLab, which keeps hue, saturation and strokes.
+"""
+
+from collections.abc import Callable, Iterable
+from functools import partial
+
+import torch
+from torch import Tensor
+
+from styletransfer.objective.inputs import Inputs, StylePart
+from styletransfer.pictures.color import by_strips, from_oklab, lightness, to_oklab
+from styletransfer.pictures.images import blurred, resize, size_of
+
+# The darkest and the lightest paint of style images are these quantiles of their lightness.
+DARKEST, LIGHTEST = 0.05, 0.99
+# Lightness in OKLab that a black place of the content image gets: the sRGB value 7 of 255. With
+# less, its strokes would be invisible.
+BLACK = 0.13
+# The content's lightness is blurred by a Gaussian of this standard deviation, as a share of the
+# longer side, so that the grain of the photograph does not cover the strokes.
+BLUR = 1 / 256
+
+
+def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tensor], Tensor]:
+    """Return the function that gives a pastiche (1, 3, H, W) the darks of its content image.
+
+    L is the content's blurred lightness in OKLab. d and l are the darkest and the lightest paint of
+    a region's styles that are used at the style layer `layer`. Where L < d, the pastiche's OKLab is
+    multiplied by max(L, BLACK) / d. A pixel lighter than both l and L gets the lightness of the
+    lighter one. At a `strength` below 1 the changes are smaller. Protected pixels keep their
+    colours.
+    """
+    content = lightness(pictures.content)
+    content = blurred(content, BLUR * max(size_of(content)))
+    factor, most = torch.ones_like(content), torch.ones_like(content)
+    for region in pictures.regions:
+        dark, light = _paint(region.sources_at(layer), pictures.styles)
+        covers = strength * (1.0 if region.weights is None else _weights(region.weights, content))
+        factor = factor + covers * (content.clamp(BLACK, dark) / dark - 1 if dark > BLACK else 0)
+        most = most + covers * (content.clamp(min=light) - 1)
+    if pictures.protected is not None:
+        kept = _weights(pictures.protected, content)
+        factor, most = factor + kept * (1 - factor), most + kept
+
+    def lit(factor: Tensor, most: Tensor, srgb: Tensor) -> Tensor:
+        lab = to_oklab(srgb)
+        change = torch.minimum(factor.to(lab), most.to(lab) / lab[:1].clamp(min=BLACK))
+        return torch.where(change < 1, from_oklab(change * lab), srgb)
+
+    return partial(by_strips, lit, factor, most)
+
+
+def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[float, float]:
+    """Return the quantiles DARKEST and LIGHTEST of the lightness of style parts, by their weights.
+
+    They are computed on the CPU.
+    """
+    values, weights = [], []
+    for part in parts:
+        light = lightness(styles[part.style]).cpu()
+        seen = torch.ones_like(light) if part.weights is None else _weights(part.weights, light)
+        values.append(light.flatten())
+        weights.append((part.share * seen / seen.sum()).flatten())
+    order = torch.cat(values).sort()
+    below = torch.cat(weights).double()[order.indices].cumsum(0)
+    places = torch.searchsorted(below / below[-1], below.new_tensor([DARKEST, LIGHTEST]))
+    dark, light = order.values[places].tolist()
+    return dark, light
+
+
+def _weights(weights: Tensor, image: Tensor) -> Tensor:
+    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
+    return resize(weights.to(image), size_of(image), "bilinear")

@@ -1,0 +1,86 @@
+"""The darks of a photograph stay dark, and no place is lighter than both style and photograph."""
+
+import pytest
+import torch
+from helpers import job_with, picture, run_settings, tiny_network
+
+from styletransfer.job.light import BLACK
+from styletransfer.losses import LOSS_MODES
+from styletransfer.objective.inputs import Inputs, Region, StylePart
+from styletransfer.pictures.color import from_oklab, to_oklab
+
+LEFT = (torch.arange(20)[None, None, None] < 10).expand(1, 1, 16, 20).double()
+STROKES = 0.5 + 0.1 * picture(3, 16, 20)  # lightness from 0.6 to 0.7
+
+
+def grey(light):
+    """Return a plain grey image (1, 3, 16, 20) of that lightness in OKLab."""
+    lab = torch.tensor([light, 0.0, 0.0], dtype=torch.float64)[:, None]
+    return from_oklab(lab).view(1, 3, 1, 1).expand(1, 3, 16, 20).contiguous()
+
+
+def finished(image, content, *styles, color="style_palette", strength=1.0, **inputs):
+    """Return an image as a run finishes it."""
+    config = run_settings(color=color, color_strength=strength)
+    job = job_with(config, tiny_network(), LOSS_MODES["loss_attribute"], Inputs(content, styles))
+    return job.colors.after(Inputs(content, styles, **inputs))(image)
+
+
+def lab(image):
+    return to_oklab(image[0].flatten(1))
+
+
+def assert_scaled(made, image, factor):
+    """Assert that each colour was multiplied by `factor` in OKLab."""
+    torch.testing.assert_close(lab(made), factor * lab(image), rtol=1e-6, atol=1e-6)
+
+
+def hues(darkest, lightest):
+    """Return a style of several hues, so that no colour moves, of these lightnesses."""
+    colors = to_oklab(picture(7, 16, 20)[0].flatten(1)) * torch.tensor([[0], [0.4], [0.4]])
+    colors[0] = torch.linspace(darkest, lightest, 320)
+    return from_oklab(colors).view(1, 3, 16, 20)
+
+
+@pytest.fixture
+def colored():
+    return hues(0.5, 0.8)
+
+
+@pytest.mark.parametrize(("light", "seen"), [(0.3, 0.3), (0.0, BLACK)])
+def test_a_dark_place_is_as_much_darker_as_the_photograph(light, seen, colored):
+    darkest = lab(colored)[0].sort().values[16]
+    made = finished(STROKES, grey(light), colored)
+    assert_scaled(made, STROKES, seen / darkest)
+    half = finished(STROKES, grey(light), colored, strength=0.5)
+    assert_scaled(half, STROKES, 0.5 + 0.5 * seen / darkest)
+
+
+def test_places_for_which_the_style_has_paint_are_unchanged(colored):
+    assert torch.equal(finished(STROKES, grey(0.6), colored), STROKES)
+
+
+@pytest.mark.parametrize("color", ["style", "content_palette"])
+def test_only_the_palette_of_the_style_brings_the_darks_back(color, colored):
+    assert torch.equal(finished(STROKES, grey(0.0), colored, color=color), STROKES)
+
+
+def test_a_grey_drawing_keeps_the_darks_too():
+    made = finished(grey(0.7), grey(0.2), grey(0.5))
+    torch.testing.assert_close(lab(made)[0], torch.full((320,), 0.28).double(), rtol=0, atol=1e-5)
+
+
+def test_paint_is_no_lighter_than_style_and_photograph(colored):
+    for light, most in ((0.6, 0.8), (0.9, 0.9)):
+        made = lab(finished(grey(1.0), grey(light), colored))[0]
+        assert (made - most).abs().max() < 0.01
+
+
+def test_each_region_has_its_own_paint_and_protection_holds(colored):
+    regions = Region("a", LEFT, (StylePart(0),)), Region("b", 1 - LEFT, (StylePart(1),))
+    made = finished(STROKES, grey(0.4), colored, hues(0.1, 0.9), regions=regions)
+    assert torch.equal(made[..., 10:], STROKES[..., 10:])
+    assert (made[..., :10] < STROKES[..., :10] - 0.05).all()
+    kept = finished(STROKES, grey(0.4), colored, protected=LEFT)
+    assert torch.equal(kept[..., :10], STROKES[..., :10])
+    assert (kept[..., 10:] < STROKES[..., 10:] - 0.05).all()
