@@ -1,1 +1,1 @@
-"""The command of films: its settings, and a function that imports no torch before it is called."""
+"""The command of films. Its file imports no torch, so that `--help` is quick."""

@@ -1,1 +1,1 @@
-"""The command of the studio: its settings, and a function that starts the server."""
+"""The command of the studio. Its file does not import the server, so that `--help` is quick."""
