@@ -181,7 +181,7 @@ HOSTILE = {
 @pytest.mark.parametrize("data", HOSTILE.values(), ids=HOSTILE)
 def test_headers_beyond_bounds_end_the_archive(data, photo, check_made):
     data = member("a.png", photo) + data + member("c.png", photo) + END
-    check_made(data, ["a.png"], r"in.tar: it is cut or damaged after a.png \(")
+    check_made(data, ["a.png"], "in.tar: it is cut or damaged after a.png")
 
 
 @pytest.mark.parametrize("kind", PACK)
