@@ -5,7 +5,7 @@ Pixels are copied from the paintings of these photographs.
 
 import logging
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -64,12 +64,19 @@ class FrameCopier:
     frame without a key before it in its scene is the copy that is followed back.
 
     The positions are saved in `folder`, so that a film can be continued. `frames` is a function
-    that yields all frames of the film, of the size of the job's finest scale.
+    that yields all frames of the film, of the size of the job's finest scale. `numbers` maps the
+    indices of photographs to the numbers of their frames, as far as these are known.
     """
 
-    def __init__(self, job: Job, folder: Path, frames: Callable[[], Iterable[Tensor]]) -> None:
+    def __init__(
+        self,
+        job: Job,
+        folder: Path,
+        frames: Callable[[], Iterable[Tensor]],
+        numbers: Mapping[int, int] | None = None,
+    ) -> None:
         self.pictures, self.folder, self.frames = job.full_size(), folder, frames
-        self.keys = self._find_keys()
+        self.keys = self._find_keys(numbers or {})
         self.photographs = Photographs(job.extractor, self.pictures)
         self.number = 0  # number of the next frame
         # Of each frame so far: mean absolute difference, in [0, 1], from the photographs' pixels
@@ -79,7 +86,7 @@ class FrameCopier:
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 
-    def _find_keys(self) -> dict[int, int]:
+    def _find_keys(self, known: Mapping[int, int]) -> dict[int, int]:
         """Return number -> index of its photograph, for each frame that is one; log what is found.
 
         The photograph may have been exported with other compression, in another size, or with
@@ -98,6 +105,8 @@ class FrameCopier:
                 square = (photos - resize(frame.to(photos), size)).square()
                 for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
                     least, _, numbers = best[style]
+                    if known.get(style, number) != number:
+                        continue
                     if apart < least:
                         best[style] = apart, frame, [number]
                     elif apart == least:
@@ -132,20 +141,18 @@ class FrameCopier:
         image = picture.float().cpu()
         return Outcome(image, image, {}, 0)
 
-    def worst(self) -> tuple[int, float] | None:
-        """Return the number of the painted frame worth painting by hand next, and its `apart`.
+    def worst(self) -> int | None:
+        """Return the number of the frame to paint by hand next; None if there are few frames.
 
-        This frame and its NEAR_KEY neighbours on both sides are all further apart from the
-        photographs than those of any other frame; none of them is a key. The result is None if
-        there is no such frame.
+        In this frame and the NEAR_KEY frames before and after it, none of them a key, the least
+        value of `apart` is larger than around any other frame.
         """
-        keys, best = set(self.keys), None
-        for number in range(len(self.apart)):
-            near = range(max(number - NEAR_KEY, 0), min(number + NEAR_KEY + 1, len(self.apart)))
-            if keys.isdisjoint(near):
-                least = min(self.apart[one] for one in near)
-                best = max(best or (0.0, 0), (least, number))
-        return best and (best[1], self.apart[best[1]])
+        least, numbers = {}, range(len(self.apart))
+        for number in numbers:
+            near = numbers[max(number - NEAR_KEY, 0) : number + NEAR_KEY + 1]
+            if self.keys.keys().isdisjoint(near):
+                least[number] = min(self.apart[one] for one in near)
+        return max(least, key=least.__getitem__, default=None)
 
     def _apart(self, found: Correspondence, frame: Tensor) -> float:
         """Return the mean absolute difference between a reduced frame and what its matches show."""
