@@ -111,14 +111,10 @@ class FilmRun:
         """
         config = self.config
         frames = partial(self.film.images, self.job.scales[-1].size)
+        # An independent frame has no place in time, so no frame of the film counts as a key.
+        film = tuple if config.independent else frames
         self.painter = painter = (
-            # An independent frame has no place in time, so no frame of the film counts as a key.
-            FrameCopier(
-                self.job,
-                self.folder / FRAMES,
-                tuple if config.independent else frames,
-                numbers_of(config, self.film),
-            )
+            FrameCopier(self.job, self.folder / FRAMES, film, numbers_of(config, self.film))
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )

@@ -48,6 +48,9 @@ NEAR_KEY = 5
 TIME_WEIGHT, FAR = 0.1, 100.0
 # A frame (1, 3, h, w), reduced as for a search, and its matches.
 Matched = tuple[Tensor, Correspondence]
+Frames = Callable[[], Iterable[Tensor]]
+Numbers = Mapping[int, int]
+EMPTY: Numbers = {}
 
 
 class FrameCopier:
@@ -68,15 +71,9 @@ class FrameCopier:
     indices of photographs to the numbers of their frames, as far as these are known.
     """
 
-    def __init__(
-        self,
-        job: Job,
-        folder: Path,
-        frames: Callable[[], Iterable[Tensor]],
-        numbers: Mapping[int, int] | None = None,
-    ) -> None:
+    def __init__(self, job: Job, folder: Path, frames: Frames, numbers: Numbers = EMPTY) -> None:
         self.pictures, self.folder, self.frames = job.full_size(), folder, frames
-        self.keys = self._find_keys(numbers or {})
+        self.keys = self._find_keys(numbers)
         self.photographs = Photographs(job.extractor, self.pictures)
         self.number = 0  # number of the next frame
         # Of each frame so far: mean absolute difference, in [0, 1], from the photographs' pixels
@@ -86,7 +83,7 @@ class FrameCopier:
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 
-    def _find_keys(self, known: Mapping[int, int]) -> dict[int, int]:
+    def _find_keys(self, known: Numbers) -> dict[int, int]:
         """Return number -> index of its photograph, for each frame that is one; log what is found.
 
         The photograph may have been exported with other compression, in another size, or with
@@ -105,11 +102,9 @@ class FrameCopier:
                 square = (photos - resize(frame.to(photos), size)).square()
                 for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
                     least, _, numbers = best[style]
-                    if known.get(style, number) != number:
-                        continue
-                    if apart < least:
+                    if known.get(style, number) == number and apart < least:
                         best[style] = apart, frame, [number]
-                    elif apart == least:
+                    elif style not in known and apart == least:
                         numbers.append(number)
         for style, (_, frame, numbers) in enumerate(best if film else ()):
             keys |= dict.fromkeys(numbers, style)
