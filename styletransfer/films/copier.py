@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
 # value; otherwise a search finds its match.
 RELIED = 0.5
-# The frame that is most like a photograph in `style_source` counts as this photograph, exported by
-# any program, unless they differ too much when their longer side has LOOKED pixels: if their mean
-# square difference is not below the fraction UNLIKE of the photograph's variance. The frame then
-# replaces the photograph's pixels where their mean absolute difference, blurred by a Gaussian with
-# the standard deviation WIDE in pixels, is below UNLIKE_HERE.
+# The frame that is most like a photograph in `style_source` is its frame if, when the longer sides
+# have LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
+# variance: at most 0.03 for frames exported as JPEG or at a quarter of the size, above 1 for other
+# photographs. The frame replaces the photograph where their mean absolute difference, blurred by a
+# Gaussian with the standard deviation WIDE in pixels, is below UNLIKE_HERE.
 LOOKED, UNLIKE, WIDE, UNLIKE_HERE = 96, 0.05, 4.0, 0.1
 # A frame is proposed for painting only if it is more than NEAR_KEY frames away from each key.
 NEAR_KEY = 5

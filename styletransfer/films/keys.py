@@ -48,14 +48,13 @@ def last_number(path: str | Path) -> int | None:
 
 def numbers_of(config: FilmConfig, film: Film) -> dict[int, int]:
     """Return index in `style_source` -> number in the film, for the frames of `film` there."""
-    numbers = {str(path): number for number, path in enumerate(film.paths)}
     found = {}
     for index, name in enumerate(files_of("style_source", config.style_source)):
         path, place = film_and_place(name)
         if place.isdecimal() and Path(path) == film.path:
             found[index] = int(place)
-        elif name in numbers:
-            found[index] = numbers[name]
+        elif Path(path) in film.paths:
+            found[index] = film.paths.index(Path(path))
     return found
 
 
