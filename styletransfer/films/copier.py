@@ -5,7 +5,7 @@ Pixels are copied from the paintings of these photographs.
 
 import logging
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -34,11 +34,11 @@ logger = logging.getLogger(__name__)
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
 # value; otherwise a search finds its match.
 RELIED = 0.5
-# The frame that is most like a photograph in `style_source` counts as this photograph, exported by
-# any program, unless they differ too much when their longer side has LOOKED pixels: if their mean
-# square difference is not below the fraction UNLIKE of the photograph's variance. The frame then
-# replaces the photograph's pixels where their mean absolute difference, blurred by a Gaussian with
-# the standard deviation WIDE in pixels, is below UNLIKE_HERE.
+# The frame that is most like a photograph in `style_source` is its frame if, when the longer sides
+# have LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
+# variance: at most 0.03 for frames exported as JPEG or at a quarter of the size, above 1 for other
+# photographs. The frame replaces the photograph where their mean absolute difference, blurred by a
+# Gaussian with the standard deviation WIDE in pixels, is below UNLIKE_HERE.
 LOOKED, UNLIKE, WIDE, UNLIKE_HERE = 96, 0.05, 4.0, 0.1
 # A frame is proposed for painting only if it is more than NEAR_KEY frames away from each key.
 NEAR_KEY = 5
@@ -48,6 +48,9 @@ NEAR_KEY = 5
 TIME_WEIGHT, FAR = 0.1, 100.0
 # A frame (1, 3, h, w), reduced as for a search, and its matches.
 Matched = tuple[Tensor, Correspondence]
+Frames = Callable[[], Iterable[Tensor]]
+Numbers = Mapping[int, int]
+EMPTY: Numbers = {}
 
 
 class FrameCopier:
@@ -64,12 +67,13 @@ class FrameCopier:
     frame without a key before it in its scene is the copy that is followed back.
 
     The positions are saved in `folder`, so that a film can be continued. `frames` is a function
-    that yields all frames of the film, of the size of the job's finest scale.
+    that yields all frames of the film, of the size of the job's finest scale. `numbers` maps the
+    indices of photographs to the numbers of their frames, as far as these are known.
     """
 
-    def __init__(self, job: Job, folder: Path, frames: Callable[[], Iterable[Tensor]]) -> None:
+    def __init__(self, job: Job, folder: Path, frames: Frames, numbers: Numbers = EMPTY) -> None:
         self.pictures, self.folder, self.frames = job.full_size(), folder, frames
-        self.keys = self._find_keys()
+        self.keys = self._find_keys(numbers)
         self.photographs = Photographs(job.extractor, self.pictures)
         self.number = 0  # number of the next frame
         # Of each frame so far: mean absolute difference, in [0, 1], from the photographs' pixels
@@ -79,7 +83,7 @@ class FrameCopier:
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 
-    def _find_keys(self) -> dict[int, int]:
+    def _find_keys(self, known: Numbers) -> dict[int, int]:
         """Return number -> index of its photograph, for each frame that is one; log what is found.
 
         The photograph may have been exported with other compression, in another size, or with
@@ -98,9 +102,9 @@ class FrameCopier:
                 square = (photos - resize(frame.to(photos), size)).square()
                 for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
                     least, _, numbers = best[style]
-                    if apart < least:
+                    if known.get(style, number) == number and apart < least:
                         best[style] = apart, frame, [number]
-                    elif apart == least:
+                    elif style not in known and apart == least:
                         numbers.append(number)
         for style, (_, frame, numbers) in enumerate(best if film else ()):
             keys |= dict.fromkeys(numbers, style)
@@ -132,20 +136,18 @@ class FrameCopier:
         image = picture.float().cpu()
         return Outcome(image, image, {}, 0)
 
-    def worst(self) -> tuple[int, float] | None:
-        """Return the number of the painted frame worth painting by hand next, and its `apart`.
+    def worst(self) -> int | None:
+        """Return the number of the frame to paint by hand next; None if there are few frames.
 
-        This frame and its NEAR_KEY neighbours on both sides are all further apart from the
-        photographs than those of any other frame; none of them is a key. The result is None if
-        there is no such frame.
+        In this frame and the NEAR_KEY frames before and after it, none of them a key, the least
+        value of `apart` is larger than around any other frame.
         """
-        keys, best = set(self.keys), None
-        for number in range(len(self.apart)):
-            near = range(max(number - NEAR_KEY, 0), min(number + NEAR_KEY + 1, len(self.apart)))
-            if keys.isdisjoint(near):
-                least = min(self.apart[one] for one in near)
-                best = max(best or (0.0, 0), (least, number))
-        return best and (best[1], self.apart[best[1]])
+        least, numbers = {}, range(len(self.apart))
+        for number in numbers:
+            near = numbers[max(number - NEAR_KEY, 0) : number + NEAR_KEY + 1]
+            if self.keys.keys().isdisjoint(near):
+                least[number] = min(self.apart[one] for one in near)
+        return max(least, key=least.__getitem__, default=None)
 
     def _apart(self, found: Correspondence, frame: Tensor) -> float:
         """Return the mean absolute difference between a reduced frame and what its matches show."""

@@ -19,7 +19,7 @@ from styletransfer.films.commands.film import FilmConfig
 from styletransfer.films.copier import FrameCopier
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.frame import Frame
-from styletransfer.films.keys import with_keys, write_frame
+from styletransfer.films.keys import numbers_of, with_keys, write_frame
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter, check_writable, film_files
@@ -49,12 +49,11 @@ def paint_film(config: FilmConfig, folder: Path) -> None:
     written instead, to be painted.
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
-        if config.keys is not None:
-            config, keys = with_keys(config, film), config.keys
-            if not config.style:
-                print(path := write_frame(film, film.count // 2, folder))
-                logger.info("%s holds no painting: paint %s, and save it there", keys, path.name)
-                return
+        config, keys = with_keys(config, film), config.keys
+        if keys is not None and not config.style:
+            print(path := write_frame(film, film.count // 2, folder))
+            logger.info("%s holds no painting: paint %s, and save it there", keys, path.name)
+            return
         run = FilmRun(config, film, folder)
         claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
@@ -122,9 +121,10 @@ class FilmRun:
         """
         config = self.config
         frames = partial(self.film.images, self.job.scales[-1].size)
+        # An independent frame has no place in time, so no frame of the film counts as a key.
+        film = tuple if config.independent else frames
         self.painter = painter = (
-            # An independent frame has no place in time, so no frame of the film counts as a key.
-            FrameCopier(self.job, self.folder / FRAMES, tuple if config.independent else frames)
+            FrameCopier(self.job, self.folder / FRAMES, film, numbers_of(config, self.film))
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )
@@ -172,9 +172,10 @@ class FilmRun:
     def tell_next(self) -> None:
         """In a film of painted keys: write the frame that is worth painting next, log its path."""
         if isinstance(self.painter, FrameCopier) and (worst := self.painter.worst()) is not None:
-            path, apart = write_frame(self.film, worst[0], self.folder), 255 * worst[1]
+            path = write_frame(self.film, worst, self.folder)
+            levels = 255 * self.painter.apart[worst]
             why = "it differs by %.1f grey levels from the photographs of the pixels copied there"
-            logger.info(f"to paint next: %s, frame %d; {why}", path, worst[0], apart)
+            logger.info(f"to paint next: %s, frame %d; {why}", path, worst, levels)
 
     def _painted_frame(self, number: int) -> Tensor:
         """Return painted frame `number` (UserError if it is damaged or of another size)."""

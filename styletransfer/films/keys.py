@@ -7,7 +7,8 @@ from pathlib import Path
 from styletransfer.errors import UserError
 from styletransfer.films.commands.film import FilmConfig
 from styletransfer.films.read import Film
-from styletransfer.formats.folders import in_folder
+from styletransfer.formats.folders import files_at, film_and_place
+from styletransfer.job.sources import files_of
 from styletransfer.pictures import images
 from styletransfer.runs.claim import check_links
 
@@ -24,18 +25,16 @@ def with_keys(config: FilmConfig, film: Film) -> FilmConfig:
     """
     if config.keys is None:
         return config
-    if Path(config.keys).is_file():
-        raise UserError(f"keys={config.keys} is a file; name a folder of painted frames", "keys")
     if config.style_source is not None or config.style != FilmConfig.style:
         raise UserError("keys names the paintings; leave style and style_source out", "keys")
     painted: dict[int, str] = {}
-    for path in in_folder(config.keys) if Path(config.keys).is_dir() else []:
+    for path in files_at(config.keys) if Path(config.keys).exists() else []:
         if (number := last_number(path)) is None:
             problem = "has no number in its name; name it by the frame that it paints: 000120.png"
             raise UserError(f"{path} {problem}", "keys")
         if number in painted:
-            problem = f"{painted[number]} and {path} paint frame {number}; remove one of them"
-            raise UserError(problem, "keys")
+            both = f"{painted[number]} and {path} paint frame {number}"
+            raise UserError(f"{both}; remove one of them", "keys")
         painted[number] = path
     frames = [_frame(film, *one) for one in painted.items()]
     return replace(config, keys=None, style=list(painted.values()), style_source=frames)
@@ -45,6 +44,18 @@ def last_number(path: str | Path) -> int | None:
     """Return the last number in a file's name without its extension, or None."""
     digits = re.findall("[0-9]+", Path(path).stem)
     return int(digits[-1]) if digits else None
+
+
+def numbers_of(config: FilmConfig, film: Film) -> dict[int, int]:
+    """Return index in `style_source` -> number in the film, for the frames of `film` there."""
+    found = {}
+    for index, name in enumerate(files_of("style_source", config.style_source)):
+        path, place = film_and_place(name)
+        if place.isdecimal() and Path(path) == film.path:
+            found[index] = int(place)
+        elif Path(path) in film.paths:
+            found[index] = film.paths.index(Path(path))
+    return found
 
 
 def write_frame(film: Film, number: int, folder: Path) -> Path:

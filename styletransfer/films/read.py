@@ -168,10 +168,7 @@ class Film:
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames; each call starts at the first (UserError if one cannot be read)."""
-        if self._stills is not None:
-            yield from self._stills.frames()
-            return
-        for frame, time, duration in self._timed():
+        for frame, time, duration in self._shown():
             yield Frame(self._upright(frame), time, duration)
 
     def frame(self, place: str) -> Frame:
@@ -182,15 +179,17 @@ class Film:
         """
         wanted, end, count = Fraction(place.removesuffix("s")), Fraction(0), 0
         is_time = place.endswith("s")
-        shown = self._timed() if self._stills is None else self._stills.frames()
-        for frame, time, duration in shown:
+        for frame, time, duration in self._shown():
             end, count = time + duration, count + 1
             if (end if is_time else count) > wanted:
-                image = frame if isinstance(frame, Tensor) else self._upright(frame)
-                return Frame(image, time, duration)
+                return Frame(self._upright(frame), time, duration)
         has = f"has {count} frame{'s' * (count != 1)}, counted from 0"
         problem = f"ends after {float(end):.6g} seconds" if is_time else has
         raise UserError(f"there is no {self.path}:{place}; the film {problem}")
+
+    def _shown(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
+        """Return an iterator over frames, as `_upright` takes them, their times and durations."""
+        return self._timed() if self._stills is None else self._stills.frames()
 
     def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
         """Yield PyAV's frames, each with its time and its duration in seconds.
@@ -230,9 +229,9 @@ class Film:
         return progress_bar(items, total=self.count or None, unit="frame", leave=None)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
+        """Return PyAV's frame upright, as (1, 3, H, W), float32, sRGB in [0, 1]; a tensor as it is."""
         try:
-            return self._converted(frame)
+            return frame if isinstance(frame, Tensor) else self._converted(frame)
         except failures() as error:
             damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
             if getattr(error, "errno", None) == errno.EOPNOTSUPP:

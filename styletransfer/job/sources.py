@@ -143,7 +143,7 @@ def _start(named: Picture | str) -> Picture | None:
     if isinstance(named, str):
         if named in STARTS:
             return None
-        if not os.path.exists(named):
+        if not os.path.exists(film_and_place(named)[0]):
             raise UserError(
                 f"unknown init {named!r}; choose content, style, noise or a picture file"
             )

@@ -138,6 +138,7 @@ class StyleTransferConfig:
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True, piped=True)
     """Path of the content image. A folder starts a sweep: one run for each picture in the folder.
+    film.mp4:120 is frame 120 of a film, counted from 0, and film.mp4:4.8s the one at 4.8 seconds.
     WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture; - is standard input."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several paths, [a.jpg,b.jpg]; or a folder of style images."""
