@@ -29,3 +29,6 @@ class GradcheckConfig:
     inputs: list[str] = field(default_factory=lambda: ["4x3"])
     """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
     the name of a function in the file that returns the inputs as a tuple."""
+    surrogates: list[str] = field(default_factory=list)
+    """Functions in the file whose backward is meant to be another derivative than that of forward:
+    straight-through, reversal, clipping, a surrogate gradient, or none for an output."""
