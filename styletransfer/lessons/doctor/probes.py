@@ -23,6 +23,11 @@ CURES = {
     "incorrect number of gradients": "return a gradient for each input of forward, and None for "
     "one that is no tensor",
 }
+RETURNED = {
+    "shape": "return grad.sum_to_size(x.shape), with x the input",
+    "dtype": "return grad.to(x.dtype), with x the input",
+    "device": "return grad.to(x.device), with x the input",
+}
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
@@ -127,7 +132,8 @@ def _unlike(study: Study) -> Iterator[Verdict]:
             text = f"backward returns None for input {index}, which has a derivative"
             change = "return its gradient"
         elif difference.factor is not None:
-            text, change = text + _size(study, difference.factor), "multiply by the inverse of that"
+            text += _size(study, difference.factor)
+            change = f"multiply it by {1 / difference.factor:.5g}"
         elif study.is_complex[index]:
             change += ", and multiply by the conjugate of what was saved, x.conj()"
         if not is_function(study.target):
@@ -155,8 +161,10 @@ def _size(study: Study, factor: float) -> str:
 
 def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
-    if study.is_cut:
-        return  # the first derivative tells it
+    if not is_function(study.target) and study.differences[0]:
+        for part in study.parts:  # the whole has a wrong second derivative, too
+            yield from second(part)
+        return
     outputs, count = study.differentiable(*study.inputs), len(study.leaves)
     weights = [weights_like(x, index) for index, x in enumerate(outputs)]
 
@@ -232,7 +240,7 @@ def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
                     does = "raises an error" if is_error else "changes it silently"
                     have, want = (tuple(x) if what == "shape" else x for x in (have, want))
                     text = f"{what} {have} for input {index} of {want}: torch {does}"
-                    yield fault(text, f"return {want}")
+                    yield fault(text, RETURNED[what])
 
 
 def undefined(study: Study) -> Iterator[Verdict]:

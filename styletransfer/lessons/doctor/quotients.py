@@ -37,22 +37,21 @@ class Difference:
     @property
     def factor(self) -> float | None:
         """What the derivative is multiplied by, if that is the same number everywhere."""
-        large = self.wanted.abs() > 0.01 * self.wanted.abs().max()
-        ratios = (self.found / self.wanted)[large]
-        is_one = ratios.numel() and torch.allclose(ratios, ratios.mean(), rtol=1e-3, atol=0)
-        return ratios.mean().item() if is_one else None
+        wanted, found = (x.where(self.wanted.isfinite(), 0) for x in (self.wanted, self.found))
+        factor = ((found * wanted).sum() / wanted.square().sum()).item()
+        rest = (found - factor * wanted).abs().max() / wanted.abs().max()
+        return factor if factor and rest < 0.01 * abs(factor - 1) else None
 
     def __str__(self) -> str:
         """Return by how much the gradient is off."""
         if self.factor is not None:
-            return f"is {self.factor:.4g} times the derivative of forward"
-        worst = (self.found - self.wanted).abs().where(self.is_wrong, 0).argmax()
+            return f"is {self.factor:.5g} times the derivative of forward"
+        worst = (self.found - self.wanted).abs().where(self.is_wrong, -1).argmax()
         place = [int(i) for i in torch.unravel_index(worst, self.found.shape)]
         found, wanted = (x.flatten()[worst].item() for x in (self.found, self.wanted))
         count = f"{int(self.is_wrong.sum())} of {self.found.numel()} numbers"
-        return (
-            f"is not the derivative of forward ({count}; at {place}: {found:.4g} for {wanted:.4g})"
-        )
+        at = f"at {place} {found:.5g} for {wanted:.5g}"
+        return f"is not the derivative of forward ({count}; {at})"
 
 
 def measured(
@@ -93,7 +92,7 @@ def differences(
     gradients: Iterable[Tensor | None],
     dtype: torch.dtype,
 ) -> tuple[dict[int, Difference], int]:
-    """Return which gradients of the sum of `terms` are wrong, and how many numbers none can tell."""
+    """Return which gradients of the sum of `terms` are wrong; how many numbers none can tell."""
     found, unclear = {}, 0
     rows = zip(gradients, measured(terms, leaves, dtype), strict=True)
     for index, (gradient, (wanted, is_clear, noise)) in enumerate(rows):
@@ -103,5 +102,5 @@ def differences(
         is_wrong = is_clear & ~((ours - wanted).abs() <= allowed)
         unclear += int((~is_clear).sum())
         if is_wrong.any():
-            found[index] = Difference(ours, wanted.where(is_clear, ours), is_wrong)
+            found[index] = Difference(ours, wanted.where(is_clear, torch.nan), is_wrong)
     return found, unclear

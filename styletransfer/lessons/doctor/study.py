@@ -180,12 +180,6 @@ class Study:
         """By the number of the leaf, gradients unlike the derivative; how many none can tell."""
         return differences(self.terms, self.leaves, self.gradients, self.dtype)
 
-    @cached_property
-    def is_cut(self) -> bool:
-        """Whether the gradient is wrong, but that of no Function is."""
-        is_wrong = not is_function(self.target) and bool(self.differences[0])
-        return is_wrong and not any(part.differences[0] for part in self.parts)
-
     def total(self, *inputs: Any, power: int = 1) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
         return weighed(self.outputs(*inputs), power).sum()

@@ -1,4 +1,4 @@
-"""Probes of values: empty inputs, low precision, autocast, large and zero inputs, another device."""
+"""Probes of other inputs: empty, in low precision, under autocast, large, 0, on a GPU."""
 
 import inspect
 from collections.abc import Iterator, Sequence
