@@ -1,14 +1,11 @@
 """Probes: do torch.func and torch.compile call your backward, or differentiate your forward?"""
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.probes import differs
-from styletransfer.lessons.doctor.quotients import STEPS
 from styletransfer.lessons.doctor.study import Study, same
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, is_function, note
 from styletransfer.lessons.doctor.watch import scaled
@@ -74,21 +71,15 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         yield refused(error)
     if same(found, ours):
         yield Verdict("ok", "yours")
-    if is_slope(study, _along(study, found)):
+    if is_forwards(study, study.along(found)):
         yield note("forward's: your backward is not called")
     yield fault("neither yours nor forward's", "look for what is another under this call")
 
 
-def is_slope(study: Study, found: Tensor | float) -> bool:
+def is_forwards(study: Study, found: Tensor) -> bool:
     """Return whether this is the derivative of forward in the study's directions."""
-    tolerance = STEPS[study.dtype][1]
-    return math.isclose(float(found), study.slope, rel_tol=tolerance, abs_tol=tolerance)
-
-
-def _along(study: Study, found: Sequence[Tensor | None]) -> float:
-    """Return the derivative in the study's directions, by gradients."""
-    pairs = zip(found, study.directions, strict=True)
-    return sum(float((x * way).sum()) for x, way in pairs if x is not None)
+    rows = study.measured
+    return same([found], [study.along(row.value for row in rows)], rows[0].tolerance)
 
 
 def jvp(study: Study) -> Iterator[Verdict]:
@@ -98,9 +89,9 @@ def jvp(study: Study) -> Iterator[Verdict]:
     except Exception as error:
         yield refused(error)
     is_told = study.name in study.surrogates or not is_function(study.target)
-    if is_told and same([found], [torch.tensor(_along(study, study.gradients))]):
+    if is_told and same([found], [study.along(study.gradients)]):
         return  # that of backward: if it is wrong, the first derivative tells it
-    if not is_slope(study, found):
+    if not is_forwards(study, found):
         change = "return the derivative of forward times the tangents"
         yield fault("not the derivative of forward", change, "jvp")
 
@@ -108,31 +99,22 @@ def jvp(study: Study) -> Iterator[Verdict]:
 def vmap(study: Study) -> Iterator[Verdict]:
     """Are the results of two examples in a batch those of each alone?"""
     leaves, count = study.leaves, len(study.leaves)
-    try:
-        torch.func.vmap(study.total_at)(*(torch.stack([x, x]) for x in leaves))
-    except Exception as error:
-        yield refused(error)
-    ways: dict[str, list[int | None]] = {
-        "in the first dimension": [0] * count,
-        "in the last dimension": [-1] * count,
-    }
-    for number, index in enumerate(study.due if count > 1 else ()):
-        way = f"of input {index}, which share the other inputs"
-        ways[way] = [0 if each == number else None for each in range(count)]
-    for way, dims in ways.items():
-        pairs = [(x, x if dim is None else 0.99 * x) for x, dim in zip(leaves, dims, strict=True)]
-        alone = [study.total_at(*each) for each in zip(*pairs, strict=True)]
-        batches = [
-            pair[0] if dim is None else torch.stack(pair, dim)
-            for pair, dim in zip(pairs, dims, strict=True)
-        ]
-        batched = torch.func.vmap(study.total_at, in_dims=tuple(dims))
-        if said := differs(partial(batched, *batches), alone):
+    dims: list[list[int | None]] = [[0] * count, [-1] * count]
+    dims += [[0 if i == one else None for i in range(count)] for one in range(count)]
+    for each in dims:
+        ways = list(zip(leaves, each, strict=True))
+        batches = [x if dim is None else torch.stack([x, 0.99 * x], dim) for x, dim in ways]
+        others = [x if dim is None else 0.99 * x for x, dim in ways]
+        try:
+            found = torch.func.vmap(study.total_at, tuple(each))(*batches)
+            alone = study.total_at(*leaves), study.total_at(*others)
+            said = "" if same(found, alone) else "another result"
+        except Exception as error:
+            if each is dims[0]:
+                yield refused(error)
+            said = described(error)
+        if said:
+            change = "return what forward returns for each alone, and the dimension of the examples"
             is_generated = getattr(study.target, "generate_vmap_rule", False)
-            yield fault(
-                f"two examples {way}: {said}",
-                "compute each example as forward does, take them from dimension in_dims[i] of "
-                "input i, if that is not None, and return the dimension that they have in the "
-                "result",
-                "forward" if is_generated else "vmap",
-            )
+            method = "forward" if is_generated else "vmap"
+            yield fault(f"two examples, in_dims {tuple(each)}: {said}", change, method)

@@ -45,7 +45,9 @@ def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> 
 def _tried(call: Callable[[], Any], fails: str) -> Any:
     """Return the result of a call (UserError: it raises an error)."""
     try:
-        return call()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return call()
     except Exception as error:
         raise UserError(f"{fails}: {type(error).__name__}: {error}") from error
 

@@ -71,8 +71,8 @@ def called(study: Study) -> Iterator[Verdict]:
 
 def first(study: Study) -> Iterator[Verdict]:
     """Is the first derivative that of forward?"""
-    results = [weighed(study.outputs(*study.inputs)) for _ in range(2)]
-    if not same(*([x] for x in results)):
+    one, other = ([weighed(study.outputs(*study.inputs))] for _ in range(2))
+    if not same(one, other):
         text = "forward gives another result when it is called again"
         yield fault(text, "take the same numbers each time", "forward", is_last=True)
     if any(x is not None and bool(x.isnan().any()) for x in study.gradients):
@@ -100,20 +100,16 @@ def first(study: Study) -> Iterator[Verdict]:
 
 def _constant(study: Study) -> Iterator[Verdict]:
     """Does a result that a Function calls non-differentiable change with its inputs?"""
-    for part in study.parts:
-        if part.name in study.surrogates:
-            continue
+    for part in (each for each in study.parts if each.name not in study.surrogates):
 
         def terms(*leaves: Tensor, part: Study = part) -> Tensor:
             outputs = part.outputs(*part.with_leaves(*leaves))
             return weighed(x.bool() if x.requires_grad else x for x in outputs).cpu()
 
-        for slopes, is_clear, noise in measured(terms, part.leaves, part.dtype):
-            if bool((slopes.abs() > 1e-5 + noise)[is_clear].any()):
-                text = "an output that is marked as non-differentiable changes with the inputs"
-                yield fault(
-                    text, f"leave it out of mark_non_differentiable{_meant(part)}", "context"
-                )
+        rows = measured(terms, part.leaves, part.dtype)
+        if differences(rows, [None] * len(part.leaves)):
+            text = "an output that is marked as non-differentiable changes with the inputs"
+            yield fault(text, f"leave it out of mark_non_differentiable{_meant(part)}", "context")
 
 
 def _meant(study: Study) -> str:
@@ -122,7 +118,8 @@ def _meant(study: Study) -> str:
 
 def _unlike(study: Study) -> Iterator[Verdict]:
     """Is a gradient unlike the derivative of forward? By how much, and what may be the reason?"""
-    found, unclear = study.differences
+    found = study.differences
+    unclear = sum(int((~row.is_clear).sum()) for row in study.measured)
     is_single = study.dtype == torch.float32
     for number, difference in found.items():
         index = study.due[number]
@@ -161,7 +158,7 @@ def _size(study: Study, factor: float) -> str:
 
 def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
-    if not is_function(study.target) and study.differences[0]:
+    if not is_function(study.target) and study.differences:
         for part in study.parts:  # the whole has a wrong second derivative, too
             yield from second(part)
         return
@@ -183,7 +180,7 @@ def second(study: Study) -> Iterator[Verdict]:
             found = gradients(total, values) if total.requires_grad else [None] * len(values)
         except Exception as error:
             yield note(f"refused: {first_line(error)}")
-        if differences(slopes, values, found, study.dtype)[0]:
+        if differences(measured(slopes, values, study.dtype), found):
             yield _second_fault(study)
 
 

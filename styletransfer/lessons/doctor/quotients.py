@@ -16,10 +16,10 @@ def weights_like(x: Tensor, number: int = 0) -> Tensor:
     return (places + number / 3).square().cos().to(x).view(x.shape)
 
 
-def weighed(tensors: Iterable[Tensor], power: int = 1) -> Tensor:
-    """Return the floating point numbers, to a power, times weights, one after another."""
+def weighed(tensors: Iterable[Tensor]) -> Tensor:
+    """Return the floating point numbers times weights, one after another."""
     found = [
-        (x**power * weights_like(x, number)).double().flatten()
+        (x * weights_like(x, number)).double().flatten()
         for number, x in enumerate(tensors)
         if x.is_floating_point()
     ]
@@ -54,24 +54,32 @@ class Difference:
         return f"is not the derivative of forward ({count}; {at})"
 
 
+@dataclass(frozen=True)
+class Measured:
+    """A derivative by the numbers of one leaf, measured."""
+
+    value: Tensor
+    is_clear: Tensor  #: where two step sizes agree: not at a jump or a kink
+    noise: float  #: the error by rounding
+    tolerance: float  #: relative error of a gradient that is right
+
+
 def measured(
     terms: Callable[..., Tensor], leaves: Sequence[Tensor], dtype: torch.dtype
-) -> Iterator[tuple[Tensor, Tensor, float]]:
+) -> Iterator[Measured]:
     """Yield for each leaf the derivative of the sum of `terms(*leaves)` by each of its numbers.
 
-    Two step sizes tell how far a quotient can be trusted (Richardson's extrapolation). The second
-    tensor says where it is clear: not at a jump or a kink. The number is the error by rounding.
+    Two step sizes make the quotients more exact (Richardson's extrapolation).
     """
-    middle, (step, _) = terms(*leaves), STEPS[dtype]
+    middle, (step, tolerance) = terms(*leaves), STEPS[dtype]
     noise = 50 * torch.finfo(dtype).eps / step * float(middle.abs().sum())
 
     def changes(index: int, place: int) -> Iterator[float]:
         for distance in (step, -step, step / 2, -step / 2):
             moved = [x.detach().clone().requires_grad_() for x in leaves]
+            at = torch.unravel_index(torch.tensor(place), moved[index].shape)
             with torch.no_grad():
-                moved[index][torch.unravel_index(torch.tensor(place), moved[index].shape)] += (
-                    distance
-                )
+                moved[index][at] += distance
             yield float((terms(*moved) - middle).sum())
 
     for index, leaf in enumerate(leaves):
@@ -83,24 +91,21 @@ def measured(
         size = value.nan_to_num().abs().max() if leaf.numel() else 0
         bent, near = (up + down).abs(), 2 * (near_up + near_down).abs()
         is_kink = (near > 0.75 * bent) & (bent > 0.001 * size + noise)
-        yield value, ((wide - narrow).abs() <= 0.01 * size + noise) & ~is_kink, noise
+        is_clear = ((wide - narrow).abs() <= 0.01 * size + noise) & ~is_kink
+        yield Measured(value, is_clear, noise, tolerance)
 
 
 def differences(
-    terms: Callable[..., Tensor],
-    leaves: Sequence[Tensor],
-    gradients: Iterable[Tensor | None],
-    dtype: torch.dtype,
-) -> tuple[dict[int, Difference], int]:
-    """Return which gradients of the sum of `terms` are wrong; how many numbers none can tell."""
-    found, unclear = {}, 0
-    rows = zip(gradients, measured(terms, leaves, dtype), strict=True)
-    for index, (gradient, (wanted, is_clear, noise)) in enumerate(rows):
+    rows: Iterable[Measured], gradients: Iterable[Tensor | None]
+) -> dict[int, Difference]:
+    """Return which gradients are not what was measured, by their numbers."""
+    found = {}
+    for index, (row, gradient) in enumerate(zip(rows, gradients, strict=True)):
+        wanted = row.value.where(row.is_clear, torch.nan)
         ours = torch.zeros_like(wanted) if gradient is None else gradient.detach().cpu().double()
-        size = max([0.0, *wanted[is_clear].abs().tolist()])
-        allowed = STEPS[dtype][1] * (wanted.abs() + min(size, 1)) + noise
-        is_wrong = is_clear & ~((ours - wanted).abs() <= allowed)
-        unclear += int((~is_clear).sum())
+        size = max([0.0, *wanted[row.is_clear].abs().tolist()])
+        allowed = row.tolerance * (wanted.abs() + min(size, 1)) + row.noise
+        is_wrong = row.is_clear & ~((ours - wanted).abs() <= allowed)
         if is_wrong.any():
-            found[index] = Difference(ours, wanted.where(is_clear, torch.nan), is_wrong)
-    return found, unclear
+            found[index] = Difference(ours, wanted, is_wrong)
+    return found

@@ -10,13 +10,8 @@ from torch.autograd import Function
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
-from styletransfer.lessons.doctor.quotients import (
-    Difference,
-    differences,
-    measured,
-    weighed,
-    weights_like,
-)
+from styletransfer.lessons.doctor import quotients
+from styletransfer.lessons.doctor.quotients import Difference, Measured, weighed, weights_like
 from styletransfer.lessons.doctor.verdicts import is_function
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
@@ -176,13 +171,18 @@ class Study:
         return torch.float32 if is_single else self.kind[0]
 
     @cached_property
-    def differences(self) -> tuple[dict[int, Difference], int]:
-        """By the number of the leaf, gradients unlike the derivative; how many none can tell."""
-        return differences(self.terms, self.leaves, self.gradients, self.dtype)
+    def measured(self) -> list[Measured]:
+        """The derivative of `total` by each of the leaves, by difference quotients of forward."""
+        return list(quotients.measured(self.terms, self.leaves, self.dtype))
 
-    def total(self, *inputs: Any, power: int = 1) -> Tensor:
+    @cached_property
+    def differences(self) -> dict[int, Difference]:
+        """The gradients that are not the derivative of forward, by the numbers of the leaves."""
+        return quotients.differences(self.measured, self.gradients)
+
+    def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        return weighed(self.outputs(*inputs), power).sum()
+        return weighed(self.outputs(*inputs)).sum()
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
         """Return the inputs with other tensors in the place of the leaves."""
@@ -198,21 +198,14 @@ class Study:
         outputs = self.outputs(*self.with_leaves(*leaves))
         return weighed(x if x.requires_grad else x.bool() for x in outputs).detach().cpu()
 
-    @cached_property
-    def slope(self) -> float:
-        """The derivative of `total` along the directions, by difference quotients of forward."""
+    def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
+        """Return the derivative of `total` if the leaves move in the directions."""
+        pairs = zip(derivative, self.directions, strict=True)
+        return sum((x * way).sum() for x, way in pairs if x is not None) + torch.zeros(())
 
-        def along(step: Tensor) -> Tensor:
-            pairs = zip(self.leaves, self.directions, strict=True)
-            return self.terms(*((x.detach() + step * way).requires_grad_() for x, way in pairs))
-
-        start = torch.zeros((), dtype=torch.float64, requires_grad=True)
-        ((found, _, _),) = measured(along, [start], self.dtype)
-        return found.item()
-
-    def gradients_of(self, *inputs: Any, **options: bool) -> list[Tensor | None]:
+    def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each input that requires grad."""
-        return gradients(self.total(*inputs), differentiable_in(inputs), **options)
+        return gradients(self.total(*inputs), differentiable_in(inputs))
 
     def with_inputs(self, change: Layout) -> tuple[Any, ...]:
         """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
@@ -258,10 +251,10 @@ def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:
     return numbers.detach().to(device, dtype).clone().requires_grad_(every or x.requires_grad)
 
 
-def same(one: Any, other: Any) -> bool:
+def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
     """Return whether two lists of gradients are alike; None is like zeros."""
     return all(
-        torch.allclose(_number(a), _number(b), rtol=1e-5, atol=1e-6)
+        torch.allclose(_number(a), _number(b), rtol=10 * tolerance, atol=tolerance)
         for a, b in zip(one, other, strict=True)
     )
 

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from styletransfer.lessons.doctor.probes import mismatch
 from styletransfer.lessons.doctor.quotients import weighed
-from styletransfer.lessons.doctor.study import Layout, Study, differentiable_in, gradients
+from styletransfer.lessons.doctor.study import Study, differentiable_in, gradients
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, note
 from styletransfer.lessons.doctor.watch import tensors_in, watched
 from styletransfer.lessons.errors import first_line
@@ -76,18 +76,15 @@ def precision(study: Study) -> Iterator[Verdict]:
                 yield replace(each, word="note")
 
 
-# Inputs at which a quotient of two large or two small numbers becomes nan.
-EXTREMES: dict[str, Layout] = {
-    "large inputs": lambda x: 1000 * x.abs(),
-    "large negative inputs": lambda x: -1000 * x.abs(),
-    "inputs of zeros": torch.zeros_like,
-}
+def _scaled(factor: float, x: Tensor) -> Tensor:
+    return factor * x.abs().float()
 
 
 def extremes(study: Study) -> Iterator[Verdict]:
     """Is the gradient a number where the result is one?"""
-    for name, change in EXTREMES.items():
-        inputs = study.with_inputs(lambda x, change=change: change(x).float())
+    # There a quotient of two large numbers, or of two zeros, becomes nan.
+    for name, factor in {"large": 1000, "large negative": -1000, "zero": 0}.items():
+        inputs = study.with_inputs(partial(_scaled, factor))
         try:
             result = weighed(study.outputs(*inputs))
             found = gradients(result.sum(), differentiable_in(inputs))
@@ -95,9 +92,9 @@ def extremes(study: Study) -> Iterator[Verdict]:
             continue  # other rows tell what is refused
         is_nan = any(x is not None and bool(x.isnan().any()) for x in found)
         if is_nan and bool(result.isfinite().all()):
-            text = f"nan for {name} in float32, where the result of forward is finite"
-            change = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
-            yield fault(text, change)
+            text = f"nan for {name} inputs in float32, where the result of forward is finite"
+            cure = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
+            yield fault(text, cure)
 
 
 def device(study: Study) -> Iterator[Verdict]:
@@ -112,6 +109,6 @@ def device(study: Study) -> Iterator[Verdict]:
         method = "backward"
         gradients(total, differentiable_in(inputs))
     except Exception as error:
-        text = f"needs numbers on the host, or tensors of the CPU: {first_line(error)}"
+        text = f"needs numbers on the host, or a tensor on the CPU: {first_line(error)}"
         change = "a GPU waits for this, and a CUDA graph cannot capture it"
         yield note(text, change, method, error)
