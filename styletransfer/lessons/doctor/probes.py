@@ -81,8 +81,9 @@ def first(study: Study) -> Iterator[Verdict]:
         yield fault(text, change, is_last=True)
     total = study.total(*study.inputs)
     once = gradients(total, study.leaves, retain_graph=True)
-    again = partial(torch.autograd.grad, total, study.leaves, allow_unused=True, retain_graph=True)
-    if said := not study.surrogates and differs(again, once):
+    seed = 1 if study.surrogates else 2
+    again = partial(gradients, total, study.leaves, seed=seed, retain_graph=True)
+    if said := differs(again, once):
         text = f"if backward is called again: {said}"
         change = "change, delete and draw at random nothing that the gradient depends on"
         yield fault(text, change, is_last=True)
@@ -120,7 +121,9 @@ def _unlike(study: Study) -> Iterator[Verdict]:
     """Is a gradient unlike the derivative of forward? By how much, and what may be the reason?"""
     found = study.differences
     unclear = sum(int((~row.is_clear).sum()) for row in study.measured)
-    is_single = study.dtype == torch.float32
+    is_single = study.dtype == torch.float32 and any(
+        bool(row.value.any()) for row in study.measured
+    )
     for number, difference in found.items():
         index = study.due[number]
         text = f"the gradient of {study.names[index]} {difference}"
@@ -214,6 +217,8 @@ def returned(study: Study) -> Iterator[Verdict]:
         if said:
             text = f"if input {index} alone requires grad: {said}"
             yield fault(text, "look at what depends on ctx.needs_input_grad")
+    if any(seen.is_sparse for seen in study.seen):
+        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:

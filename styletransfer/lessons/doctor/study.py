@@ -59,7 +59,7 @@ class Study:
         self._own: dict[str, Tensor] = {}
         if isinstance(target, nn.Module):
             dtype, device = kind
-            target.to(device, dtype)
+            (target.double if dtype == torch.float64 else target.float)().to(device)
             self._own = dict(target.named_parameters()) | dict(target.named_buffers())
         every = not any(map(requires_grad, given))
         self.inputs = (
@@ -92,7 +92,7 @@ class Study:
             for x, is_complex in zip(inputs, self.is_complex, strict=True)
         ]
         count = len(self.given)
-        given = [layout(x) if requires_grad(x) else x for x in values[:count]]
+        given = [layout(x) if isinstance(x, Tensor) else x for x in values[:count]]
         if self.is_random:
             torch.manual_seed(0)
         if self._own:
@@ -226,12 +226,13 @@ def gradients(
     of: Tensor | Sequence[Tensor],
     leaves: Sequence[Tensor],
     grads: Sequence[Tensor] | None = None,
+    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
     **options: bool,
 ) -> list[Tensor | None]:
-    """Return the gradients; what backward draws at random is the same each time."""
-    torch.manual_seed(1)  # not that of forward, whose numbers backward should have kept
+    """Return the gradients; what backward draws at random depends on the seed alone."""
+    torch.manual_seed(seed)
     found = torch.autograd.grad(of, leaves, grads, allow_unused=True, **options)
-    return [x if x is None or x.layout == torch.strided else x.to_dense() for x in found]
+    return [x.to_dense() if x is not None and x.is_sparse and not x.is_meta else x for x in found]
 
 
 def _changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:

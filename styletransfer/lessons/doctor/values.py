@@ -8,7 +8,7 @@ from functools import partial
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from styletransfer.lessons.doctor.probes import mismatch
 from styletransfer.lessons.doctor.quotients import weighed
@@ -99,16 +99,18 @@ def extremes(study: Study) -> Iterator[Verdict]:
 
 def device(study: Study) -> Iterator[Verdict]:
     """Does a device that keeps its numbers to itself do, as a captured graph needs it?"""
-    inputs = [
-        x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
-        for x in study.inputs
-    ]
-    method = "context"
-    try:
-        total = study.total(*inputs)
-        method = "backward"
-        gradients(total, differentiable_in(inputs))
-    except Exception as error:
-        text = f"needs numbers on the host, or a tensor on the CPU: {first_line(error)}"
-        change = "a GPU waits for this, and a CUDA graph cannot capture it"
-        yield note(text, change, method, error)
+    for part in [study] if isinstance(study.target, nn.Module) else study.parts:
+        inputs = [
+            x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
+            for x in part.inputs
+        ]
+        method = "context"
+        try:
+            total = part.total(*inputs)
+            method = "backward"
+            gradients(total, differentiable_in(inputs))
+        except Exception as error:
+            said = first_line(error).partition(". ")[0]
+            text = f"needs numbers on the host, or a tensor on the CPU: {said}"
+            change = "a GPU waits for this, and a CUDA graph cannot capture it"
+            yield note(text, change, method, error)
