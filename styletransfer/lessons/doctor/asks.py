@@ -71,6 +71,8 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         yield refused(error)
     if same(found, ours):
         yield Verdict("ok", "yours")
+    if study.is_random:
+        yield note("not told: forward may draw other random numbers there")
     if is_forwards(study, study.along(found)):
         yield note("forward's: your backward is not called")
     yield fault("neither yours nor forward's", "look for what is another under this call")

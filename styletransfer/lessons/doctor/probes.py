@@ -22,7 +22,9 @@ CUT = "look for detach, .data, item or NumPy"
 CURES = {
     "incorrect number of gradients": "return a gradient for each input of forward, and None for "
     "one that is no tensor",
+    "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
 }
+MEANT = "; if that is meant, say surrogates="
 RETURNED = {
     "shape": "return grad.sum_to_size(x.shape), with x the input",
     "dtype": "return grad.to(x.dtype), with x the input",
@@ -114,7 +116,7 @@ def _constant(study: Study) -> Iterator[Verdict]:
 
 
 def _meant(study: Study) -> str:
-    return f"; if that is meant, say surrogates=[{study.name}]" if is_function(study.target) else ""
+    return f"{MEANT}[{study.name}]" if is_function(study.target) else ""
 
 
 def _unlike(study: Study) -> Iterator[Verdict]:
