@@ -513,7 +513,9 @@ class _(TimesExp):
         return (1 + x) * ctx.exp * grad_output
 
 
-@wrong("10_second_derivative", "TimesExp", "since the first has no graph: once_differentiable, no_grad")
+@wrong(
+    "10_second_derivative", "TimesExp", "since the first has no graph: once_differentiable, no_grad"
+)
 class _(TimesExp):
     @staticmethod
     def backward(ctx, grad_output):

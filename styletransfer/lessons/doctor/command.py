@@ -86,7 +86,7 @@ def main(config: GradcheckConfig) -> int:
     print(f"{study.name}, with inputs {', '.join(config.inputs)}")
     for verdict, rows in groupby(examine(study, PROBES), key=itemgetter(1)):
         names = [name for name, _ in rows]
-        for name in names if verdict == Verdict() else [", ".join(names)]:
+        for name in names if verdict.word == "ok" else [", ".join(names)]:
             print(f"{name:<19} {verdict.word:<5} {verdict.text}".rstrip(), flush=True)
         faults += verdict.word == "FAULT"
         if verdict.change:
