@@ -16,6 +16,9 @@ class GradcheckConfig:
     inputs: list[str] = field(default_factory=lambda: ["4x3"])
     """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
     the name of a function in the file that returns the inputs as a tuple."""
+    surrogates: list[str] = field(default_factory=list)
+    """Functions in the file whose backward is meant to be another derivative than that of forward:
+    straight-through, reversal, clipping, a surrogate gradient, or none for an output."""
 
 
 @command()
@@ -23,4 +26,4 @@ def gradcheck(config: GradcheckConfig, folder: Path) -> int:
     """Examine a backward, target=FILE.py:NAME: is it right, and who calls it?"""
     from styletransfer.lessons.doctor.examine import report
 
-    return report(config.target or "", config.inputs)
+    return report(config.target or "", config.inputs, config.surrogates)
