@@ -123,6 +123,23 @@ def test_links_lead_somewhere():
         assert [link for link in local if not (page.parent / link).exists()] == []
 
 
+def anchors(page):
+    """Return what GitHub, and the site, make of the headings of a page."""
+    text = re.sub(r"^```.*?^```$", "", page.read_text(encoding="utf-8"), flags=re.M | re.S)
+    headings = re.findall(r"^#+ (.+)$", text, re.M)
+    return {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+def test_links_to_sections_lead_to_a_heading():
+    lost = []
+    for page in (ROOT / "README.md", *ROOT.glob("docs/**/*.md")):
+        for path, anchor in re.findall(r"\]\(([^)#\s:]*)#([^)\s]+)\)", page.read_text("utf-8")):
+            to = page.parent / path if path else page
+            if to.suffix == ".md" and anchor not in anchors(to):
+                lost.append((page.name, path, anchor))
+    assert lost == []
+
+
 def test_pages_name_tests_that_exist():
     pages = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("docs/**/*.md"))
     tests = "\n".join(path.read_text(encoding="utf-8") for path in ROOT.glob("tests/**/*.py"))

@@ -39,6 +39,21 @@ def test_the_chinese_page_is_built_with_the_same_code(page):
     assert chinese == english
 
 
+def test_a_clinic_heading_has_the_message_that_is_printed():
+    """So has the Chinese one. A section that begins with a wrong number needs no message."""
+    english, chinese = (
+        re.findall(r"^### (.+)\n((?:(?!###? ).*\n)*)", DOWNLOAD["whole"](one), re.M)
+        for one in (COURSE / "clinic.md", COURSE.parent / "zh" / "clinic.md")
+    )
+    assert len(english) == len(chinese)
+    for (heading, text), (translated, _) in zip(english, chinese, strict=True):
+        first, *_ = re.findall(r"^```text\n(.*)$", text, re.M)
+        message = re.findall(r"`([^`]+)`$", heading)
+        assert message or not re.match(r"\w+(Error|Warning): ", first), heading
+        assert re.findall(r"`([^`]+)`$", translated) == message
+        assert "".join(message) in "".join(re.findall(r"^```text\n(.*?)^```$", text, re.M | re.S))
+
+
 @pytest.mark.filterwarnings("ignore:`torch.jit.script` is deprecated")  # torch's
 @pytest.mark.parametrize("chapter", FILLED)
 def test_a_page_shows_what_its_cells_print(chapter):

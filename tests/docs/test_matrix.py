@@ -12,7 +12,7 @@ from torch.autograd import gradcheck
 PAGE = (ROOT / "docs" / "course" / "matrix.md").read_text(encoding="utf-8")
 TABLE, OTHERS = (
     [[word.strip() for word in row.split("|")] for row in re.findall(r"^\|( .+)\|$", part, re.M)]
-    for part in PAGE.split("## Other versions")
+    for part in PAGE.split("<summary>Other versions")
 )
 CELLS = re.findall(r"^```\{code-cell\} python\n(.*?)^```$", PAGE, re.M | re.S)
 PROGRAM: dict = {"__name__": "matrix"}  # that of the page, without its first and its last cell
