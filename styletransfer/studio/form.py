@@ -169,7 +169,7 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     elif kind == "film":
         values = {key: value for key, value in values.items() if key in ACTING}
     if values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
-        said = "drawn regions have one style each; reset the shares of the styles, or the regions"
+        said = "drawn regions have one style each; make the shares equal, or clear the regions"
         raise RefusedError(said, key="style_weights")
     name, overrides, shown = command_name(kind, values), overrides_of(values), None
     if name != "train":
