@@ -252,6 +252,16 @@ def test_a_run_is_iterated_over_and_paused():
     assert run.result().losses["total"] > 0
 
 
+@pytest.mark.parametrize("color", ["style_palette", "content_palette", "content_luminance"])
+def test_each_step_of_each_scale_is_shown_in_its_colors(color):
+    shapes = [
+        (step.picture.shape, step.image.shape)
+        for step in iterate(CONTENT, STYLE, experiment="tiny", color=color)
+    ]
+    assert len(set(shapes)) == 2
+    assert all(shown == painted for shown, painted in shapes)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("look", ["classic", "faithful", "painterly", "tutorial_0_3"])
 def test_a_picture_in_its_own_style_is_itself(look):

@@ -6,7 +6,6 @@ are multiplied in OKLab, which keeps hue, saturation and strokes.
 """
 
 from collections.abc import Callable, Iterable
-from functools import partial
 
 import torch
 from torch import Tensor
@@ -51,7 +50,8 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
         change = torch.minimum(factor.to(lab), most.to(lab) / lab[:1].clamp(min=BLACK))
         return torch.where(change < 1, from_oklab(change * lab), srgb)
 
-    return partial(by_strips, lit, factor, most)
+    # The pastiche of a coarser scale is smaller than the content.
+    return lambda image: by_strips(lit, _weights(factor, image), _weights(most, image), image)
 
 
 def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[float, float]:

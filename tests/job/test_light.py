@@ -84,3 +84,8 @@ def test_each_region_has_its_own_paint_and_protection_holds(colored):
     kept = finished(STROKES, grey(0.4), colored, protected=LEFT)
     assert torch.equal(kept[..., :10], STROKES[..., :10])
     assert (kept[..., 10:] < STROKES[..., 10:] - 0.05).all()
+
+
+def test_the_pastiche_of_a_coarser_scale_is_finished_too(colored):
+    made, half = (finished(one, grey(0.3), colored) for one in (STROKES, STROKES[..., ::2, ::2]))
+    assert torch.equal(half, made[..., ::2, ::2])
