@@ -229,7 +229,7 @@ class Film:
         return progress_bar(items, total=self.count or None, unit="frame", leave=None)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return PyAV's frame upright, as (1, 3, H, W), float32, sRGB in [0, 1]; a tensor as it is."""
+        """Return PyAV's frame upright, (1, 3, H, W), float32, sRGB in [0, 1]; a tensor as it is."""
         try:
             return frame if isinstance(frame, Tensor) else self._converted(frame)
         except failures() as error:
