@@ -15,6 +15,6 @@ CONFIGS = Path(__file__).parent / "configs"
 def start(name: str) -> None:
     """Run a command of commands.py; an error or Ctrl-C prints one line, also during imports."""
     with one_line_errors():
-        from styletransfer.cli.hydrated import script
+        from styletransfer.cli.hydrated import run_command
 
-        script(getattr(importlib.import_module("benchmarks.commands"), name))(None)
+        run_command(getattr(importlib.import_module("benchmarks.commands"), name))

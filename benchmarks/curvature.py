@@ -17,7 +17,6 @@ from torch import Tensor, fft
 
 from styletransfer.cli.arguments import parse
 from styletransfer.cli.errors import one_line_errors
-from styletransfer.commands import train
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons.measure import table
 from styletransfer.objective import gradient_at
@@ -26,6 +25,7 @@ from styletransfer.optimize.optimizers import frequencies
 from styletransfer.optimize.run import Run
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.train import train
 
 # Limits of the frequency bands in cycles per pixel; 0.5 is the finest wave along an axis.
 EDGES = (0, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.42, 0.5)

@@ -17,9 +17,9 @@ from torch.nn.functional import unfold
 
 from styletransfer.lessons.measure import table
 from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.file import network_file, read, shipped
 from styletransfer.networks.lattice import PERIOD
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS
 

@@ -5,9 +5,10 @@ same, one lets the gradient pass unchanged, as if nothing were rounded. The auth
 that. Return x, rounded, with that gradient. To read: docs/course/called.md, functions.md
 """
 
+import torch
 from torch import nn
 
-from styletransfer.lessons.exercises import call, check, hint, leaf
+from styletransfer.lessons.exercises import call, check, equal, hint, leaf
 
 
 class Round(nn.Module):
@@ -28,15 +29,15 @@ def rounded(x):
 def test():
     x = leaf(0.4, 1.7)
     y = call(rounded, x)
-    assert y.tolist() == [0, 2]
+    equal(y, [0, 2], "The result")
     hint(
         not y.requires_grad,
         "The result has no graph: detach, .data, item() and NumPy cut the path to x.",
     )
-    y.sum().backward()
+    call((y * torch.tensor([2, -3])).sum().backward)  # 2 and -3 come in
     hint(
         x.grad is None,
-        "The result requires a gradient, but no path leads from it to x: detach has cut it, and "
+        "No gradient reaches x: a backward has returned None, or detach has cut the path, and "
         "requires_grad_\nhas begun a new graph behind the cut.",
     )
     hint(
@@ -45,7 +46,12 @@ def test():
         "name: it runs the nodes\nof the operations. A backward of yours belongs into a "
         "torch.autograd.Function, which is called by apply.",
     )
-    assert x.grad.tolist() == [1, 1]
+    hint(
+        x.grad.tolist() == [1, 1],
+        "The gradient is 1 whatever comes in: backward ignores grad_output. Here 2 and -3 come in, "
+        "and have to pass unchanged.",
+    )
+    equal(x.grad, [2, -3], "The gradient of 2 y[0] - 3 y[1]")
 
 
 if __name__ == "__main__":

@@ -27,9 +27,10 @@ def test():
         "A gradient has the shape of its input: of x that is (4, 3) here, and of W (3, 2). Which "
         "factor has to be transposed?"
     )
+    rows = "Each row adds the same bias: its gradient is a sum over the rows, of shape (2,)."
     y = Linear.apply(x, weight, bias)
     words = "invalid gradient", "cannot be multiplied"
-    call(y.sum().backward, hints=dict.fromkeys(words, shape))
+    call(y.sum().backward, hints={"gradient at index 2": rows, **dict.fromkeys(words, shape)})
     # The doctor knows the rest, such as the bias, of which each row has its part.
     doctor(Linear, torch.randn(4, 3), torch.randn(3, 2), torch.randn(2))
 

@@ -9,7 +9,7 @@ import torch
 from torch import nn
 from torch.nn.functional import mse_loss
 
-from styletransfer.lessons.exercises import call, check, hint
+from styletransfer.lessons.exercises import call, check, equal, hint
 
 
 class HookLoss(nn.Module):
@@ -26,11 +26,11 @@ class HookLoss(nn.Module):
 
 
 def test():
-    x = torch.tensor([1.0, 2.0], requires_grad=True)
-    target = torch.zeros(2)  # by hand: d(mean x^2)/dx = x, d(mean (3 x)^2)/dx = 9 x
+    x = torch.tensor([1.0, 2.0, 4.0, 8.0], requires_grad=True)
+    target = torch.zeros(4)  # by hand: d(mean x^2)/dx = x / 2, d(mean (3 x)^2)/dx = 9 x / 2
     first, second = HookLoss(target), HookLoss(target)
     output = call(second, 3 * call(first, x * 1))
-    zeros = torch.zeros(2)
+    zeros = torch.zeros(4)
     call(output.backward, zeros)
     hint(
         bool(zeros.any()),
@@ -39,15 +39,15 @@ def test():
     )
     hint(
         torch.equal(x.grad, 0 * x),
-        "The gradient is 0: no hook has changed it. A hook that returns None leaves the gradient "
-        "as it is.",
+        "The gradient is 0, as it came in: no hook has changed it. A hook that returns None leaves "
+        "the gradient\nas it is, and one that multiplies 0 gets 0.",
     )
     hint(
-        torch.equal(x.grad, x),
+        torch.equal(x.grad, x / 2),
         "This is the gradient of the first loss alone. What a hook returns takes the place of the "
         "gradient,\nso the second loss's, which came from deeper, is lost.",
     )
-    torch.testing.assert_close(x.grad, 10 * x.detach())
+    equal(x.grad, [5, 10, 20, 40], "The sum of both losses' gradients at 1, 2, 4, 8")
 
 
 if __name__ == "__main__":

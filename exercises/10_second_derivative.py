@@ -36,7 +36,11 @@ def test():
         "Here the second derivative is refused. That is better than a wrong one, but it is wanted: "
         "which of the saved\ntensors is neither an input nor an output?"
     )
-    call(twice, x, hints={"": refused})
+    cut = (
+        "Here the second derivative is refused, since the first has no graph: once_differentiable, "
+        "no_grad, detach or NumPy has cut it.\nThat is better than a wrong one, but it is wanted."
+    )
+    call(twice, x, hints={"does not require grad": cut, "": refused})
     doctor(TimesExp, torch.randn(4, 3), asked=["second derivative"])
 
 

@@ -1,9 +1,7 @@
 """Paint with a style network: `python scripts/apply.py network=FILE input=PHOTO output=FILE`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.networks.commands import apply
-
-main = script(apply)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.networks.commands.apply import apply
 
 if __name__ == "__main__":
-    main()
+    run_command(apply)

@@ -1,9 +1,7 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.lessons.commands import compare
-
-main = script(compare)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.lessons.commands.compare import compare
 
 if __name__ == "__main__":
-    main()
+    run_command(compare)

@@ -1,9 +1,7 @@
 """Show the path of the gradient: `python scripts/explain.py loss_mode=fake_backward`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.lessons.commands import explain
-
-main = script(explain)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.lessons.commands.explain import explain
 
 if __name__ == "__main__":
-    main()
+    run_command(explain)

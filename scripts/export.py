@@ -1,9 +1,7 @@
 """Write a style network as ONNX: `python scripts/export.py network=FILE output=net.onnx`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.networks.commands import export
-
-main = script(export)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.networks.commands.export import export
 
 if __name__ == "__main__":
-    main()
+    run_command(export)

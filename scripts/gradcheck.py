@@ -1,9 +1,7 @@
 """Check a backward: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.lessons.commands import gradcheck
-
-main = script(gradcheck)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.lessons.commands.gradcheck import gradcheck
 
 if __name__ == "__main__":
-    main()
+    run_command(gradcheck)

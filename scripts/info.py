@@ -1,9 +1,7 @@
 """Print how a picture was made: `scripts/info.py PICTURE`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.runs.commands import info
-
-main = script(info)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.runs.commands.info import info
 
 if __name__ == "__main__":
-    main()
+    run_command(info)

@@ -1,9 +1,7 @@
 """Mix a finished pastiche with its content: `scripts/mix.py RUN strength=0.6 output=y.png`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.runs.commands import mix
-
-main = script(mix)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.runs.commands.mix import mix
 
 if __name__ == "__main__":
-    main()
+    run_command(mix)

@@ -1,9 +1,7 @@
 """Open a page for painting, served by this computer: `python scripts/studio.py`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.studio.commands import studio
-
-main = script(studio)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.studio.commands.studio import studio
 
 if __name__ == "__main__":
-    main()
+    run_command(studio)

@@ -1,9 +1,7 @@
 """Paint one picture in the style of another: `scripts/train.py content=A.jpg style=B.jpg`."""
 
-from styletransfer.cli.hydrated import script
+from styletransfer.cli.hydrated import run_command
 from styletransfer.train import train
 
-main = script(train)
-
 if __name__ == "__main__":
-    main()
+    run_command(train)

@@ -1,9 +1,7 @@
 """Train a network that paints in one pass: `python scripts/train_network.py style=PAINTING`."""
 
-from styletransfer.cli.hydrated import script
-from styletransfer.networks.commands import train_network
-
-main = script(train_network)
+from styletransfer.cli.hydrated import run_command
+from styletransfer.networks.commands.train_network import train_network
 
 if __name__ == "__main__":
-    main()
+    run_command(train_network)

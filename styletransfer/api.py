@@ -26,7 +26,6 @@ from numpy.typing import NDArray
 from PIL import Image
 from torch import Tensor
 
-from styletransfer.commands import train
 from styletransfer.errors import UserError
 from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import PICTURE_KEYS
@@ -41,6 +40,7 @@ from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
 from styletransfer.system.progress import progress_bar
+from styletransfer.train import train
 
 __all__ = ["Iterate", "Result", "Stylization", "iterate", "stylize"]
 

@@ -51,9 +51,9 @@ def paint(config: TrainConfig, folder: Path) -> "Recording":
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
-    from styletransfer.runs.recording import recorded
+    from styletransfer.runs.recording import files_of, recorded
 
-    job = prepare(config, progress=True)
+    job = prepare(config, outputs=files_of(config, folder), progress=True)
     run = Run(job)
     with recorded(run, config, folder) as record:
         for step in run:

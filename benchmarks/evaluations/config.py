@@ -83,7 +83,7 @@ def check(config: BenchmarkConfig) -> None:
     ):
         if value != only:
             raise UserError(f"{key}={value} is not what the plain loop does; leave it at {only}")
-    schemas.check(default_config(config, max(config.sizes)))
+    schemas.check_values(default_config(config, max(config.sizes)))
 
 
 def default_config(config: BenchmarkConfig, size: int) -> StyleTransferConfig:

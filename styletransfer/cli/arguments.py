@@ -2,14 +2,10 @@
 
 import argparse
 import os
-import re
 import shlex
 from collections.abc import Collection, Sequence
 from difflib import get_close_matches
 from typing import Any, NoReturn
-
-from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.errors import HydraException
 
 from styletransfer.errors import UserError
 from styletransfer.settings.keys import MISSING
@@ -19,10 +15,9 @@ from styletransfer.settings.schemas import (
     keys,
     keys_marked,
     mapping_keys,
-    refusal,
     unknown_key,
 )
-from styletransfer.settings.values import quote_names, quoted, split
+from styletransfer.settings.values import quoted, split
 
 FLAGS = (
     *("-h", "--help", "-m", "--multirun", "-c", "--cfg"),
@@ -33,7 +28,7 @@ FLAGS = (
 class Arguments(argparse.Namespace):
     """Arguments is a parsed command line: its KEY=VALUE words, and one attribute per flag."""
 
-    overrides: list[str]  # words KEY=VALUE in Hydra's grammar, with file names in quotes
+    overrides: list[str]  # words KEY=VALUE, as typed; a folder of pictures is the list of them
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
@@ -60,16 +55,11 @@ def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
             raise UserError(_unknown_flag(flag, value or following, schema))
     arguments = parser.parse_intermixed_args(list(argv), Arguments())
     typed = _with_positional_key(arguments.overrides, schema)
+    for word in typed:
+        _check(word, schema)
     sweep = arguments.multirun or "hydra.mode=MULTIRUN" in typed
-    swept = keys_marked(schema, "swept")
-    words = [each_picture(word, swept, sweep=sweep) for word in typed]
-    arguments.multirun = sweep = sweep or words != typed
-    words = [quote_names(word, schema, sweep=sweep) for word in words]
-    _check(words, schema, arguments)
-    # Hydra adds a new key to a mapping, such as ++region_styles.red=1, only with ++ before it.
-    open_keys = mapping_keys(schema)
-    is_open = [re.split(r"[.=]", word)[0] in open_keys for word in words]
-    arguments.overrides = [f"++{w}" if add else w for w, add in zip(words, is_open, strict=True)]
+    words = [each_picture(word, keys_marked(schema, "swept"), sweep=sweep) for word in typed]
+    arguments.overrides, arguments.multirun = words, sweep or words != typed
     return arguments
 
 
@@ -145,47 +135,26 @@ def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any
     bare = [word for word in bare if word[0] not in "~-"]
     if not any(os.path.exists(word) or os.path.splitext(word)[1] for word in bare):
         return
-    known = _keys_for_files(schema)
+    files = [(key, field) for key, field in keys(schema) if field.metadata.get("path")]
+    files.sort(key=lambda pair: pair[1].default != MISSING)  # first the keys that must be given
+    known = [key for key, _ in files]
     free = [key for key in known if not any(word.startswith(f"{key}=") for word in arguments)]
     named = zip(free if {*free} & {*known[:2]} else known, bare, strict=False)
     advice = " ".join(shlex.quote(f"{key}={word}") for key, word in named)
     raise UserError(f"cannot understand {bare[0]!r}; say what it is: {advice or 'KEY=VALUE'}")
 
 
-def _keys_for_files(schema: type[Any]) -> list[str]:
-    """Return the keys that take files, the likeliest first: needed ones, then inputs."""
-    found = [(key, field) for key, field in keys(schema) if field.metadata.get("path")]
-    found.sort(
-        key=lambda pair: (
-            pair[1].default != MISSING,
-            bool(pair[1].metadata.get("choices")),
-            bool(pair[1].metadata.get("written")),
-        )
-    )
-    return [key for key, _ in found]
-
-
-def _check(overrides: Sequence[str], schema: type[Any], arguments: Arguments) -> None:
-    """Raise UserError for a word that cannot be used, or for jobs that write the same file."""
-    known = [key for key, _ in keys(schema)]
-    try:
-        parsed = OverridesParser.create().parse_overrides(list(overrides))
-    except (HydraException, ValueError) as error:  # ValueError: an integer of too many digits
-        raise refusal(error) from error
-    for word, override in zip(overrides, parsed, strict=True):
-        key, value = override.get_key_element().lstrip("+~"), override.value()
-        if not key:
-            raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
-        is_known = key in (*known, *GROUPS) or key.startswith("hydra")
-        if not is_known and key.rpartition(".")[0] not in mapping_keys(schema):
-            raise UserError(unknown_key(key, known))
-        if word[0] == "~" and not key.startswith("hydra"):
-            raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
-        if key in GROUPS and (value is None or isinstance(value, list | dict)):
-            raise UserError(f"{word}: give one name, or leave it out; see --help")
-        if isinstance(value, dict) and {} in value.values():
-            raise UserError(f"{word}: {{}} is no value")
-    if arguments.multirun:
-        from styletransfer.cli.sweep import check_sweep
-
-        check_sweep(overrides, parsed, keys_marked(schema, "divides"))
+def _check(word: str, schema: type[Any]) -> None:
+    """Raise UserError for a word that no command takes, or whose key this one does not have."""
+    name, equals, value = word.partition("=")
+    key, known = name.lstrip("+~"), [key for key, _ in keys(schema)]
+    if not key or not (equals or word[0] == "~"):
+        raise UserError(f"cannot understand {word!r}; write KEY=VALUE")
+    if key.startswith("hydra"):
+        return
+    if key not in (*known, *GROUPS) and key.rpartition(".")[0] not in mapping_keys(schema):
+        raise UserError(unknown_key(key, known))
+    if word[0] == "~":
+        raise UserError(f"{word}: no key can be taken away; leave it out, or give {key}=VALUE")
+    if key in GROUPS and (value in ("", "null") or value[0] in "[{"):
+        raise UserError(f"{word}: give one name, or leave it out; see --help")

@@ -38,9 +38,9 @@ def main(argv: Sequence[str] | None = None) -> None:
         elif arguments[0] not in known:
             raise UserError(_unknown(arguments[0], known))
         else:
-            from styletransfer.cli.hydrated import script
+            from styletransfer.cli.hydrated import run_command
 
-            script(known[arguments[0]])(arguments[1:])
+            run_command(known[arguments[0]], arguments[1:])
 
 
 def _unknown(name: str, known: Collection[str]) -> str:

@@ -4,7 +4,6 @@ This also works if standard output is full or closed.
 """
 
 import atexit
-import codecs
 import errno
 import io
 import logging
@@ -28,25 +27,6 @@ BROKEN_PIPE = 141
 # Errors of a write to a full device. An error without a file's name is one of standard output:
 # whatever else is written names its file.
 FULL = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO")} - {None}
-# Name of the error handler of standard output, see `_as_typed`.
-AS_TYPED = "styletransfer.as_typed"
-
-
-def _as_typed(error: UnicodeError) -> tuple[bytes, int]:
-    """Return the bytes for characters that standard output cannot encode, and their end.
-
-    Python reads the bytes of a file's name that it cannot decode as characters U+DC80 to U+DCFF.
-    They become these bytes again, so that a printed path can be used. Others become escapes.
-    """
-    assert isinstance(error, UnicodeEncodeError)
-    kind = "surrogateescape"
-    if not all("\udc80" <= one <= "\udcff" for one in error.object[error.start : error.end]):
-        kind = "backslashreplace"
-    text = error.object[error.start : error.end]
-    return text.encode("ascii", kind), error.end
-
-
-codecs.register_error(AS_TYPED, _as_typed)
 
 
 class Ended(SystemExit):
@@ -83,8 +63,11 @@ def one_line_errors() -> Iterator[None]:
     for name in ("stdout", "stderr"):
         if getattr(sys, name) is None:  # it was closed before Python started
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
-    if isinstance(sys.stdout, io.TextIOWrapper) and sys.stdout.errors != AS_TYPED:
-        sys.stdout.reconfigure(errors=AS_TYPED)
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        # Bytes of a file's name that are not UTF-8 are printed as they are, so that a printed path
+        # can be used. An encoding other than UTF-8 lacks letters, which become escapes.
+        is_whole = sys.stdout.encoding.lower() in ("utf-8", "utf8")
+        sys.stdout.reconfigure(errors="surrogateescape" if is_whole else "backslashreplace")
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
     with warnings.catch_warnings(), stop_on_signals() as stop, signals_held():
         warnings.showwarning = lambda message, *_: tell(f"note: {message}", shared=True)

@@ -4,7 +4,7 @@ import logging
 import os
 import sys
 import traceback
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import suppress
 from functools import partial
 from pathlib import Path
@@ -27,9 +27,10 @@ from styletransfer.settings.compose import (
     settings_of,
     words_of,
 )
+from styletransfer.settings.idle import warn_of_idle_keys
 from styletransfer.settings.registry import Command
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import refusal
+from styletransfer.settings.schemas import keys_marked, refusal
 from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import interruptible
@@ -38,33 +39,25 @@ from styletransfer.system.signals import interruptible
 FAILED = (1, 2)
 
 
-def script(command: Command) -> Callable[[Sequence[str] | None], None]:
-    """Return a function that takes `argv`, without the program's name, and runs a command.
+def run_command(command: Command, argv: Sequence[str] | None = None) -> None:
+    """Run a command with the words `argv`; the default is sys.argv[1:].
 
     Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
     """
+    with one_line_errors():
+        check_process(command)
+        with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
+            arguments = parse(words, command.schema)
+            if process_rank().world_size > 1 and arguments.multirun:
+                raise UserError("torchrun starts the processes of one job; leave --multirun out")
+            if process_rank().rank:
+                _run_beside_the_first(command, arguments)
+            elif arguments.help:
+                from styletransfer.settings.help import help_text
 
-    def main(argv: Sequence[str] | None = None) -> None:
-        with one_line_errors():
-            check_process(command)
-            with piped(sys.argv[1:] if argv is None else argv, command.schema) as words:
-                _parsed(command, parse(words, command.schema))
-
-    return main
-
-
-def _parsed(command: Command, arguments: Arguments) -> None:
-    """Run a command, or print its help."""
-    if process_rank().world_size > 1 and arguments.multirun:
-        raise UserError("torchrun starts the processes of one job; leave --multirun out")
-    if process_rank().rank:
-        _run_beside_the_first(command, arguments)
-    elif arguments.help:
-        from styletransfer.settings.help import help_text
-
-        print(help_text(command, arguments.overrides, arguments.config_dir))
-    else:
-        _run(command, arguments)
+                print(help_text(command, arguments.overrides, arguments.config_dir))
+            else:
+                _run(command, arguments)
 
 
 def check_process(command: Command) -> None:
@@ -81,23 +74,27 @@ def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
     # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
     own = "hydra.output_subdir=null"
-    words = [own, *words_of(command, arguments.overrides, arguments.config_dir)]
-    job, folders = partial(run_job, command, arguments.multirun), RunFolders()
+    typed, sweep = arguments.overrides, arguments.multirun
+    words = [own, *words_of(command, typed, arguments.config_dir, sweep=sweep)]
+    job, folders = partial(run_job, command, sweep), RunFolders()
     try:
         with initialized(command) as hydra:
             if arguments.cfg:
                 hydra.show_cfg(command.name, words, arguments.cfg, None, arguments.resolve)
                 return
-            mode = RunMode.MULTIRUN if arguments.multirun else RunMode.RUN
+            mode = RunMode.RUN
+            if sweep:
+                from styletransfer.cli.sweep import check_sweep, report
+
+                check_sweep(words, keys_marked(command.schema, "divides"))
+                mode = RunMode.MULTIRUN
             config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
             hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
-            folders.look_at(config, words, arguments.multirun)
+            folders.look_at(config, words, sweep)
             has_output = bool(OmegaConf.select(config, "output"))
-            folders.may_move = command.repeatable and has_output and not arguments.multirun
+            folders.may_move = command.repeatable and has_output and not sweep
             register_resolvers(folders.new, folders.kept)
-            if arguments.multirun:
-                from styletransfer.cli.sweep import report
-
+            if sweep:
                 if any(word.startswith("hydra/launcher=") for word in words):
                     # Progress bars of several processes would write over each other.
                     os.environ["TQDM_DISABLE"] = "1"
@@ -188,6 +185,7 @@ def _call(command: Command, config: DictConfig, folder: Path) -> None:
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
                 handler.setStream(sys.stderr)
+    warn_of_idle_keys(settings)
     keep_freed_memory()
     if command.torch:
         from styletransfer.system.devices import set_float32_precision

@@ -2,6 +2,7 @@
 
 from collections.abc import Collection, Sequence
 
+from hydra.core.override_parser.overrides_parser import OverridesParser
 from hydra.core.override_parser.types import Override, Sweep, ValueType
 from hydra.core.utils import JobReturn
 
@@ -12,16 +13,15 @@ from styletransfer.errors import UserError
 NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname}")
 
 
-def check_sweep(
-    words: Sequence[str], parsed: Sequence[Override], dividing: Collection[str] = ()
-) -> None:
-    """Raise UserError if two jobs would write the same file or folder.
+def check_sweep(words: Sequence[str], dividing: Collection[str] = ()) -> None:
+    """Raise UserError if two jobs would write the same file or folder; Hydra's errors for a word.
 
-    `words` are the KEY=VALUE words of the command line, and `parsed` are the same words, parsed by
-    Hydra. Jobs that differ only in keys in `dividing`, such as `part` of `apply`, may share one
-    output, because each job writes its own part of it. (UserError also for a function such as
-    range(0,4) in a list of several values, because Hydra cannot read it there.)
+    `words` are the KEY=VALUE words of the command line in Hydra's grammar. Jobs that differ only in
+    keys in `dividing`, such as `part` of `apply`, may share one output, because each job writes its
+    own part of it. (UserError also for a function such as range(0,4) in a list of several values,
+    because Hydra cannot read it there.)
     """
+    parsed = OverridesParser.create().parse_overrides(list(words))
     typed = dict(word.lstrip("+").partition("=")[::2] for word in words)
     swept = {one.get_key_element().lstrip("+"): one for one in parsed if one.is_sweep_override()}
     for key, one in swept.items():

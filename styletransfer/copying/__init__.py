@@ -1,4 +1,6 @@
 """Paired painting: pixels are copied from a painting where its photograph looks like the content.
 
-Read `paired.py` first: what is compared. `patches.py` searches; `copied.py` shows the matches.
+Losses copy no pixels: they compare features, or statistics of features. Nothing is optimised here;
+a run starts from the copied picture. Read `paired.py` first: what is compared.
+`patches.py` searches; `copied.py` shows the matches.
 """

@@ -99,7 +99,7 @@ class PatchSearch:
         return index
 
     def places(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the source, the row and the column of source pixels."""
+        """Return the number of the source, the row and the column of pixels, by their index."""
         starts, _, widths = self._tables(index.device)
         styles = torch.bucketize(index, starts, right=True) - 1
         within = index - starts[styles]

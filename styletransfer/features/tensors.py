@@ -1,4 +1,4 @@
-"""Chooses dtypes and axes for computations on features, and checks shapes.
+"""Dtypes, principal axes and checks of shapes for computations on features.
 
 The message of a check names the required shape and the given shape.
 """

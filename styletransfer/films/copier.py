@@ -3,8 +3,9 @@
 Pixels are copied from the paintings of these photographs.
 """
 
+import logging
 from bisect import bisect
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from itertools import islice
@@ -23,22 +24,33 @@ from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
 from styletransfer.objective.inputs import Correspondence
 from styletransfer.optimize import Outcome
-from styletransfer.pictures.images import size_of
+from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 from styletransfer.system.files import atomic
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
 
+logger = logging.getLogger(__name__)
+
 # RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
-# value; otherwise a search finds its match. SAME: a frame counts as one of the photographs in
-# `style_source`, changed by compression only, if the mean absolute difference of their reduced
-# copies, in [0, 1], is below this value.
-RELIED, SAME = 0.5, 0.012
+# value; otherwise a search finds its match.
+RELIED = 0.5
+# The frame that is most like a photograph in `style_source` is its frame if, when the longer sides
+# have LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
+# variance: at most 0.03 for frames exported as JPEG or at a quarter of the size, above 1 for other
+# photographs. The frame replaces the photograph where their mean absolute difference, blurred by a
+# Gaussian with the standard deviation WIDE in pixels, is below UNLIKE_HERE.
+LOOKED, UNLIKE, WIDE, UNLIKE_HERE = 96, 0.05, 4.0, 0.1
+# A frame is proposed for painting only if it is more than NEAR_KEY frames away from each key.
+NEAR_KEY = 5
 # TIME_WEIGHT: weight in a search of the distance in time, divided by the distance of the two keys
 # between which a frame lies: of pixels that are otherwise equal, the one of the nearer key is
 # taken. FAR stands for the distance of all other keys, so that none of their pixels is taken.
 TIME_WEIGHT, FAR = 0.1, 100.0
 # A frame (1, 3, h, w), reduced as for a search, and its matches.
 Matched = tuple[Tensor, Correspondence]
+Frames = Callable[[], Iterable[Tensor]]
+Numbers = Mapping[int, int]
+EMPTY: Numbers = {}
 
 
 class FrameCopier:
@@ -55,45 +67,91 @@ class FrameCopier:
     frame without a key before it in its scene is the copy that is followed back.
 
     The positions are saved in `folder`, so that a film can be continued. `frames` is a function
-    that yields all frames of the film, of the size of the job's finest scale.
+    that yields all frames of the film, of the size of the job's finest scale. `numbers` maps the
+    indices of photographs to the numbers of their frames, as far as these are known.
     """
 
-    def __init__(self, job: Job, folder: Path, frames: Callable[[], Iterable[Tensor]]) -> None:
+    def __init__(self, job: Job, folder: Path, frames: Frames, numbers: Numbers = EMPTY) -> None:
         self.pictures, self.folder, self.frames = job.full_size(), folder, frames
+        self.keys = self._find_keys(numbers)
         self.photographs = Photographs(job.extractor, self.pictures)
-        self.keys = self._keys()
         self.number = 0  # number of the next frame
+        # Of each frame so far: mean absolute difference, in [0, 1], from the photographs' pixels
+        # in the places of the paintings that it shows.
+        self.apart: list[float] = []
         self.before: Matched | None = None  # the frame before it, or None
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 
-    def _keys(self) -> dict[int, int]:
-        """Return number -> index of its photograph, for each frame that is one of them."""
-        keys, shape = {}, self.photographs.reduced(self.pictures.content).shape
-        photos = {k: one for k, one in enumerate(self.photographs.sources) if one.shape == shape}
-        film = self.frames() if photos else ()  # a film that can hold no key is not read
+    def _find_keys(self, known: Numbers) -> dict[int, int]:
+        """Return number -> index of its photograph, for each frame that is one; log what is found.
+
+        The photograph may have been exported with other compression, in another size, or with
+        slightly other colours: of all frames, the most similar is its frame, and replaces the
+        photograph where both show the same. (A film may show this frame several times.)
+        """
+        size = scaled_size(size_of(self.pictures.content), LOOKED)
+        sources = list(self.pictures.sources)
+        photos = torch.cat([resize(one.float(), size) for one in sources])
+        variance = photos.var((1, 2, 3)).clamp_min(1e-6)
+        # Of each photograph: smallest distance, frame with this distance, and its numbers.
+        best: list[tuple[float, Tensor, list[int]]] = [(UNLIKE, one, []) for one in sources]
+        film, keys = self.frames(), dict[int, int]()
         with interruptible(), suppress(UserError):  # a damaged film is painted up to the damage
-            for number, frame in enumerate(map(self.photographs.reduced, film)):
-                for style, photo in photos.items():
-                    if float((photo - frame).abs().mean()) < SAME:
-                        keys[number] = style
-        return keys
+            for number, frame in enumerate(film):
+                square = (photos - resize(frame.to(photos), size)).square()
+                for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
+                    least, _, numbers = best[style]
+                    if known.get(style, number) == number and apart < least:
+                        best[style] = apart, frame, [number]
+                    elif style not in known and apart == least:
+                        numbers.append(number)
+        for style, (_, frame, numbers) in enumerate(best if film else ()):
+            keys |= dict.fromkeys(numbers, style)
+            what = f"frame {numbers[0]} of the film" if numbers else "no frame of the film"
+            logger.info("%s: its photograph is %s", self.pictures.names[style + 1], what)
+            own = resize(frame.to(sources[style]), size_of(sources[style]))
+            unlike = blurred((own - sources[style]).abs().mean(1, keepdim=True), WIDE)
+            sources[style] = torch.where(unlike < UNLIKE_HERE, own, sources[style])
+        self.pictures = replace(self.pictures, sources=tuple(sources))
+        return dict(sorted(keys.items()))
 
     def paint(self, content: Tensor) -> Outcome:
         """Paint the next frame (1, 3, H, W), which has the size of the job's finest scale."""
         content, number = content.to(self.pictures.content), self.number
-        found, is_carried = self._matched(number, self.photographs.reduced(content), self.before)
+        frame = self.photographs.reduced(content)
+        found, is_carried = self._matched(number, frame, self.before)
         if not is_carried:
             self.since = number if number in self.keys else -1
         picture, since = self._copied(found, content), self.since
+        apart = self._apart(found, frame)
         if (later := self._later(number)) is not None:
             share = (number - since) / (self.followed - since) if since >= 0 else 1.0
             picture = crossfade(picture, self._copied(later, content), share)
+            apart = min(apart, self._apart(later, frame))
+        self.apart.append(apart)
         if (protection := replace(self.pictures, content=content).protection) is not None:
             picture = protection.hold(picture)
         self._save(f"{number:06d}", found)
         image = picture.float().cpu()
         return Outcome(image, image, {}, 0)
+
+    def worst(self) -> int | None:
+        """Return the number of the frame to paint by hand next; None if there are few frames.
+
+        In this frame and the NEAR_KEY frames before and after it, none of them a key, the least
+        value of `apart` is larger than around any other frame.
+        """
+        least, numbers = {}, range(len(self.apart))
+        for number in numbers:
+            near = numbers[max(number - NEAR_KEY, 0) : number + NEAR_KEY + 1]
+            if self.keys.keys().isdisjoint(near):
+                least[number] = min(self.apart[one] for one in near)
+        return max(least, key=least.__getitem__, default=None)
+
+    def _apart(self, found: Correspondence, frame: Tensor) -> float:
+        """Return the mean absolute difference between a reduced frame and what its matches show."""
+        return float((pixels(found, self.photographs.sources) - frame).abs().mean())
 
     def _copied(self, found: Correspondence, content: Tensor) -> Tensor:
         """Return the picture (1, 3, H, W) that the matches of a frame `content` show."""
@@ -105,7 +163,7 @@ class FrameCopier:
         name, last = f"{self.number:06d}", f"{self.number - 1:06d}"
         # Only the newest frame's positions are on the disk; a resumed film also passes older
         # frames.
-        found, self.since = self._load(name)
+        found, self.since, self.apart = self._load(name)
         self.before = None if found is None else (self.photographs.reduced(content), found)
         for old in (self._path(last), self._path(f"{name}-later")):
             old.unlink(missing_ok=True)
@@ -187,18 +245,20 @@ class FrameCopier:
 
     def _save(self, name: str, found: Correspondence) -> None:
         tensors = {"places": found.places, "since": torch.tensor(self.since)}
+        tensors["apart"] = torch.tensor(self.apart)
         with atomic(self._path(name)) as temporary:
             # save_file is not used: for a full disk it raises its own error instead of an OSError.
             temporary.write_bytes(save(tensors))
 
-    def _load(self, name: str) -> tuple[Correspondence | None, int]:
-        """Return saved matches, and `since` of their frame; None and -1 if none can be read."""
+    def _load(self, name: str) -> tuple[Correspondence | None, int, list[float]]:
+        """Return saved matches, `since` and `apart`; None, -1 and zeros if none can be read."""
         try:
             tensors = load_file(self._path(name))
             cells = list(map(size_of, self.photographs.sources))
-            return Correspondence(tensors["places"], cells), int(tensors["since"])
+            found = Correspondence(tensors["places"], cells)
+            return found, int(tensors["since"]), tensors["apart"].tolist()
         except (OSError, SafetensorError, KeyError):
-            return None, -1
+            return None, -1, [0.0] * (self.number + 1)
 
 
 def moved(shown: Correspondence, motion: Motion) -> Correspondence:

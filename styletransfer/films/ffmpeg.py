@@ -50,7 +50,7 @@ def failures() -> tuple[type[Exception], ...]:
 
 
 def reason(error: Exception) -> str:
-    """Return the message of an error of FFmpeg or of the system, in a few words."""
+    """Return the message of an error of FFmpeg, PyAV or the system."""
     return getattr(error, "strerror", None) or str(error)
 
 

@@ -76,6 +76,7 @@ class Film:
         pixel_aspect: width of a pixel over its height, after the rotation.
         comment: the text of "comment" in the file's metadata, or "".
         painted: index in the file of the stream that is read; None for pictures.
+        paths: files of the frames, in their order, if the film is a folder; else [].
 
     Raises:
         UserError: there is no such film, none of its frames can be decoded, its frames have more
@@ -100,6 +101,7 @@ class Film:
             self.size, self.rate = self._stills.size, self._stills.rate
             self.count, self.time_base = self._stills.count, self._stills.time_base
             check_size(self.path, *self.size[::-1])
+        self.paths = self._stills.paths if isinstance(self._stills, FrameFolder) else []
 
     def _look(self) -> None:
         """Set the attributes from the file's header and first frame, as FFmpeg reads them."""
@@ -166,19 +168,28 @@ class Film:
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames; each call starts at the first (UserError if one cannot be read)."""
-        if self._stills is not None:
-            yield from self._stills.frames()
-            return
-        for frame, time, duration in self._timed():
-            try:
-                image = self._upright(frame)
-            except failures() as error:
-                damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
-                if getattr(error, "errno", None) == errno.EOPNOTSUPP:
-                    matrix = f"matrix {frame.colorspace} of ITU-T H.273"
-                    damage = f"has colours that FFmpeg cannot convert ({matrix}); save it as BT.709"
-                raise UserError(f"{self.path} {damage}") from error
-            yield Frame(image, time, duration)
+        for frame, time, duration in self._shown():
+            yield Frame(self._upright(frame), time, duration)
+
+    def frame(self, place: str) -> Frame:
+        """Return the frame with a number, counted from 0, or the one that is shown at a time.
+
+        `place` is a number such as "120", or a time from the film's start such as "4.8s", in
+        seconds. All frames before it are decoded. (UserError if the film ends before `place`.)
+        """
+        wanted, end, count = Fraction(place.removesuffix("s")), Fraction(0), 0
+        is_time = place.endswith("s")
+        for frame, time, duration in self._shown():
+            end, count = time + duration, count + 1
+            if (end if is_time else count) > wanted:
+                return Frame(self._upright(frame), time, duration)
+        has = f"has {count} frame{'s' * (count != 1)}, counted from 0"
+        problem = f"ends after {float(end):.6g} seconds" if is_time else has
+        raise UserError(f"there is no {self.path}:{place}; the film {problem}")
+
+    def _shown(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
+        """Return an iterator over frames, as `_upright` takes them, their times and durations."""
+        return self._timed() if self._stills is None else self._stills.frames()
 
     def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
         """Yield PyAV's frames, each with its time and its duration in seconds.
@@ -218,7 +229,17 @@ class Film:
         return progress_bar(items, total=self.count or None, unit="frame", leave=None)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return PyAV's frame, rotated upright, as (1, 3, H, W), float32, sRGB in [0, 1]."""
+        """Return PyAV's frame upright, (1, 3, H, W), float32, sRGB in [0, 1]; a tensor as it is."""
+        try:
+            return frame if isinstance(frame, Tensor) else self._converted(frame)
+        except failures() as error:
+            damage = f"has a frame that is no picture ({reason(error)}); get an intact copy"
+            if getattr(error, "errno", None) == errno.EOPNOTSUPP:
+                matrix = f"matrix {frame.colorspace} of ITU-T H.273"
+                damage = f"has colours that FFmpeg cannot convert ({matrix}); save it as BT.709"
+            raise UserError(f"{self.path} {damage}") from error
+
+    def _converted(self, frame: Any) -> Tensor:
         if (frame.height, frame.width) != self._coded_size:
             height, width = self._coded_size
             self._tell(f"frames of other sizes are resized to {width} x {height} pixels")

@@ -48,11 +48,11 @@ class FrameFolder:
         if not found:
             raise UserError(f"{folder} is a folder without pictures; name a film or frames")
         most = Counter(map(_format, found)).most_common(1)[0][0]
-        self._paths = [path for path in found if _format(path) == most]
-        warn_of_others(str(folder), tuple(one.name for one in found if one not in self._paths))
-        self.rate, self.time_base, self.count = rate, 1 / rate, len(self._paths)
-        self.size = images.read(self._paths[0]).size
-        for path in self._paths:
+        self.paths = [path for path in found if _format(path) == most]
+        warn_of_others(str(folder), tuple(one.name for one in found if one not in self.paths))
+        self.rate, self.time_base, self.count = rate, 1 / rate, len(self.paths)
+        self.size = images.read(self.paths[0]).size
+        for path in self.paths:
             with suppress(Exception), _opened(path) as image:
                 if (size := _upright_size(image)) != self.size:
                     break
@@ -62,7 +62,7 @@ class FrameFolder:
 
     def frames(self) -> Iterator[Frame]:
         """Yield all frames (UserError if a picture cannot be read, or has another size)."""
-        for number, path in enumerate(self._paths):
+        for number, path in enumerate(self.paths):
             picture = images.read(path)
             if picture.size != self.size:
                 raise self._of_another_size(path, picture.size)
@@ -71,7 +71,7 @@ class FrameFolder:
 
     def _of_another_size(self, path: Path, size: tuple[int, int]) -> UserError:
         (height, width), (first_height, first_width) = size, self.size
-        first = f"{self._paths[0].name} has {first_width} x {first_height}"
+        first = f"{self.paths[0].name} has {first_width} x {first_height}"
         problem = f"{path} has {width} x {height} pixels, and {first}"
         return UserError(f"{problem}; remove it, or give all frames one size")
 

@@ -59,7 +59,7 @@ def read_image(image: Image.Image, name: str) -> Read:
 
 
 def xmp_packet(path: Path) -> bytes:
-    """Return the XMP packet of a picture, or b"" (UserError if it cannot be read)."""
+    """Return the XMP packet of a picture, b"" if it has none (UserError: unreadable file)."""
     with _refused(str(path)), _quiet():
         _check_file(path)
         with path.open("rb") as file:

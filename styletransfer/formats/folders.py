@@ -1,7 +1,11 @@
-"""Picture formats that can be read, and the pictures in a folder; this module imports no torch."""
+"""Picture formats that can be read, the pictures in a folder, and names of the frames of a film.
+
+This module imports no torch.
+"""
 
 import logging
 import os
+import re
 from contextlib import suppress
 from functools import cache
 from importlib import import_module
@@ -11,11 +15,26 @@ from typing import Any
 from PIL import Image
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.settings.schemas import on_disk
 
 logger = logging.getLogger(__name__)
 
 # Pillow's names of the picture formats that are read. HEIF needs Pillow's plugin pillow-heif.
 FORMATS = ("JPEG", "PNG", "WEBP", "TIFF", "BMP", "GIF", "AVIF", "HEIF")
+# Pattern of the name of a frame: FILM:NUMBER, such as film.mp4:120, or FILM:TIME, film.mp4:4.8s.
+FRAME = re.compile(r"(.+):([0-9]{1,9}|(?=\.?[0-9])[0-9]{0,9}\.?[0-9]{0,9}s)", re.DOTALL)
+
+
+def film_and_place(name: str | os.PathLike[str]) -> tuple[str, str]:
+    """Return ("film.mp4", "120") for "film.mp4:120", the name of a frame of a file.
+
+    Return (name, "") for all other names, and for a file whose own name is "film.mp4:120".
+    """
+    name = os.fspath(name)
+    found = FRAME.fullmatch(name)
+    if found and not os.path.lexists(name) and os.path.isfile(film := on_disk(found[1])):
+        return film, found[2]
+    return name, ""
 
 
 @cache

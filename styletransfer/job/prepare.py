@@ -33,6 +33,7 @@ def prepare(
     config: StyleTransferConfig,
     given: Mapping[str, Any] | None = None,
     *,
+    outputs: Sequence[Path] = (),
     enlarge: bool = True,
     search: bool = True,
     progress: bool = False,
@@ -40,14 +41,16 @@ def prepare(
 ) -> Job:
     """Return the job of `config`, loaded and checked; raise UserError if the job would fail.
 
-    `given` maps settings to pictures in memory, which replace files. Without `enlarge`, as for a
-    plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
+    `given` maps settings to pictures in memory, which replace files. `outputs` are the files that
+    will be written, beside `config.output`; no input may be one of them. Without `enlarge`, as for
+    a plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
     matched for paired painting; with `progress`, a bar shows this search. The network of the job
     `like` is used again if `config` describes the same network.
     """
     choices = Choices.of(config)  # first, because its checks are cheap
+    written = [Path(config.output)] if config.output else []
+    check_outputs([*written, *outputs], choices.files)  # before a picture is read
     if config.output is not None:
-        check_outputs([config.output], choices.files)  # before a picture is read
         images.check_writable(config.output)
     sources = Sources.read(config, choices.pyramid, given)
     if config.output is not None:
@@ -63,9 +66,11 @@ def prepare(
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
-        if not fits(job.extractor, source, style):
+        if not fits(job.extractor, job.on_device(source), job.on_device(style)):
             logger.warning("%s seems to show something else than its style_source", name)
     plan_memory(job, job.scales[-1], math.inf)  # raises UserError if the tile is not allowed
+    if job.tile and job.tile >= max(job.scales[-1].size):
+        logger.warning("tile=%d has no effect: the whole picture is no larger", job.tile)
     job = job.repeating() if enlarge else job
     return job.corresponding(progress=progress) if enlarge and search else job
 

@@ -14,7 +14,8 @@ from styletransfer.settings import StyleTransferConfig, each
 # place large shapes of the style, such as stars. If the sizes begin at 48 pixels, these shapes also
 # cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
-# Smallest shorter side in pixels that `scales=0` chooses: two positions of the deepest layer.
+# Smallest shorter side in pixels of pastiche and styles at the coarser scales that `scales=0` adds:
+# two positions of the deepest layer.
 SHORTEST_SIDE = 32
 
 # If there are more than three scales, the finest scale makes this fraction of the steps. In runs of

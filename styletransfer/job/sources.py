@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.errors import UserError, about
-from styletransfer.formats.folders import files_at, in_folder
+from styletransfer.formats.folders import files_at, film_and_place, in_folder
 from styletransfer.job.job import STARTS, InputFiles
 from styletransfer.job.scales import Pyramid
 from styletransfer.pictures import images
@@ -143,7 +143,7 @@ def _start(named: Picture | str) -> Picture | None:
     if isinstance(named, str):
         if named in STARTS:
             return None
-        if not os.path.exists(named):
+        if not os.path.exists(film_and_place(named)[0]):
             raise UserError(
                 f"unknown init {named!r}; choose content, style, noise or a picture file"
             )
@@ -192,12 +192,12 @@ def _mask(named: Any, content: Picture) -> Tensor | None:
 def files_read(config: Any, free: Collection[str] = ()) -> InputFiles:
     """Return (setting, path) for every input file that the settings of a command name.
 
-    A folder is replaced by the pictures in it. Settings in `free` and the run folder of `resume`
-    are left out.
+    A folder is replaced by the pictures in it, and a frame of a film by the film. Settings in
+    `free` and the run folder of `resume` are left out.
     """
     schema = type(config)
     return [
-        (key, path)
+        (key, film_and_place(path)[0])
         for key, field in keys(schema)
         if field.metadata.get("path") and not field.metadata.get("written")
         if key not in ("resume", *free)

@@ -19,7 +19,7 @@ from torch import Tensor
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
 from styletransfer.lessons import measure
-from styletransfer.lessons.settings import CompareConfig
+from styletransfer.lessons.commands.compare import CompareConfig
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
@@ -28,22 +28,22 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import check_outputs, output_locked, to_json
+from styletransfer.system.files import output_locked, to_json
 
 logger = logging.getLogger(__name__)
 
 
-def main(config: CompareConfig, folder: Path) -> None:
+def compare_modes(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
-    job, overview = prepare(config), folder / "comparison.png"
+    overview = folder / "comparison.png"
     files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
-    check_outputs(files, job.files)
+    job = prepare(config, outputs=files)
     height, width = job.scales[-1].size
     if config.output is not None:
         images.check_writable(config.output, (height, width * len(LOSS_MODES)))
     claim = claimed(folder, [path.name for path in files])
     with claim, output_locked(config.output or overview):
-        outcomes = paint(job, folder)
+        outcomes = paint_each_mode(job, folder)
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):
             images.write(path, pastiches)
@@ -61,7 +61,7 @@ def main(config: CompareConfig, folder: Path) -> None:
     print(overview)
 
 
-def paint(job: Job, folder: Path) -> dict[str, Outcome]:
+def paint_each_mode(job: Job, folder: Path) -> dict[str, Outcome]:
     """Optimise under each loss mode and write its pastiche; return loss mode -> outcome."""
     outcomes: dict[str, Outcome] = {}
     for name in LOSS_MODES:

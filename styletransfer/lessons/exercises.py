@@ -8,7 +8,8 @@ from typing import Any
 
 import torch
 
-from styletransfer.lessons.doctor.command import PROBES, examine
+from styletransfer.lessons.doctor.examine import PROBES, examine
+from styletransfer.lessons.doctor.probes import CURES, MEANT
 from styletransfer.lessons.doctor.study import Study
 from styletransfer.lessons.errors import described
 
@@ -29,6 +30,15 @@ def leaf(*values: float) -> torch.Tensor:
     return torch.tensor(values, dtype=torch.float64, requires_grad=True)
 
 
+def equal(found: Any, wanted: Sequence[Any], what: str) -> None:
+    """Raise an UnsolvedError that shows both, if a tensor, or a sequence of them, differs."""
+    __tracebackhide__ = True
+    each = found if isinstance(found, tuple | list) else (found,)
+    values = [x.tolist() if isinstance(x, torch.Tensor) else x for x in each]
+    shown = values if isinstance(found, tuple | list) else values[0]
+    hint(shown != wanted, f"{what} has to be {wanted}, and is {shown}.")
+
+
 def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | None = None) -> Any:
     """Return a result; raise an UnsolvedError with a hint for an error that has its words."""
     __tracebackhide__ = True
@@ -37,7 +47,7 @@ def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | 
             warnings.simplefilter("ignore")
             return function(*inputs)
     except Exception as error:
-        for words, text in (hints or {}).items():
+        for words, text in [*(hints or {}).items(), *CURES.items()]:
             if words in str(error):
                 raise UnsolvedError(f"{described(error)}\n{text}") from error
         raise
@@ -52,7 +62,8 @@ def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
     for name, verdict in examine(Study(target, inputs), probes):
         is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")
-        hint(is_wrong, f"{name}: {verdict.text}\n{verdict.change}".rstrip())
+        change = verdict.change.partition(MEANT)[0]
+        hint(is_wrong, f"{name}: {verdict.text}\n{change}".rstrip())
 
 
 def check(test: Callable[[], None]) -> None:

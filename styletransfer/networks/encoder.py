@@ -31,8 +31,8 @@ SMALLEST_PAINTING = 8
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
-# `finished` moves the colours of a pastiche by this fraction, from 0 to 1, of the way to the
-# painting's palette. At 0.5, the change is no larger than the network's own colour error.
+# `finished` moves the colours of a pastiche by this fraction, times its `strength`, of the way to
+# the painting's palette.
 PALETTE = 0.5
 # Longer side in pixels below which a palette is computed from every pixel; a larger picture is
 # subsampled.

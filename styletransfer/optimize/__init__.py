@@ -1,4 +1,7 @@
-"""The optimisation of a picture: read `run.py`, which makes its steps, scale by scale."""
+"""The optimisation of a picture: read `run.py`, which makes its steps, scale by scale.
+
+It knows a picture, its losses and their gradient. Files and folders are the room `runs`.
+"""
 
 from styletransfer.optimize.iterate import Iterate, Outcome
 from styletransfer.optimize.run import Run

@@ -30,7 +30,7 @@ class Canvas:
     ) -> None:
         self.start, self.preconditioner = start.detach(), preconditioner
         self.protection = protection
-        # `LBFGS` needs a contiguous leaf.
+        # It is contiguous, so that `LBFGS` flattens it and its gradient without a copy.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
         self._point: Tensor | None = None  # the last picture's point; None without preconditioner

@@ -46,26 +46,26 @@ class Pair:
 class LBFGS:
     """`LBFGS` is the limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
 
-    `point` is the contiguous leaf that is optimised, `history` the largest number of pairs that are
+    `shift` is the contiguous leaf that is optimised, `history` the largest number of pairs that are
     kept. `rate` is the fraction of the quasi-Newton step that is made. A step without pairs, such
     as the first step, follows the negative gradient instead. Its mean absolute change of a value is
     `first`, whatever `rate` is.
     """
 
-    def __init__(self, point: Tensor, *, history: int, rate: float, first: float) -> None:
-        self.point, self.rate, self.first = point, rate, first
+    def __init__(self, shift: Tensor, *, history: int, rate: float, first: float) -> None:
+        self.shift, self.rate, self.first = shift, rate, first
         self.pairs: deque[Pair] = deque(maxlen=history)  # the oldest first
         self._move: Tensor | None = None
         self._gradient: Tensor | None = None
 
     @torch.no_grad()
     def step(self) -> None:
-        """Make one step from `point.grad`; that tensor is kept, and the next step overwrites it."""
-        assert self.point.grad is not None
-        gradient = self.point.grad.flatten()
+        """Make one step from `shift.grad`; that tensor is kept, and the next step overwrites it."""
+        assert self.shift.grad is not None
+        gradient = self.shift.grad.flatten()
         self._learn(gradient)
         self._gradient, self._move = gradient, self._step_along(gradient)
-        self.point.add_(self._move.view_as(self.point))
+        self.shift.add_(self._move.view_as(self.shift))
 
     def _learn(self, gradient: Tensor) -> None:
         """Keep the last step as a pair, if its curvature is positive beyond rounding errors."""
@@ -104,11 +104,11 @@ class LBFGS:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, for a point of the same size; the tensors of `state` are reused.
+        """Continue from `state`, for a shift of the same size; the tensors of `state` are reused.
 
         Raises LookupError, TypeError or ValueError if `state` has another form.
         """
-        flat = self.point.detach().flatten()
+        flat = self.shift.detach().flatten()
         check_like([state["move"], state["gradient"]], [None, None], [flat, flat])
         for pair in state["pairs"]:
             check_like(pair, {"move": flat, "change": flat, "curvature": 0.0})
@@ -173,24 +173,24 @@ class Preconditioner:
 class Adam(torch.optim.Adam):
     """`Adam` is torch's Adam for one leaf (1, 3, H, W), whose moments can be read and set."""
 
-    def __init__(self, point: Tensor, rate: float) -> None:
-        super().__init__([point], lr=rate, betas=BETAS, fused=True)
-        self.point = point
+    def __init__(self, shift: Tensor, rate: float) -> None:
+        super().__init__([shift], lr=rate, betas=BETAS, fused=True)
+        self.shift = shift
         # torch would make the same zeros at the first step; `moments` may be read before that.
-        self.moments = moments_like(point)
+        self.moments = moments_like(shift)
 
     @property
     def moments(self) -> dict[str, Tensor]:
         """Adam's state by name: the tensors themselves; setting the property stores copies."""
-        return dict(self.state[self.point])
+        return dict(self.state[self.shift])
 
     @moments.setter
     def moments(self, moments: dict[str, Tensor]) -> None:
-        self.state[self.point] = {name: value.detach().clone() for name, value in moments.items()}
+        self.state[self.shift] = {name: value.detach().clone() for name, value in moments.items()}
 
     def go_on_with(self, moments: dict[str, Tensor]) -> None:
         """Continue from copies of `moments`, resized from another picture size to this one."""
-        size = size_of(self.point)
+        size = size_of(self.shift)
         resized = {
             key: torch.nn.functional.interpolate(moments[key], size, mode="bilinear")
             for key in ("exp_avg", "exp_avg_sq")
@@ -198,11 +198,11 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an equal Adam for a point of the same size.
+        """Continue from the `state_dict` of an equal Adam for a shift of the same size.
 
         Raises LookupError, TypeError or ValueError if `state` has another form.
         """
-        check_like(state["state"][0], moments_like(self.point))
+        check_like(state["state"][0], moments_like(self.shift))
         self.moments = state["state"][0]
 
 
@@ -212,8 +212,8 @@ def moments_like(picture: Tensor) -> dict[str, Tensor]:
     return {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 
 
-def make_optimizer(point: Tensor, config: OptimizerConfig) -> LBFGS | Adam:
-    """Return a new optimiser; its `step` moves the leaf `point` (1, 3, H, W) by `point.grad`."""
+def make_optimizer(shift: Tensor, config: OptimizerConfig) -> LBFGS | Adam:
+    """Return a new optimiser; its `step` moves the leaf `shift` (1, 3, H, W) by `shift.grad`."""
     if config.name == "adam":
-        return Adam(point, config.learning_rate)
-    return LBFGS(point, history=config.history, rate=config.learning_rate, first=FIRST_STEP)
+        return Adam(shift, config.learning_rate)
+    return LBFGS(shift, history=config.history, rate=config.learning_rate, first=FIRST_STEP)

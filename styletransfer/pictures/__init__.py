@@ -1,1 +1,4 @@
-"""Reads and writes pictures, and works on their colours, sizes and regions."""
+"""Pictures as tensors: writes them, and works on their colours, sizes and regions.
+
+The decoders are in `formats`. What a network sees in a picture is in `features`.
+"""

@@ -21,7 +21,9 @@ from torch.nn.functional import conv2d, interpolate, pad
 from styletransfer import formats
 from styletransfer.errors import UserError
 from styletransfer.formats import deep_png
+from styletransfer.formats.folders import film_and_place
 from styletransfer.formats.profiles import srgb_profile
+from styletransfer.settings.registry import FrameReader, offered
 from styletransfer.system.files import atomic, check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -42,6 +44,9 @@ LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
 GREY = 2.5 / 255
+# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, to 128
+# it fails (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
+MOST_ON_GPU = 24
 
 
 @dataclass(frozen=True)
@@ -78,7 +83,12 @@ def read(path: str | os.PathLike[str]) -> Picture:
     only 8 bits. Metadata that is damaged or too large, and a missing end marker of a JPEG, get a
     warning. (UserError if the file cannot be read, is no picture, is damaged, or has more than 134
     million pixels.)
+
+    A path such as film.mp4:120 or film.mp4:4.8s names a frame of a film, see `Film.frame`.
     """
+    film, place = film_and_place(path)
+    if place and (readers := offered(FrameReader)):
+        return Picture(readers[0].read(film, place), name=str(path))
     return Picture.of(formats.read(Path(path)), str(path))
 
 
@@ -231,6 +241,8 @@ def resize(
     """
     if image.shape[2:] == size:
         return image
+    if image.device.type == "cuda" and max(image.shape[2:]) > MOST_ON_GPU * max(size):
+        return resize(image.cpu(), size, mode, wraps=wraps).to(image.device)
     if wraps:
         height, width = size
         nine = resize(image.repeat(1, 1, 3, 3), (3 * height, 3 * width), mode)

@@ -20,7 +20,7 @@ _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 @dataclass(frozen=True)
 class Carrier:
-    """A Carrier is a file type that can hold a recipe; a package's `commands.py` may define one."""
+    """A Carrier is a file type that can hold a recipe; the file of a command may define one."""
 
     holds: Callable[[Path], bool]  # whether a path has this file type; True for any path in PICTURE
     recipe: Callable[[Path], str]  # path of a file -> text of the recipe in it, or ""

@@ -27,6 +27,7 @@ from omegaconf import MISSING, OmegaConf
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
+from styletransfer.formats.folders import film_and_place
 from styletransfer.job.job import InputFiles
 from styletransfer.job.sources import files_read
 from styletransfer.pictures.images import SOURCE, xmp_of
@@ -36,7 +37,7 @@ from styletransfer.settings import ASSETS, each
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, keys_marked
-from styletransfer.settings.values import command_line, override
+from styletransfer.settings.values import command_line, for_hydra, override
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -55,9 +56,10 @@ def recipe(
     of the keys in `free`. `facts` are further entries, such as device="cpu".
     """
     files: dict[str, list[str]] = {}
+    hashed = cache(sha256)  # several frames of one film are one file
     for key, path in files_read(config, free) if read is None else read:
         if os.path.isfile(path):
-            files.setdefault(key, []).append(sha256(path))
+            files.setdefault(key, []).append(hashed(path))
     return {
         "version": __version__,
         "config": settings(config, free),
@@ -90,6 +92,9 @@ def settings(config: Any, free: Collection[str] = ()) -> dict[str, Any]:
 
 
 def _full_path(name: str) -> str:
+    film, place = film_and_place(name)
+    if place:
+        return f"{os.path.realpath(film)}:{place}"
     return os.path.realpath(name) if os.path.exists(name) else name
 
 
@@ -99,10 +104,11 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     `more` are further KEY=VALUE words of the command. If the text is too long for a picture file,
     for example with hundreds of styles, log a warning and return "".
     """
-    paths = keys_marked(commands()[name].schema, "path")
+    schema = commands()[name].schema
+    paths = keys_marked(schema, "path")
     default = command_defaults(name, is_pair=bool(recipe["config"].get("style_source")))
     words = [
-        override(key, _without_folder(value) if key in paths else value)
+        override(key, _without_folder(value) if key in paths else value, schema)
         for key, value in recipe["config"].items()
         if key not in FREE_KEYS and value != default[key]
     ]
@@ -130,7 +136,7 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
     or, if `is_pair` (style_source is given), the one that `compose` chooses.
     """
     command = commands()[name]
-    given: Any = OmegaConf.load(command.folder / f"{name}.yaml")
+    given: Any = OmegaConf.load(command.file) if command.file.exists() else OmegaConf.create()
     groups = [one for one in given.get("defaults", []) if not isinstance(one, str)]
     if is_pair or any(one.get("experiment") for one in groups):
         unset = {one.name: MISSING for one in fields(command.schema) if one.default == MISSING}
@@ -187,11 +193,13 @@ def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     if sum(map(len, words)) > REPEATED:
         raise UserError("the recipe's command is too long to be repeated")
     known, values = {*command_defaults(name)} - ({*FREE_KEYS} - {"stop_after"}), {}
+    parser, schema = OverridesParser.create(), command.schema
     for word in words:
         try:
-            parsed = OverridesParser.create().parse_override(word)
+            read = for_hydra(word, schema)
+            parsed = parser.parse_override(read)
             key, value = parsed.key_or_group, parsed.value()
-            is_ours = key in known and override(key, value) == word
+            is_ours = key in known and for_hydra(override(key, value, schema), schema) == read
         except (HydraException, ValueError, TypeError, LookupError, RecursionError):
             is_ours = False
         if not is_ours:

@@ -31,10 +31,23 @@ from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint, check_like, refused
-from styletransfer.system.files import check_outputs, output_locked, sha256
+from styletransfer.system.files import output_locked, sha256
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
+
+
+def names_of(config: TrainConfig) -> list[str]:
+    """Return the names of the files that a run may write in its folder."""
+    spare = f"pastiche{Path(config.output or PASTICHE).suffix}"
+    return list(dict.fromkeys((RECORD, PASTICHE, spare, CONTENT, METRICS, CHECKPOINT)))
+
+
+def files_of(config: TrainConfig, folder: Path) -> list[Path]:
+    """Return the paths of these files for `prepare`, without `config.output` if it is one."""
+    paths = [folder / name for name in names_of(config)]
+    own = os.path.realpath(config.output or "")
+    return [path for path in paths if path.stem != "pastiche" or os.path.realpath(path) != own]
 
 
 @contextmanager
@@ -51,9 +64,8 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
     also gets the content image at the pastiche's size, for `mix`.
 
     Raises:
-        UserError: an output would overwrite an input, another command is writing it, the folder is
-            another run's, its checkpoint is damaged or belongs to another run, or the picture
-            cannot be written.
+        UserError: another command is writing the output, the folder is another run's, its
+            checkpoint is damaged or belongs to another run, or the picture cannot be written.
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
@@ -99,9 +111,7 @@ class Recording:
         self.run, self.config, self.folder = run, config, folder
         self.picture = Path(config.output) if config.output else folder / PASTICHE
         self.spare = folder / f"pastiche{self.picture.suffix}"
-        names = (RECORD, PASTICHE, self.spare.name, CONTENT, METRICS, CHECKPOINT)
-        self.written = list(dict.fromkeys(names))
-        self._check(run.job)
+        self.written = names_of(config)
         is_begun = (folder / RECORD).exists() or (folder / CHECKPOINT).exists()
         self.goes_on = config.resume == "auto" and is_begun
         self.output_hash = None
@@ -112,15 +122,6 @@ class Recording:
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
         self.status, self.stopped = "running", None
         self.problem: str | None = None
-
-    def _check(self, job: Job) -> None:
-        """Raise UserError if a file of the run would overwrite an input of `job`, or another."""
-        own = os.path.realpath(self.picture)
-        kept = [self.folder / name for name in self.written]
-        # One of these paths may be `self.picture` itself.
-        pastiches = [path for path in kept if path.stem == "pastiche"]
-        others = [path for path in kept if path not in pastiches or os.path.realpath(path) != own]
-        check_outputs([self.picture, *others], job.files)
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
@@ -155,8 +156,7 @@ class Recording:
 
         (UserError if the settings cannot work; the run is then unchanged.)
         """
-        job = prepare(config, like=self.run.job)
-        self._check(job)
+        job = prepare(config, outputs=files_of(config, self.folder), like=self.run.job)
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now

@@ -7,14 +7,13 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
-from hydra.core.hydra_config import HydraConfig
-
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RunFolder, read_run
 from styletransfer.runs.recipe import Recipe, settings
 from styletransfer.runs.record import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import with_values
+from styletransfer.settings.idle import typed
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -68,12 +67,6 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
         raise UserError("what is there is no run's record of this version; start afresh") from error
 
 
-def typed_keys() -> list[str]:
-    """Return the keys and preset groups typed on the command line; [] outside of Hydra."""
-    words = HydraConfig.get().overrides.task if HydraConfig.initialized() else []
-    return [word.lstrip("+~").partition("=")[0].partition("@")[0] for word in words]
-
-
 def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
     """Return settings and folder of the run in the folder `config.resume`.
 
@@ -82,7 +75,7 @@ def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
     if config.resume in (None, "auto"):
         return config, folder
     folder = Path(config.resume)
-    return own_settings(config, folder, typed_keys()), folder
+    return own_settings(config, folder, typed()), folder
 
 
 def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> TrainConfig:

@@ -14,8 +14,8 @@ from styletransfer.settings import StyleTransferConfig, TrainConfig
 from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import (
     GROUPS,
-    check,
     check_choice,
+    check_values,
     flat,
     keys,
     keys_marked,
@@ -62,7 +62,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
     for key in asked:
         owner, _, name = key.rpartition(".")
         setattr(attrgetter(owner)(result) if owner else result, name, attrgetter(key)(parsed))
-    check(result)
+    check_values(result)
     return result
 
 

@@ -17,11 +17,20 @@ from styletransfer.errors import UserError
 from styletransfer.settings.presets import PresetSource, register_source
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
-from styletransfer.settings.schemas import check, on_disk, refusal
-from styletransfer.settings.values import quoted
+from styletransfer.settings.schemas import check_values, keys_marked, on_disk, refusal
+from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
+# Where a command runs: in the current folder, unless its file NAME.yaml says otherwise; and where
+# the jobs of a sweep have their folders.
+FOLDERS = {
+    "run": {"dir": "."},
+    "sweep": {
+        "dir": "${new_folder:outputs/sweep/${now:%Y-%m-%d}/${now:%H-%M-%S}}",
+        "subdir": "${hydra.job.num}",
+    },
+}
 
 
 def compose(
@@ -31,7 +40,7 @@ def compose(
     config_dir: str | None = None,
     with_hydra: bool = False,
 ) -> DictConfig:
-    """Return the config that a command has with the KEY=VALUE words `overrides`.
+    """Return the config that a command has with the KEY=VALUE words `overrides`, as typed.
 
     If the caller has set up Hydra, that state is restored. `with_hydra` keeps Hydra's settings,
     under the key `hydra`; `config_dir` is a folder of further presets, as in `--config-dir`.
@@ -48,20 +57,20 @@ def compose(
             raise refusal(error) from error
 
 
-def words_of(command: Command, overrides: Sequence[str], config_dir: str | None) -> list[str]:
-    """Return the KEY=VALUE words with which Hydra composes a command's config.
+def words_of(
+    command: Command, overrides: Sequence[str], config_dir: str | None, *, sweep: bool = False
+) -> list[str]:
+    """Return the words, in Hydra's grammar, with which Hydra composes a command's config.
 
     They are `overrides`, the folders of presets, and experiment=paired if `overrides` set
-    style_source but no experiment. (UserError if there is no folder `config_dir`.)
+    style_source or another `paired` key, but no experiment. (UserError if there is no folder
+    `config_dir`.)
     """
-    return [*_search_path(command, config_dir), *_with_preset(overrides)]
-
-
-def _with_preset(overrides: Sequence[str]) -> list[str]:
     values = dict(word.partition("=")[::2] for word in overrides)
-    if values.get("style_source", "null") == "null" or "experiment" in values:
-        return list(overrides)
-    return ["experiment=paired", *overrides]
+    given = any(values.get(key, "null") != "null" for key in keys_marked(command.schema, "paired"))
+    preset = ["experiment=paired"] if given and "experiment" not in values else []
+    words = (for_hydra(word, command.schema, sweep=sweep) for word in overrides)
+    return [*_search_path(command, config_dir), *preset, *words]
 
 
 def settings_of(config: DictConfig) -> Any:
@@ -73,16 +82,25 @@ def settings_of(config: DictConfig) -> Any:
         settings = OmegaConf.to_object(config)
     except OmegaConfBaseException as error:
         raise refusal(error) from error
-    check(settings)
+    check_values(settings)
     return settings
 
 
 @contextmanager
 def initialized(command: Command) -> Iterator[Any]:
-    """Set up and yield Hydra for the config of a command, NAME.yaml in its folder."""
+    """Set up and yield Hydra for the config of a command, NAME.yaml in its folder.
+
+    Such a file begins with NAME_schema: the keys, and the folders of a command that needs no other.
+    A command without a file has these alone, and no log file.
+    """
     store = ConfigStore.instance()
     for known in (*commands().values(), command):  # a config file may extend another command's
-        store.store(f"{known.name}_schema", known.schema)
+        name = known.name
+        store.store(f"{name}_keys", known.schema)
+        store.store(f"{name}_schema", {"defaults": [f"{name}_keys", "_self_"], "hydra": FOLDERS})
+        if not known.file.exists():
+            silent = {"override hydra/job_logging": "stdout"}
+            store.store(name, {"defaults": [f"{name}_schema", "_self_", silent]})
     register_source()
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):

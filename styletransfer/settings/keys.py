@@ -14,19 +14,26 @@ NUMBERS = {"each": float}
 PATHS = {"each": str, "path": True}
 
 
-def choice(*words: str) -> str:
-    """Declare a key whose value is one of `words`; the first is the default."""
-    declared: str = field(default=words[0], metadata={"choices": words})
+def choice(*words: str, idle: str = "") -> str:
+    """Declare a key whose value is one of `words`, by default the first. `idle`: see `number`."""
+    declared: str = field(default=words[0], metadata={"choices": words, "idle": idle})
     return declared
 
 
-def number(default: T, interval: str, *, several: bool = False) -> T:
+def names(*default: str, idle: str) -> list[str]:
+    """Declare a key for a list of names. `idle`: see `number`."""
+    declared: list[str] = field(default_factory=lambda: list(default), metadata={"idle": idle})
+    return declared
+
+
+def number(default: T, interval: str, *, several: bool = False, idle: str = "") -> T:
     """Declare a key for a number, or for a list of numbers, in an interval such as "[0, 1)".
 
     A limit beside a square bracket is allowed, a limit beside a round bracket is not. With
-    `several`, the key takes one number or a list of numbers.
+    `several`, the key takes one number or a list of numbers. `idle` says when the key has no
+    effect, see `styletransfer.settings.idle`.
     """
-    metadata = {"interval": interval} | (NUMBERS if several else {})
+    metadata = {"interval": interval, "idle": idle} | (NUMBERS if several else {})
     if isinstance(default, list):
         declared: T = field(default_factory=lambda: list(default), metadata=metadata)  # type: ignore[assignment]
     else:
@@ -41,7 +48,9 @@ def path(
     swept: bool = False,
     written: bool = False,
     piped: bool = False,
+    paired: bool = False,
     words: tuple[str, ...] = (),
+    idle: str = "",
 ) -> T:
     """Declare a key whose value is a path. On the command line, the path needs no quotes for Hydra.
 
@@ -51,10 +60,14 @@ def path(
         swept: the name of a folder starts one job for each picture in the folder.
         written: the file is an output, not an input.
         piped: `-` means standard input, or for an output standard output.
+        paired: a command line with the key, and without `experiment`, has experiment=paired.
         words: values with a special meaning, which are never read as paths.
+        idle: see `number`.
     """
     marks = {"positional": positional, "swept": swept, "written": written, "piped": piped}
-    declared: T = field(default=default, metadata={"path": True, "choices": words, **marks})
+    marks["paired"] = paired
+    metadata = {"path": True, "choices": words, "idle": idle, **marks}
+    declared: T = field(default=default, metadata=metadata)
     return declared
 
 

@@ -1,6 +1,5 @@
 """Reads YAML files that may come from anybody: presets in --config-dir, and records of runs."""
 
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +29,8 @@ def check_yaml(path: Path) -> None:
     try:
         with path.open(encoding="utf-8") as file:
             is_small = is_small and _values(yaml.compose(file, yaml.SafeLoader)) <= MOST
+    except UnicodeDecodeError as error:
+        raise UserError(f"{path} is no text in UTF-8; save it as UTF-8 ({error})") from error
     except RecursionError:
         is_small = False
     if not is_small:
@@ -39,22 +40,17 @@ def check_yaml(path: Path) -> None:
         )
 
 
-def _values(root: yaml.Node | None) -> float:
-    """Return the number of values in a YAML document; infinity if a value contains itself."""
-    counts: dict[int, float] = {}
-
-    def count(node: Any) -> float:
-        if isinstance(node, yaml.ScalarNode | None):
-            return 1
-        if id(node) not in counts:
-            counts[id(node)] = float("inf")  # until it is known, in case that it contains itself
-            parts: Iterable[Any] = node.value
-            if isinstance(node, yaml.MappingNode):
-                parts = (part for pair in node.value for part in pair)
-            counts[id(node)] = 1 + sum(map(count, parts))
-        return counts[id(node)]
-
-    return count(root)
+def _values(root: yaml.Node | None) -> int:
+    """Return the number of values in a YAML document, or a number above MOST."""
+    left, count = [root], 0
+    while left and count <= MOST:
+        node = left.pop()
+        count += 1
+        if isinstance(node, yaml.MappingNode):
+            left += [part for pair in node.value for part in pair]
+        elif isinstance(node, yaml.SequenceNode):
+            left += node.value
+    return count
 
 
 class PresetSource(FileConfigSource):

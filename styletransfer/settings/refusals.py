@@ -1,7 +1,6 @@
 """Explains errors of Hydra and OmegaConf in one line; imported only after an error."""
 
 import re
-from traceback import walk_tb
 
 from hydra.errors import HydraException, MissingConfigException, OverrideParseException
 from omegaconf.errors import (
@@ -23,11 +22,6 @@ def explain(error: Exception) -> str:
         if group == "hydra/launcher" and name in LAUNCHERS:
             advice = pip_install(LAUNCHERS[name])
             return f"hydra/launcher={name} is not installed; run: {advice}"
-        if group.startswith("hydra/") and not error.options:
-            return (
-                f"Hydra's own settings {group}/{name} cannot be read; install hydra-core again, "
-                "in a folder that this user may read"
-            )
         return f"unknown {group} {name!r}; there are {', '.join(error.options) or 'none'}"
     if isinstance(error, OverrideParseException):
         return (
@@ -48,11 +42,6 @@ def explain(error: Exception) -> str:
         return _of_a_key(error)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
-    if isinstance(error, UnicodeDecodeError):
-        frames = [frame.f_locals for frame, _ in walk_tb(error.__traceback__)]
-        # The error does not name the file. Hydra's function that reads it has the path `full_path`.
-        name = ["a preset", *(known["full_path"] for known in frames if "full_path" in known)][-1]
-        return f"{name} is no text in UTF-8; save it as UTF-8 ({error})"
     # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):

@@ -1,19 +1,23 @@
 """Declares the commands and finds them, without an import of their code.
 
-A package declares its commands in its `commands.py`, one function for each command. The body of the
-function imports the command's code. No other file lists the commands, so they disappear if their
-package is deleted.
+Each command is a file, ROOM/commands/NAME.py: the dataclass of its settings, and a function. The
+body of the function imports the code that does the work, and torch with it. No other file lists the
+commands, so they disappear if their room is deleted. `train` alone stands in `train.py`.
 """
 
 import importlib
 from collections.abc import Callable
+from dataclasses import dataclass
 from functools import cache, partial
 from inspect import get_annotations
 from pathlib import Path
 from pkgutil import resolve_name
-from typing import Any, TypeVar, overload
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from styletransfer.resources import PACKAGE, resource
+
+if TYPE_CHECKING:
+    from torch import Tensor
 
 CONFIGS = resource("configs")
 T = TypeVar("T")
@@ -25,10 +29,12 @@ class Command:
     """A Command is a function with what Hydra and `--help` need to run it.
 
     Attributes:
-        name: name of the command, of its function, and of its config file NAME.yaml in `folder`.
+        name: name of the command, and of its function.
         summary: first line of the function's docstring, for `--help`.
         schema: dataclass of the settings: the annotation of the function's first parameter.
-        folder: folder of the config file.
+        folder: folder of config files.
+        file: the command's config file, NAME.yaml in `folder`; a command that needs no presets and
+            no folder has none.
         shared: whether several processes of torchrun can share the command's work.
         torch: whether the code uses torch; torch is then imported, while signals wait.
         repeatable: whether `info` may call it with settings from a picture that a stranger made:
@@ -47,7 +53,7 @@ class Command:
         self.code, self.name, self.module = code, code.__name__, code.__module__
         self.summary = (code.__doc__ or "").partition("\n")[0]
         self.schema: type[Any] = next(iter(get_annotations(code).values()))
-        self.folder, self.shared = folder, shared
+        self.folder, self.file, self.shared = folder, folder / f"{self.name}.yaml", shared
         self.torch, self.repeatable = torch, repeatable
 
     def __call__(self, config: Any, folder: Path) -> int | None:
@@ -59,24 +65,29 @@ class Command:
         return resolve_name, (f"{self.module}:{self.name}",)
 
 
-@overload
-def command(code: Code) -> Command: ...
-@overload
-def command(**options: Any) -> Callable[[Code], Command]: ...
-def command(code: Code | None = None, **options: Any) -> Command | Callable[[Code], Command]:
-    """Make a command of a function: `@command`, or `@command(shared=True)`, see `Command`."""
-    return partial(Command, **options) if code is None else Command(code)
+def command(**options: Any) -> Callable[[Code], Command]:
+    """Make a command of a function: `@command()`, or `@command(shared=True)`, see `Command`."""
+    return partial(Command, **options)
 
 
 @cache
 def offered(kind: type[T]) -> list[T]:
-    """Return the objects of the class `kind` in all `commands.py` files of this package.
+    """Return the objects of the class `kind` in the files of all commands.
 
     Neither these files nor this function import torch.
     """
-    rooms = ("", *sorted(f".{file.parent.name}" for file in PACKAGE.glob("*/commands.py")))
-    modules = [importlib.import_module(f"styletransfer{room}.commands") for room in rooms]
+    files = [PACKAGE / "train.py", *sorted(PACKAGE.glob("*/commands/[!_]*.py"))]
+    names = [".".join(file.relative_to(PACKAGE.parent).with_suffix("").parts) for file in files]
+    modules = map(importlib.import_module, names)
     return [one for module in modules for one in vars(module).values() if isinstance(one, kind)]
+
+
+@dataclass(frozen=True)
+class FrameReader:
+    """A FrameReader reads one frame of a film; a command's file may define one."""
+
+    #: (path of the film, number or time of the frame) -> (1, 3, H, W), float32, sRGB in [0, 1].
+    read: Callable[[str, str], "Tensor"]
 
 
 def commands() -> dict[str, Command]:

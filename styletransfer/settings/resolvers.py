@@ -8,9 +8,11 @@ ${kept_folder:PATH}: PATH, which may exist: the command uses what is already in 
 ${resumed:${resume}}: the folder of the run to resume; see `resumed`.
 ${names:PATHS}: the names without folder and extension, joined by "+".
 ${file_name:PATH}: the last part of PATH.
+${version:FOLDER}: "-" and eight digits that change with the files in FOLDER; "" without files.
 ${nowhere:}: the null device.
 """
 
+import hashlib
 import os
 from collections.abc import Callable
 from functools import partial
@@ -42,6 +44,7 @@ def register_resolvers(
     register("nowhere", lambda: os.devnull)
     register("names", names)
     register("file_name", file_name)
+    register("version", version)
 
 
 def names(paths: Any) -> str:
@@ -53,6 +56,18 @@ def names(paths: Any) -> str:
 def file_name(path: str) -> str:
     """Return a path's last part; { replaces ${, which Hydra does not allow in a folder's name."""
     return Path(str(path)).name.replace("${", "{")
+
+
+def version(folder: str | None) -> str:
+    """Return "-" and eight hexadecimal digits of a hash of the files in a folder.
+
+    The result is "" for None, and if there is no such folder or no file in it.
+    """
+    place, hashed = Path(on_disk(os.path.expanduser(folder or os.devnull))), hashlib.sha256()
+    files = sorted(filter(Path.is_file, place.iterdir())) if place.is_dir() else []
+    for path in files:
+        hashed.update(path.name.encode(errors="surrogateescape") + path.read_bytes())
+    return f"-{hashed.hexdigest()[:8]}" if files else ""
 
 
 def resumed(resume: str | None) -> str:

@@ -77,7 +77,7 @@ def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> s
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
 
-def check(settings: Any, prefix: str = "") -> None:
+def check_values(settings: Any, prefix: str = "") -> None:
     """Expand file names in `settings`, and check all values (UserError if one is not allowed)."""
     for field in fields(settings):
         value, key = getattr(settings, field.name), prefix + field.name
@@ -85,7 +85,7 @@ def check(settings: Any, prefix: str = "") -> None:
         if words and "path" not in field.metadata and value not in words:
             raise UserError(f"unknown {key} {value!r}; choose {', '.join(words)}", key)
         if is_dataclass(value):
-            check(value, f"{key}.")
+            check_values(value, f"{key}.")
         elif "each" in field.metadata and value is not None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
@@ -99,7 +99,7 @@ def check(settings: Any, prefix: str = "") -> None:
             if not _fits(value, field.type):  # OmegaConf accepts lists within lists here
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}", key)
             for entry in filter(is_dataclass, value):
-                check(entry, f"{key}.")
+                check_values(entry, f"{key}.")
         elif isinstance(value, str) and "path" in field.metadata:
             setattr(settings, field.name, expanded(value, written=field.metadata["written"]))
         for entry in each(value) if interval else ():

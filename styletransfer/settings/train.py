@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from styletransfer.resources import resource
-from styletransfer.settings.keys import PATHS, choice, number, path
+from styletransfer.settings.keys import PATHS, choice, names, number, path
 
 ASSETS = resource("assets")
 
@@ -23,6 +23,12 @@ MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 # of relu5_1 is 156 pixels wide, which holds whole objects of the style image. With the factor 1,
 # such objects replace small faces in the pastiche (docs/looks.md).
 STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
+
+# When keys have no effect, see `styletransfer.settings.idle`.
+NO_CONTENT = "without objective.content_weight"
+NO_MATCH = "without objective.match_weight"
+NO_STYLE = "without objective.style_weight"
+NOT_LBFGS = "without optimizer=lbfgs"
 
 
 @dataclass
@@ -65,39 +71,39 @@ class ObjectiveConfig:
     match_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the match losses; 0 turns them off. Their target at each position is the
     style's feature that is most similar to the content's (Kolkin et al. 2022)."""
-    match_layers: list[str] = field(default_factory=lambda: list(MATCH_LAYERS))
+    match_layers: list[str] = names(*MATCH_LAYERS, idle=NO_MATCH)
     """Layers of the match losses."""
-    match_painted: float = number(0.5, "[0, 1]")
+    match_painted: float = number(0.5, "[0, 1]", idle=NO_MATCH)
     """With match losses: share of the pastiche so far, from 0 to 1, in the mixture with the content
     image for which similar style features are searched. The search at the coarsest size uses the
     content image alone, unless init is a path."""
-    calm_freedom: float | None = number(None, "[0, 1]")
+    calm_freedom: float | None = number(None, "[0, 1]", idle=NO_MATCH)
     """With match losses: how freely the style paints calm places, such as a clear sky or a wall. 0:
     only match losses act there, and faces, walls and paper stay clean. 1: match losses weigh a
     quarter as much there, and additional style losses make stars and waves. Default: a number from
     0 to 1 that is larger for a busier style."""
     tv_weight: float = number(0.0, "[0, inf)")
     """Linear weight of the squared total variation of the picture."""
-    style_loss: str = choice("gram", "moments", "wasserstein")
+    style_loss: str = choice("gram", "moments", "wasserstein", idle=NO_STYLE)
     """Statistic by which styles are compared: gram (Gatys et al. 2016), moments (mean and standard
     deviation of each channel) or wasserstein (mean and covariance)."""
-    content_layers: list[str] = field(default_factory=lambda: [CONTENT_LAYER])
+    content_layers: list[str] = names(CONTENT_LAYER, idle=NO_CONTENT)
     """Layers of the content losses. Default: Gatys et al. 2016."""
-    style_layers: list[str] = field(default_factory=lambda: list(STYLE_LAYERS))
+    style_layers: list[str] = names(*STYLE_LAYERS, idle=NO_STYLE)
     """Layers of the style losses. Default: Gatys et al. 2016."""
-    content_layer_weights: list[float] = number([], "[0, inf)")
+    content_layer_weights: list[float] = number([], "[0, inf)", idle=NO_CONTENT)
     """One factor per content layer; empty for 1 each."""
-    style_layer_weights: list[float] = number([], "[0, inf)")
+    style_layer_weights: list[float] = number([], "[0, inf)", idle=NO_STYLE)
     """One factor per style layer; empty for 1 each, but 0.1 at relu5_1, which would otherwise
     paint whole objects of the style over faces. With match losses, the factor of relu5_1 is also
     multiplied by a number that is smaller if the style hardly repeats itself."""
-    normalization: str = choice("target", "none")
+    normalization: str = choice("target", "none", idle=f"{NO_CONTENT} or objective.style_weight")
     """target (each content and style loss is divided by its value for features that are all zero;
     for this, a content image larger than 512 pixels is reduced to 512) or none (not divided, as in
     PyTorch's tutorials)."""
     seamless: bool = False
     """Make opposite edges of the pastiche fit, so that copies side by side show no seam."""
-    detail_layers: list[str] = field(default_factory=lambda: ["relu1_1", "relu2_1"])
+    detail_layers: list[str] = names("relu1_1", "relu2_1", idle="without style_detail")
     """Style layers whose targets come from style_detail, if given. Default: Gatys et al. 2017."""
 
 
@@ -110,13 +116,13 @@ class OptimizerConfig:
     learning_rate: float = number(1.0, "(0, 1e6]")
     """L-BFGS: fraction of each quasi-Newton step, except the first step of a scale; Adam: step size
     in sRGB units. The limit 1e6 keeps float32 from overflow."""
-    history: int = number(20, "[1, inf)")
+    history: int = number(20, "[1, inf)", idle=NOT_LBFGS)
     """L-BFGS: number of pairs of vectors that are kept; a pair needs twice the picture's memory."""
-    preconditioner: float = number(1.0, "[0, 8]")
+    preconditioner: float = number(1.0, "[0, 8]", idle=NOT_LBFGS)
     """L-BFGS: exponent of the gains that make the curvatures of coarse and fine detail about equal,
     see `styletransfer/optimize/optimizers.py`; 0 for plain pixels, as in the papers. Up to the
     limit 8, float32 can hold the gains."""
-    plateau: float = number(0.001, "[0, 1)")
+    plateau: float = number(0.001, "[0, 1)", idle=NOT_LBFGS)
     """L-BFGS: a scale (one image size) ends early once ten steps lower its best loss by less than
     this fraction; 0 for never."""
     averaging: float = number(0.0, "[0, 1)")
@@ -132,10 +138,11 @@ class StyleTransferConfig:
 
     content: str = path(str(ASSETS / "content" / "coffee.jpg"), swept=True, piped=True)
     """Path of the content image. A folder starts a sweep: one run for each picture in the folder.
+    film.mp4:120 is frame 120 of a film, counted from 0, and film.mp4:4.8s the one at 4.8 seconds.
     WIDTH:HEIGHT, such as 4:3, is a grey image of that shape, for a texture; - is standard input."""
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several paths, [a.jpg,b.jpg]; or a folder of style images."""
-    style_source: Any = field(default=None, metadata=PATHS)
+    style_source: Any = field(default=None, metadata=PATHS | {"paired": True})
     """Photograph of which the style image is a painting: the content is painted as it was, with the
     settings of experiment=paired unless another is named. With several styles, one for each."""
     style_weights: list[float] = number([], "[0, inf)")
@@ -167,7 +174,7 @@ class StyleTransferConfig:
     the content's colours); or content_luminance (after the run, each pixel keeps its lightness and
     gets the content's colour). The methods are those of Gatys et al. 2016, "Preserving Color in
     Neural Artistic Style Transfer", but in OKLab."""
-    color_strength: float = number(1.0, "[0, 1]")
+    color_strength: float = number(1.0, "[0, 1]", idle="with color=style")
     """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     output: str | None = path(None, written=True, piped=True)
     """Path of the pastiche; the extension chooses the format; - is a PNG on standard output.
@@ -190,7 +197,7 @@ class StyleTransferConfig:
     tile: str = "auto"
     """Exact tiling: auto (only if the whole picture does not fit in memory), off, or the side of a
     tile in pixels. Only loss_mode=autograd_function and tensor_hook can work in tiles."""
-    seed: int = number(0, "[0, inf)")
+    seed: int = number(0, "[0, inf)", idle="without init=noise or features.weights=random")
     """Seed of the noise of `init=noise`, and of random weights."""
     features: FeaturesConfig = field(default_factory=FeaturesConfig)
     loss_mode: LossModeConfig = field(default_factory=LossModeConfig)
@@ -213,7 +220,7 @@ class TrainConfig(StyleTransferConfig):
     resume: str | None = path(None)
     """Folder of a run that is continued with its own settings; or auto: continue the run in the
     folder that hydra.run.dir=FOLDER names, or start there if it holds no checkpoint."""
-    format: str = choice("text", "json")
+    format: str = choice("text", "json", idle="with dry_run=true")
     """What is printed: text, or json (one line of JSON, with paths, losses and seconds)."""
     dry_run: bool = False
     """Print the plan, with estimated memory, and write nothing."""

@@ -1,4 +1,4 @@
-"""Writes values of settings as words of a command line, with the quotes of Hydra's grammar."""
+"""Words KEY=VALUE: as a person types them, and as Hydra reads them."""
 
 import json
 import re
@@ -16,23 +16,27 @@ HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
 # _QUOTED: a value in quotes. _ELEMENT: a value (in quotes, in brackets or plain) and its comma.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
-# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar. _MEANS_SOMETHING: words that
-# need quotes all the same, because Hydra would read a number, a bool or null.
-_PLAIN = re.compile(r"(?a)[A-Za-z_/][\w./:-]*")
-_MEANS_SOMETHING = ("null", "true", "false", "yes", "no", "on", "off", "inf", "nan")
+# _RAW: pattern of a file name that is typed without quotes, also in a list and in a sweep.
+_RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
+# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar: no number, bool or null.
+_PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][\w./:-]*")
 
 
-def quote_names(override: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return the word KEY=VALUE with quotes where Hydra needs them, if KEY takes file names.
+def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
+    """Return the word KEY=VALUE, as it was typed, in Hydra's grammar.
 
-    `null` and names in quotes are not changed. If KEY takes a list, each name of a list in brackets
-    gets quotes. In a `sweep`, commas separate values, and the user must quote a name with a comma.
+    The name of a file, which is all that stands behind the first =, gets quotes where Hydra needs
+    them. `null` and a name in quotes are not changed. If KEY takes a list, each name of a list in
+    brackets is quoted. In a `sweep`, commas separate values, and the user must quote a name with a
+    comma.
     """
-    key, equals, value = override.partition("=")
+    key, equals, value = word.partition("=")
     name = key.lstrip("+")
+    if key.partition(".")[0] in mapping_keys(schema):
+        return f"++{word}"  # or Hydra adds no new key to a mapping, such as region_styles.red=1
     is_folder = name in HYDRA_FOLDERS and "${" not in value
     if not equals or value == "null" or not (is_folder or name in keys_marked(schema, "path")):
-        return override
+        return word
     values = split(value) if sweep and not is_folder else [value]
     is_list = name in keys_marked(schema, "each")
     return f"{key}={','.join(_quoted(entry, is_list) for entry in values)}"
@@ -45,7 +49,7 @@ def split(value: str) -> list[str]:
 
 def quoted(value: str) -> str:
     """Return a text in quotes if needed, so that Hydra and OmegaConf read the same characters."""
-    if _PLAIN.fullmatch(value) and value.lower() not in _MEANS_SOMETHING:
+    if _PLAIN.fullmatch(value):
         return value
     return QuotedString(text=literal(value), quote=Quote.single).with_quotes()
 
@@ -55,11 +59,9 @@ def literal(value: str) -> str:
     return re.sub(r"(\\*)\$\{", lambda found: found[1] * 2 + "\\${", value)
 
 
-def override(key: str, value: Any) -> str:
-    """Return the word KEY=VALUE in Hydra's grammar."""
-    # A mapping, such as region_styles, has names that are new to Hydra: these need ++.
-    prefix = "++" if key.partition(".")[0] in mapping_keys(TrainConfig) else ""
-    return f"{prefix}{key}={_word(value)}"
+def override(key: str, value: Any, schema: type[Any] = TrainConfig) -> str:
+    """Return the word KEY=VALUE, as a person types it, for a command with the settings `schema`."""
+    return f"{key}={_word(value, is_name=key in keys_marked(schema, 'path'))}"
 
 
 def command_line(typed: Iterable[str], name: str = "train") -> str:
@@ -75,11 +77,12 @@ def _quoted(value: str, is_list: bool = False) -> str:
     return value if re.fullmatch(_QUOTED, value, re.S) else quoted(value)
 
 
-def _word(value: Any) -> str:
+def _word(value: Any, *, is_name: bool = False) -> str:
     if isinstance(value, str):
-        return quoted(value)
+        is_raw = is_name and value not in ("null", "-") and _RAW.fullmatch(value)
+        return value if is_raw else quoted(value)
     if isinstance(value, list):
-        return f"[{','.join(map(_word, value))}]"
+        return f"[{','.join(_word(entry, is_name=is_name) for entry in value)}]"
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{_word(entry)}" for key, entry in value.items()) + "}"
     return json.dumps(value)

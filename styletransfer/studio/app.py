@@ -15,7 +15,7 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
 from styletransfer.settings.changes import with_values

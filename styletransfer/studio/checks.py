@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError, about
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.settings import TrainConfig, each
 from styletransfer.studio.controls import SOURCE
 from styletransfer.studio.reader import QUALITY, SIDES, age_of, has_margins, photograph, sketcher

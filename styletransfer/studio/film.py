@@ -9,9 +9,9 @@ from typing import Any
 
 from torch import Tensor
 
-from styletransfer.films.command import FilmRun
+from styletransfer.films.commands.film import FilmConfig
+from styletransfer.films.film_run import FilmRun
 from styletransfer.films.read import Film
-from styletransfer.films.settings import FilmConfig
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed

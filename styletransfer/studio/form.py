@@ -12,12 +12,10 @@ from typing import Any
 
 from omegaconf import OmegaConf
 
-from styletransfer.commands import train
 from styletransfer.errors import UserError
-from styletransfer.films.commands import film
+from styletransfer.films.commands.film import film
 from styletransfer.films.formats import is_film
-from styletransfer.networks.commands import apply
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig, apply
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
 from styletransfer.settings.compose import compose, settings_of
@@ -27,6 +25,7 @@ from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import CONTROLS, GROUPS, HELP, HIDDEN, SOURCE, Control
 from styletransfer.studio.pictures import PictureShelf
+from styletransfer.train import train
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
@@ -142,7 +141,7 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # KEY=VALUE words of the command in Hydra's grammar: paths, no ids
+    overrides: list[str]  # KEY=VALUE words of the command: paths, no ids
     config: Any  # settings of the command, composed from `overrides`
     record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
     kind: str = "picture"  # picture, sketch or film
@@ -170,13 +169,13 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
     elif kind == "film":
         values = {key: value for key, value in values.items() if key in ACTING}
     if values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
-        said = "drawn regions have one style each; reset the shares of the styles, or the regions"
+        said = "drawn regions have one style each; make the shares equal, or clear the regions"
         raise RefusedError(said, key="style_weights")
     name, overrides, shown = command_name(kind, values), overrides_of(values), None
     if name != "train":
         shown = settings_of(compose(train, overrides))
     if name == "apply":
-        overrides = overrides_of(network_values(values))
+        overrides = overrides_of(network_values(values), ApplyConfig)
     command = {"train": train, "apply": apply, "film": film}[name]
     composed = compose(command, overrides, with_hydra=True)
     OmegaConf.set_struct(composed, False)
@@ -197,9 +196,9 @@ def command_name(kind: str, settings: Mapping[str, Any]) -> str:
     return "film" if kind == "film" and settings.get(SOURCE) is not None else "apply"
 
 
-def overrides_of(values: Mapping[str, Any]) -> list[str]:
-    """Return values of settings as KEY=VALUE words."""
-    return [override(key, value) for key, value in values.items()]
+def overrides_of(values: Mapping[str, Any], schema: type[Any] = TrainConfig) -> list[str]:
+    """Return values of settings as KEY=VALUE words of a command with the settings `schema`."""
+    return [override(key, value, schema) for key, value in values.items()]
 
 
 def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
@@ -220,7 +219,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    if scale > 0:  # for a run, `settings.schemas.check` has refused other values
+    if scale > 0:  # for a run, `check_values` has refused other values
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 

@@ -22,7 +22,7 @@ from PIL import Image
 
 from styletransfer.errors import UserError
 from styletransfer.films.formats import is_film
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.settings import ASSETS, each
 from styletransfer.studio.worker import CONTEXT, become_a_child
 from styletransfer.system.files import atomic

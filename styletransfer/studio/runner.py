@@ -40,12 +40,12 @@ def _warm_up() -> float | None:
 
     Return the seconds per pixel of work (see `guide.work`) of the second picture.
     """
-    from styletransfer.commands import train
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize.run import Run
     from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
     from styletransfer.system.devices import set_float32_precision
+    from styletransfer.train import train
 
     keep_freed_memory()
     set_float32_precision()
@@ -63,7 +63,7 @@ def _warm_up() -> float | None:
 def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
-    from styletransfer.runs.recording import recorded
+    from styletransfer.runs.recording import files_of, recorded
     from styletransfer.runs.resume import own_settings
     from styletransfer.studio.guide import Guide
     from styletransfer.system.devices import is_out_of_memory
@@ -77,7 +77,7 @@ def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
                 return {"status": film.paint(order, link), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             guide = Guide(link)
-            run = Run(prepare(config))
+            run = Run(prepare(config, outputs=files_of(config, folder)))
             with recorded(run, config, folder) as record:
                 for step in run:
                     record(step)

@@ -20,8 +20,8 @@ import uvicorn
 
 from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
+from styletransfer.studio.commands.studio import StudioConfig
 from styletransfer.studio.connections import MOST, PatientConnection
-from styletransfer.studio.settings import StudioConfig
 from styletransfer.system.files import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 

@@ -1,1 +1,4 @@
-"""Devices, memory, files, signals, process ranks, progress bars and HTML templates."""
+"""Devices, memory, files, checkpoints, signals, process ranks and progress bars.
+
+This is what a program asks of the machine that it runs on. Nothing here knows pictures or losses.
+"""

@@ -92,8 +92,10 @@ def set_float32_precision() -> None:
     """Set how CUDA computes in float32, whatever torch's defaults and the environment say.
 
     Convolutions use TF32: factors rounded to 10 bits, sums in float32. Matrix products, including
-    the Gram matrices and the style loss's gradients, use float32 throughout.
+    the Gram matrices and the style loss's gradients, use float32 throughout. Convolutions use
+    algorithms that give the same bits each time, so that a command makes the same bytes twice.
     """
+    torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     torch.backends.cudnn.conv.fp32_precision = "tf32"  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.fp32_precision = "ieee"
 

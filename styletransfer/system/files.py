@@ -24,6 +24,7 @@ logger = logging.getLogger(__name__)
 
 # Name of a folder's lock file, which is locked while a command writes into the folder.
 LOCK = ".lock"
+LONGEST_LINE = 2**20  # largest line in bytes of a .jsonl file; it may come from anybody
 
 
 @contextmanager
@@ -98,15 +99,16 @@ def sha256(path: str | os.PathLike[str]) -> str:
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     """Keep the lines of a `.jsonl` file that are `wanted` (UserError if writing the file fails).
 
-    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped.
+    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped,
+    and so are lines that are longer than LONGEST_LINE.
     """
-    lines = []
-    for line in path.read_text(encoding="utf-8", errors="replace").splitlines(keepends=True):
-        with suppress(ValueError, TypeError, KeyError, RecursionError):
-            if line.endswith("\n") and wanted(json.loads(line)):
-                lines.append(line)
-    with atomic(path) as temporary:
-        temporary.write_text("".join(lines), encoding="utf-8")
+    with atomic(path) as temporary, temporary.open("wb") as kept, path.open("rb") as file:
+        is_begun = False  # whether the beginning of the line was read before
+        while line := file.readline(LONGEST_LINE):
+            with suppress(ValueError, TypeError, KeyError, RecursionError):
+                if line.endswith(b"\n") and not is_begun and wanted(json.loads(line)):
+                    kept.write(line)
+            is_begun = not line.endswith(b"\n")
 
 
 def to_json(value: Any, indent: int | None = None) -> str:

@@ -32,7 +32,7 @@ LINES = [
     (["stepps=3"], r"unknown key stepps; did you mean steps\?"),
     (["tv_weight=1"], r"unknown key tv_weight; did you mean objective\.tv_weight\?"),
     (["style=https://a.b/c.png"], r"https://a\.b/c\.png is an address, not a file; download"),
-    (["objective={content_weight:{}}"], r"objective=\{content_weight:\{\}\}: \{\} is no value"),
+    (["objective={content_weight:{}}"], r"objective\.content_weight: Value .{}. of type"),
     (["content="], r"a file name is empty; write KEY=FILE, or leave the key out"),
     (["size=???"], r"size is missing; give size=VALUE"),
     (["content"], r"cannot understand 'content'; write KEY=VALUE"),

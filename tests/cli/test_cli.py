@@ -13,7 +13,6 @@ from omegaconf import OmegaConf
 
 from styletransfer import __version__
 from styletransfer.cli.arguments import parse
-from styletransfer.commands import train
 from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.settings import ASSETS, TrainConfig
@@ -21,8 +20,9 @@ from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.help import meanings
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import expanded, keys, keys_marked
-from styletransfer.settings.values import quote_names
+from styletransfer.settings.values import for_hydra
 from styletransfer.system.files import new_folder
+from styletransfer.train import train
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -48,12 +48,11 @@ def test_the_overview_has_one_line_for_each_command(capsys):
         assert refusal(capsys, name).startswith(message)
 
 
-def test_every_command_has_a_script_and_a_config():
+def test_every_command_has_a_script():
     for name, command in commands().items():
         script = (ROOT / "scripts" / f"{name}.py").read_text()
         assert f"from {command.module} import {name}" in script
-        assert f"script({name})" in script
-        assert (ROOT / "configs" / f"{name}.yaml").exists()
+        assert f"run_command({name})" in script
         assert pickle.loads(pickle.dumps(command)) is command  # for the jobs of a sweep
 
 
@@ -68,7 +67,7 @@ def test_any_file_name_works_as_typed_alone_and_in_brackets():
     keys = ("content", "style", "style_detail", "protect", "output", "init", "content_regions")
     for first in range(0, len(names), len(keys)):
         meant = dict(zip(keys, names[first:], strict=False))
-        words = [quote_names(f"{key}={name}", TrainConfig) for key, name in meant.items()]
+        words = [for_hydra(f"{key}={name}", TrainConfig) for key, name in meant.items()]
         composed = OmegaConf.to_object(compose(train, words))
         assert {key: getattr(composed, key) for key in meant} == meant
     for typed, names in (
@@ -77,24 +76,24 @@ def test_any_file_name_works_as_typed_alone_and_in_brackets():
         ("[${x},[y]", ["${x}", "[y"]),
         ("'a,b.jpg'", "a,b.jpg"),
     ):
-        word = quote_names(f"style={typed}", TrainConfig)
+        word = for_hydra(f"style={typed}", TrainConfig)
         assert OmegaConf.to_object(compose(train, [word])).style == names
 
 
 def test_commas_separate_values_in_a_sweep_alone():
     plain = ("output=null", "content='a b.png'", 'content="a,b.png"', "size=a b", "content=a/b.png")
     for word in (*plain, "content"):
-        assert quote_names(word, TrainConfig) == word
-    assert quote_names("hydra.run.dir=a,b", TrainConfig) == "hydra.run.dir='a,b'"
+        assert for_hydra(word, TrainConfig) == word
+    assert for_hydra("hydra.run.dir=a,b", TrainConfig) == "hydra.run.dir='a,b'"
     word = "hydra.run.dir=${now:%H}"
-    assert quote_names(word, TrainConfig) == word
+    assert for_hydra(word, TrainConfig) == word
     for typed, read in (
         ("content=a (1).png,b.png", "content='a (1).png',b.png"),
         ("content='a,b.png', c.png", "content='a,b.png',c.png"),
         ("content=c.png,'a,b.png'", "content=c.png,'a,b.png'"),
         ("style=[a,'b,c'],d", "style=[a,'b,c'],d"),
     ):
-        assert quote_names(typed, TrainConfig, sweep=True) == read
+        assert for_hydra(typed, TrainConfig, sweep=True) == read
 
 
 def test_names_mean_home_and_the_bundled_pictures(desk, monkeypatch):

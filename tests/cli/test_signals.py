@@ -5,11 +5,12 @@ import random
 import signal
 import sys
 import time
+from functools import partial
 
 import pytest
 from helpers import begun, call, files_in, press, status_of, until
 
-from styletransfer.cli.hydrated import script
+from styletransfer.cli.hydrated import run_command
 from styletransfer.settings.registry import commands
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import STOPPING
@@ -59,6 +60,6 @@ def test_a_command_that_is_stopped(name, number, here, monkeypatch, capsys):
         pytest.fail("not reached")
 
     monkeypatch.setattr(commands()[name], "code", stopped)
-    status, printed = call(capsys, run=script(commands()[name]))
+    status, printed = call(capsys, run=partial(run_command, commands()[name]))
     assert (status, printed.err) == (128 + number, "error: interrupted\n")
     assert [path.read_text() for path in here.iterdir()] == ["begun"]

@@ -120,6 +120,15 @@ def test_a_pair_that_does_not_fit_is_told(written, caplog):
     assert not caplog.text
 
 
+def test_a_pair_is_compared_where_the_network_computes(written, monkeypatch):
+    """The dtype shows it: `Job.on_device` gives pictures the network's device, and float64."""
+    seen = []
+    monkeypatch.setattr("styletransfer.job.prepare.fits", lambda *given: seen.append(given) or True)
+    prepare(composed("train", *PAIR, "style_source=photo.png", "precision=float64"))
+    ((_, *pictures),) = seen
+    assert [one.dtype for one in pictures] == [torch.float64] * 2
+
+
 def test_pixels_are_matched_for_a_run_not_for_a_plan(written):
     config = composed("train", *PAIR, "style_source=photo.png")
     assert prepare(config).pictures.correspondence.size == (40, 48)

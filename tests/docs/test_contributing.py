@@ -45,7 +45,8 @@ def copy(tmp_path_factory):
 
 def run(copy, script, *lines):
     """Run a script with each list of arguments in turn, in one process; return its output."""
-    code = f"from scripts import {script}\nfor words in {[*map(list, lines)]}: {script}.main(words)"
+    run = f"sys.argv[1:] = words; runpy.run_path('scripts/{script}.py', run_name='__main__')"
+    code = f"import runpy, sys\nfor words in {[*map(list, lines)]}: {run}"
     done = process(sys.executable, "-c", code, cwd=copy, env={"PYTHONPATH": str(copy)})
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -26,21 +26,19 @@ from helpers import (
 
 from styletransfer import __version__
 from styletransfer.errors import UserError
-from styletransfer.films.command import FREE_FILM_KEYS, main
-from styletransfer.films.commands import film
+from styletransfer.films.commands.film import FilmConfig, film
+from styletransfer.films.film_run import FREE_FILM_KEYS
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
-from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.runs import info
 from styletransfer.runs.claim import made_by
+from styletransfer.runs.commands.info import InfoConfig, info
 from styletransfer.runs.recipe import recipe, text_of
-from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.compose import compose
-from styletransfer.settings.values import quote_names
+from styletransfer.settings.values import for_hydra
 from styletransfer.system.signals import STOPPING, Stopped
 
 needs("video", "cv2")
@@ -83,7 +81,7 @@ def painting(monkeypatch):
 
 
 def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, painting, capsys):
-    main(config, tmp_path / "run")
+    film(config, tmp_path / "run")
     made = frames_of(tmp_path / "run" / "painted.mp4")
     assert capsys.readouterr().out == f"{tmp_path / 'run' / 'painted.mp4'}\n"
     assert [frame.time for frame in made] == [frame.time for frame in frames_of(source)]
@@ -101,7 +99,7 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
     assert note["config"]["temporal_weight"] == config.temporal_weight
     assert set(note["files"]) == {"content", "style"}
     painted = InfoConfig(str(tmp_path / "run" / "painted.mp4"), True, [str(source), "style.png"])
-    info.main(painted, tmp_path)
+    info(painted, tmp_path)
     assert capsys.readouterr().out.splitlines()[-1].endswith("the same bytes")
 
 
@@ -116,15 +114,15 @@ def test_the_command_of_a_recipe_has_all_settings(preset, source, photos, here):
 
 
 def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, painting, capsys):
-    main(config, tmp_path / "whole")
+    film(config, tmp_path / "whole")
     seen, hooks = painting
     hooks.append(lambda count: count != COUNT + 2 or press(STOPPING[0]))
     with pytest.raises(Stopped):
-        main(config, tmp_path / "run")
+        film(config, tmp_path / "run")
     part = frames_of(tmp_path / "run" / "painted.styletransfer-partial.mp4")
     assert len(part) == len(files_in(tmp_path / "run" / "frames")) == 2
     assert not (tmp_path / "run" / "painted.mp4").exists()
-    main(config, tmp_path / "run")
+    film(config, tmp_path / "run")
     assert len(seen) == 2 * COUNT + 1
     assert files_in(tmp_path / "run" / "frames") == files_in(tmp_path / "whole" / "frames")
     assert len(frames_of(tmp_path / "run" / "painted.mp4")) == COUNT
@@ -134,7 +132,7 @@ def test_it_goes_on_where_it_stopped_and_ends_the_same(config, tmp_path, paintin
 def test_the_last_frame_is_shown_as_long_as_in_the_input(extension, config, tmp_path):
     content = still(tmp_path / "in.gif", [0.5, 0.25, 5.0], size=(32, 24))
     path = tmp_path / f"out{extension}"
-    main(replace(config, content=str(content), output=str(path)), tmp_path / "run")
+    film(replace(config, content=str(content), output=str(path)), tmp_path / "run")
     assert seconds(path) == (5.75, 5.0)
 
 
@@ -145,32 +143,35 @@ def test_a_film_that_is_damaged_leaves_its_painted_part(config, tmp_path, painti
 
     whole = Film.images
     monkeypatch.setattr(Film, "images", damaged)
-    check_error("is damaged after frame 1", main, config, tmp_path)
+    check_error("is damaged after frame 1", film, config, tmp_path)
     assert len(frames_of(tmp_path / "painted.styletransfer-partial.mp4")) == 1
 
 
 def test_what_is_damaged_or_not_its_own_in_its_folder_is_told(config, tmp_path, photos, capsys):
-    main(config, tmp_path)
+    film(config, tmp_path)
     before, frame = files_in(tmp_path / "frames"), tmp_path / "frames" / "000001.png"
     frame.write_bytes(before[frame.name][:-40])
-    check_error(r"frames/000001\.png is damaged or truncated", main, config, tmp_path)
+    check_error(r"frames/000001\.png is damaged or truncated", film, config, tmp_path)
     images.write(frame, torch.rand(1, 3, 8, 8))
-    check_error(r"000001\.png is not 32 x 24 pixels, as this film; remove", main, config, tmp_path)
+    check_error(r"000001\.png is not 32 x 24 pixels, as this film; remove", film, config, tmp_path)
     frame.unlink()
-    main(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
+    film(replace(config, output=str(tmp_path / "again.mkv")), tmp_path)
     assert len(frames_of(tmp_path / "again.mkv")) == COUNT
     other = replace(config, temporal_weight=1.0)
     with made_by({"overrides.yaml": "another command"}):
-        check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", main, other, tmp_path)
+        check_error(r"temporal_weight=1\.0 differs.*hydra\.run\.dir", film, other, tmp_path)
     assert not (tmp_path / ".hydra").exists()
     moved = replace(config, content=photos[0])
-    check_error(r"clip\.mp4; go on with that one, or start afresh in", main, moved, tmp_path)
+    check_error(r"clip\.mp4; go on with that one, or start afresh in", film, moved, tmp_path)
     Path(photos[1]).write_bytes(Path(photos[0]).read_bytes())
-    check_error(r"style=.* has changed .*hydra\.run\.dir", main, config, tmp_path)
+    check_error(r"style=.* has changed .*hydra\.run\.dir", film, config, tmp_path)
     (tmp_path / "film.json").write_text(f'{{"version": "{__version__}", "files": []}}')
-    check_error("is no run's record of this version", main, config, tmp_path)
+    check_error("is no run's record of this version", film, config, tmp_path)
+    with (tmp_path / "film.json").open("wb") as file:
+        file.truncate(2**40)  # a file with a hole, larger than memory
+    check_error("is no run's record of this version", film, config, tmp_path)
     (tmp_path / "film.json").unlink()
-    check_error(r"holds frames already; choose another folder", main, config, tmp_path)
+    check_error(r"holds frames already; choose another folder", film, config, tmp_path)
     assert files_in(tmp_path / "frames") == before
 
 
@@ -178,18 +179,18 @@ def test_a_film_needs_a_folder_without_other_results(config, tmp_path, desk):
     for name, own in (("painted.mp4", "painted.mp4"), ("frames", "frames/000000.png")):
         (tmp_path / name / own).parent.mkdir(parents=True)
         (tmp_path / name / own).write_bytes(b"my own")
-        check_error(f"holds {name} already; choose", main, config, tmp_path / name)
+        check_error(f"holds {name} already; choose", film, config, tmp_path / name)
     (tmp_path / "own/frames").mkdir(parents=True)
     Path(config.style).rename(tmp_path / "own/frames/000001.png")
     own = replace(config, style=str(tmp_path / "own/frames/000001.png"))
-    check_error(r"files in .*frames would overwrite style=", main, own, tmp_path / "own")
+    check_error(r"files in .*frames would overwrite style=", film, own, tmp_path / "own")
 
 
 @pytest.mark.slow
 def test_films_of_one_stem_have_their_own_folders():
     """Hydra cannot have ${ in such a name."""
     for name in ("a.mp4", "a.mov", "${c}.mov"):
-        words = [quote_names(f"content=x/{name}", FilmConfig), "style=b.jpg"]
+        words = [for_hydra(f"content=x/{name}", FilmConfig), "style=b.jpg"]
         made = compose(film, words, with_hydra=True).hydra.run.dir
         assert made == f"outputs/films/{name.replace('$', '')}+b"
 
@@ -200,7 +201,7 @@ def test_the_colours_of_the_input_and_frames_by_themselves(
     written = []
     monkeypatch.setattr(FilmWriter, "write", lambda writer, image, *when: written.append(image))
     colors = replace(config, color="content_luminance", color_strength=0.5)
-    main(replace(colors, independent=True), tmp_path)
+    film(replace(colors, independent=True), tmp_path)
     assert painting[0] == [None] * COUNT
     for number, (image, frame) in enumerate(zip(written, frames_of(source), strict=True)):
         painted = images.read(tmp_path / "frames" / f"{number:06d}.png").rgb
@@ -221,7 +222,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
         ({"size": 8}, "8 x 6 pixels are too small"),
         ({"output": "out/%05d.png"}, "cannot write a film to out/%05d.png; use .mp4"),
     ]
-    check_refused(lambda **changed: main(replace(config, **changed), tmp_path / "run"), cases)
+    check_refused(lambda **changed: film(replace(config, **changed), tmp_path / "run"), cases)
     assert not (tmp_path / "run").exists()
 
 

@@ -1,5 +1,6 @@
 """A film in one's own hand: each pixel shows a place of a painted frame, and keeps it."""
 
+import logging
 from dataclasses import replace
 
 import pytest
@@ -15,6 +16,7 @@ from styletransfer.films.motion import Motion, warp
 from styletransfer.job.prepare import prepare
 from styletransfer.objective.inputs import Correspondence
 from styletransfer.pictures import images
+from styletransfer.pictures.convert import to_image
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 Y, X = torch.meshgrid(torch.arange(12.0), torch.arange(16.0), indexing="ij")
@@ -57,11 +59,11 @@ def job(here, tiny_vgg):
     return job_of([(filmed(0), painting(filmed(0)))])
 
 
-def painted_film(job, folder, film, resumed=()):
-    """Return the painted frames of a film, of which the frames `resumed` were painted before."""
+def painted_film(job, folder, film, resumed=(), count=None):
+    """Return the first `count` painted frames; the frames `resumed` were painted before."""
     needs("video", "cv2")
     copier, made = FrameCopier(job, folder, lambda: film), list(resumed)
-    for number, frame in enumerate(film):
+    for number, frame in enumerate(film[:count]):
         if number == len(made):
             made.append(copier.paint(frame).image)
         copier.follow(frame, made[number])
@@ -134,6 +136,45 @@ def test_frames_before_the_painted_one_follow_it_too(here, tiny_vgg, tmp_path, c
     assert [path.name for path in tmp_path.glob("*.safetensors")] == ["000003.safetensors"]
 
 
+@pytest.mark.parametrize("change", ["jpeg", "half", "other colours"])
+def test_an_exported_photograph_is_known_as_its_frame(here, tiny_vgg, caplog, change):
+    grain = picture(3, 40, 64).float()
+    film = [0.9 * filmed(time) + 0.1 * grain[..., 2 * time : 2 * time + 48] for time in range(4)]
+    photograph = film[2]
+    if change == "jpeg":
+        to_image(photograph).save("low.jpg", quality=30)
+        photograph = images.read("low.jpg").rgb
+    elif change == "half":
+        photograph = images.resize(images.resize(photograph, (20, 24)), (40, 48))
+    else:
+        photograph = photograph * torch.tensor([0.95, 1.0, 1.05]).view(3, 1, 1)
+    assert (photograph - film[2]).abs().mean() > 3 / 255
+    job = job_of([(photograph, painting(film[2])), (picture(1, 40, 48), picture(2, 40, 48))])
+    with caplog.at_level(logging.INFO):
+        copier = FrameCopier(job, here, lambda: film)
+    assert copier.keys == {2: 0}
+    assert "painted0.png: its photograph is frame 2 of the film" in caplog.text
+    assert "painted1.png: its photograph is no frame of the film" in caplog.text
+
+
+def test_an_exported_photograph_gives_its_painting_back(here, tiny_vgg):
+    to_image(filmed(1)).save("low.jpg", quality=10)
+    [_, made] = painted_film(
+        job_of([(images.read("low.jpg").rgb, painting(filmed(1)))]), here, CLIP[:2]
+    )
+    torch.testing.assert_close(made, painting(filmed(1)), atol=2 / 255, rtol=0)
+
+
+def test_what_a_photograph_alone_shows_is_kept(here, tiny_vgg, monkeypatch):
+    monkeypatch.setattr("styletransfer.films.copier.WIDE", 1.0)
+    photograph, part = filmed(1), (..., slice(12, 18), slice(16, 22))
+    photograph[part] += torch.where(photograph[part] < 0.5, 0.3, -0.3)
+    copier = FrameCopier(job_of([(photograph, painting(photograph))]), here, lambda: CLIP)
+    (source,) = copier.pictures.sources
+    assert copier.keys == {1: 0}
+    torch.testing.assert_close(source[part], photograph[part], atol=0.01, rtol=0)
+
+
 @pytest.mark.slow
 def test_a_frame_mixes_the_keys_around_it_by_time(here, tiny_vgg, tmp_path):
     pairs = [(filmed(0), 0.2), (filmed(4), 1.0), (filmed(6), 0.0)]
@@ -158,7 +199,7 @@ def test_a_key_of_another_scene_is_not_mixed_in(here, tiny_vgg, tmp_path):
 def test_a_film_goes_on_from_its_last_frame_alone(here, tiny_vgg, tmp_path):
     job = job_of([(filmed(time), painting(filmed(time))) for time in (0, 3)])
     whole = painted_film(job, tmp_path / "whole", CLIP)
-    painted_film(job, tmp_path / "part", CLIP[:2])
+    painted_film(job, tmp_path / "part", CLIP, count=2)
     again = painted_film(job, tmp_path / "part", CLIP, whole[:2])
     assert all(map(torch.equal, again, whole))
 

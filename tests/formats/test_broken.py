@@ -173,6 +173,35 @@ def avif_of_boxes(count):
     return avif[:start] + box(b"meta", meta) + avif[end:]
 
 
+def heif_of_items(count):
+    """Return a HEIF that lists `count` items without data besides its picture."""
+    buffer = io.BytesIO()
+    pytest.importorskip("pillow_heif").from_pillow(Image.new("RGB", (24, 16))).save(buffer)
+    heif = buffer.getvalue()
+    items = b"".join(
+        box(b"infe", struct.pack(">IHH4sB", 2 << 24, number % 2**16, 0, b"hvc1", 0))
+        for number in range(10, count + 10)
+    )
+    at = heif.index(b"iinf") - 4
+    end, start = at + int.from_bytes(heif[at : at + 4]), heif.index(b"meta") - 4
+    listed = box(b"iinf", struct.pack(">II", 1 << 24, count + 1) + heif[at + 14 : end] + items)
+    meta = heif[start + 8 : at] + listed + heif[end : start + int.from_bytes(heif[start:][:4])]
+    return heif[:start] + box(b"meta", meta)
+
+
+def webp_of_frames(count):
+    image = Image.new("RGB", (2, 2))
+    webp = saved("WEBP", image, save_all=True, append_images=[Image.new("RGB", (2, 2), "red")])
+    body = webp[8:] + webp[webp.rindex(b"ANMF") :] * count
+    return b"RIFF" + struct.pack("<I", len(body)) + body
+
+
+def bmp_of_runs(runs, width=2**20, height=4):
+    """Return a BMP of 8 bits whose pixels are packed as `runs`, two bytes or four each."""
+    header = struct.pack("<IiiHHIIiiII", 40, width, height, 1, 8, 1, len(runs), 0, 0, 2, 0)
+    return b"BM" + struct.pack("<IHHI", 62 + len(runs), 0, 0, 62) + header + bytes(8) + runs
+
+
 # Files whose headers state much, or which hold long lists.
 LONG_FILES = (
     tall_png,
@@ -185,6 +214,11 @@ LONG_FILES = (
     lambda: jpeg_of_segments(b"\xff", 20_000_000),
     lambda: tiff_of_subifds(100_000),
     lambda: avif_of_boxes(1_000_000),
+    lambda: heif_of_items(900),
+    lambda: heif_of_items(500_000),
+    lambda: webp_of_frames(1_000_000),
+    lambda: bmp_of_runs(b"\0\2\xff\xff" * 100_000),  # each run leaves out 255 columns and rows
+    lambda: bmp_of_runs(b"\0\2\0\0" * 4_000_000),  # runs that change nothing
 )
 
 

@@ -100,6 +100,37 @@ def _(weight):
     return found
 
 
+@wrong("02_two_losses", "gradients", "zero_ has emptied the first gradient")
+def _(weight):
+    first, second = losses(weight)
+    first.backward(retain_graph=True)
+    found = weight.grad
+    weight.grad.zero_()
+    second.backward()
+    return found, weight.grad
+
+
+@wrong("02_two_losses", "gradients", "nothing is left of 16 - 16")
+def _(weight):
+    first, second = losses(weight)
+    first.backward(retain_graph=True)
+    found = weight.grad
+    second.backward()
+    return found, weight.grad - found
+
+
+@wrong("02_two_losses", "gradients", "has to be [[4], [12]], and is [[12.0], [4.0]]")
+def _(weight):
+    first, second = losses(weight)
+    (of_second,) = torch.autograd.grad(second, weight, retain_graph=True)
+    return of_second, *torch.autograd.grad(first, weight)
+
+
+@wrong("02_two_losses", "gradients", "Return two gradients, each a tensor")
+def _(weight):
+    return 4.0, 12.0
+
+
 class Through(Function):
     @staticmethod
     def forward(ctx, x):
@@ -114,6 +145,39 @@ right("03_called", "rounded")(Through.apply)
 wrong("03_called", "rounded", "Autograd calls no method of a module")(torch.round)
 wrong("03_called", "rounded", "cut the path")(lambda x: x.detach().round())
 wrong("03_called", "rounded", "behind the cut")(lambda x: x.round().detach().requires_grad_())
+
+
+wrong("03_called", "rounded", "has to be [0, 2], and is [0.4, 1.7]")(lambda x: x)
+
+
+@wrong("03_called", "rounded", "The gradient is 1 whatever comes in")
+def _(x):
+    class Ones(Through):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return torch.ones_like(grad_output)
+
+    return Ones.apply(x)
+
+
+@wrong("03_called", "rounded", "has to be [2, -3], and is [2.0, 3.0]")
+def _(x):
+    class Absolute(Through):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return grad_output.abs()
+
+    return Absolute.apply(x)
+
+
+@wrong("03_called", "rounded", "a backward has returned None")
+def _(x):
+    class Nothing(Through):
+        @staticmethod
+        def backward(ctx, grad_output):
+            return None
+
+    return Nothing.apply(x)
 
 
 class Clamp(Function):
@@ -147,6 +211,22 @@ class _(Clamp):
         return grad_output.clamp(ctx.low, ctx.high), None, None
 
 
+@wrong("04_clamp", "Clamp", "here one bound is forgotten")
+class _(Clamp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * (x <= ctx.high), None, None
+
+
+@wrong("04_clamp", "Clamp", "has to be [0, 3, 0], and is [0.0, 1.0, 0.0]")
+class _(Clamp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return ((x >= ctx.low) & (x <= ctx.high)).to(x), None, None
+
+
 class Linear(Function):
     @staticmethod
     def forward(ctx, x, weight, bias):
@@ -176,6 +256,30 @@ class _(Linear):
     def backward(ctx, grad_output):
         x, weight = ctx.saved_tensors
         return grad_output @ weight.T, x.T @ grad_output, grad_output
+
+
+@wrong("05_linear", "Linear", "0.25 times the derivative of forward: a mean")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.T, x.T @ grad_output, grad_output.mean(0)
+
+
+@wrong("05_linear", "Linear", "Each row adds the same bias")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.T, x.T @ grad_output, grad_output.sum(1)
+
+
+@wrong("05_linear", "Linear", "return a gradient for each input of forward")
+class _(Linear):
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight.T, x.T @ grad_output
 
 
 @right("06_gradcheck", "is_right")
@@ -229,6 +333,14 @@ class _(Largest):
     def backward(ctx, grad_value, grad_index):
         x, value, _ = ctx.saved_tensors
         return (x == value[:, None]) * grad_value[:, None]
+
+
+@wrong("07_global_max_pool", "Largest", "has to be [[0, 3, 0], [3, 0, 0]], and is [[0.0, 1.0, 0.0]")
+class _(Largest):
+    @staticmethod
+    def backward(ctx, grad_value, grad_index):
+        x, _, index = ctx.saved_tensors
+        return torch.zeros_like(x).scatter(1, index[:, None], 1)
 
 
 class Tap(Function):
@@ -317,6 +429,18 @@ class _(HookLoss):
         features.register_hook(hook)
 
 
+@wrong("09_hook", "HookLoss", "has to be [5, 10, 20, 40], and is [10.0, 20.0, 40.0, 80.0]")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        features.register_hook(lambda grad_output: grad_output + features)
+
+
+@wrong("09_hook", "HookLoss", "one that multiplies 0 gets 0")
+class _(HookLoss):
+    def hook(self, features, grad_loss):
+        features.register_hook(lambda grad_output: grad_output * grad_loss)
+
+
 class TimesExp(Function):
     @staticmethod
     def forward(ctx, x):
@@ -387,6 +511,16 @@ class _(TimesExp):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return (1 + x) * ctx.exp * grad_output
+
+
+@wrong(
+    "10_second_derivative", "TimesExp", "since the first has no graph: once_differentiable, no_grad"
+)
+class _(TimesExp):
+    @staticmethod
+    def backward(ctx, grad_output):
+        with torch.no_grad():
+            return TimesExp.backward(ctx, grad_output)
 
 
 class Square(Function):

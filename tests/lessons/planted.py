@@ -481,6 +481,274 @@ class HarmlessIntermediate(Function):
         return 3 * (x * x).detach() * mask * grad_output
 
 
+class Log(Square):
+    """It is defined for x > 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.log()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output / ctx.saved_tensors[0]
+
+
+class Acosh(Square):
+    """It is defined for x > 1."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.acosh()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output / (ctx.saved_tensors[0].square() - 1).sqrt()
+
+
+class Nowhere(Doubled):
+    @staticmethod
+    def forward(ctx, x):
+        return x * torch.nan
+
+
+class Length(Square):
+    """The gradient at 0 is 0 / 0."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x.norm()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return grad_output * x / x.norm()
+
+
+class LengthAtZero(Length):
+    inputs = (torch.zeros(3),)
+
+
+class Overflowing(Square):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return nn.functional.softplus(x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        exp = ctx.saved_tensors[0].exp()
+        return grad_output * exp / (1 + exp)
+
+
+class Single(Square):
+    """It takes float32 alone, as many kernels."""
+
+    @staticmethod
+    def forward(ctx, x):
+        if x.dtype != torch.float32:
+            raise TypeError("expected a tensor of float32")
+        return Square.forward(ctx, x)
+
+
+class WrongSingle(Single):
+    backward = WrongReLU.backward
+
+
+class OnCuda(Square):
+    @staticmethod
+    def forward(ctx, x):
+        if not x.is_cuda:
+            raise ValueError("expected a CUDA tensor")
+        return Square.forward(ctx, x)
+
+
+class Fast(Square):
+    """It changes by 1.3 % of its size within the step of a difference quotient."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return (2**14 * x).sin()
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * 2**14 * (2**14 * ctx.saved_tensors[0]).cos()
+
+
+class Dropped(Square):
+    @staticmethod
+    def forward(ctx, x):
+        mask = torch.rand_like(x)
+        ctx.save_for_backward(mask)
+        return x * mask
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * ctx.saved_tensors[0]
+
+
+class DrawnAgain(Dropped):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output * torch.rand_like(grad_output)
+
+
+class Emptied(Square):
+    """A second call of backward fails."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.factor = 2 * x
+        return x * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        factor = ctx.factor
+        del ctx.factor
+        return grad_output * factor
+
+
+class Product(Function):
+    inputs = (
+        torch.complex(torch.linspace(1, 2, 3), torch.linspace(-1, 1, 3)),
+        torch.complex(torch.linspace(-2, 1, 3), torch.linspace(3, 1, 3)),
+    )
+
+    @staticmethod
+    def forward(ctx, a, b):
+        ctx.save_for_backward(a, b)
+        return a * b
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b.conj(), grad_output * a.conj()
+
+
+class NoConjugate(Product):
+    @staticmethod
+    def backward(ctx, grad_output):
+        a, b = ctx.saved_tensors
+        return grad_output * b, grad_output * a
+
+
+class Ignored(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * ctx.saved_tensors[0]
+
+
+class Absolute(Doubled):
+    """It is right for a grad_output that is not negative."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output.abs()
+
+
+class MeanForSum(Bias):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output, grad_output.mean(0)
+
+
+class Negated(Square):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return -Square.backward(ctx, grad_output)
+
+
+class ConstantLoss(Same):
+    @staticmethod
+    def forward(ctx, x):
+        loss = x.square().mean()
+        ctx.mark_non_differentiable(loss)
+        return x.clone(), loss
+
+    @staticmethod
+    def backward(ctx, grad_output, _):
+        return grad_output
+
+
+class Matmul(Function):
+    inputs = (torch.linspace(-2, 3, 12).view(4, 3), torch.linspace(-1, 2, 6).view(2, 3))
+
+    @staticmethod
+    def forward(ctx, x, weight):
+        ctx.save_for_backward(x, weight)
+        return x @ weight.T
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        x, weight = ctx.saved_tensors
+        return grad_output @ weight, grad_output.T @ x
+
+
+class CastMatmul(Matmul):
+    forward = staticmethod(torch.amp.custom_fwd(Matmul.forward, device_type="cpu"))
+    backward = staticmethod(torch.amp.custom_bwd(Matmul.backward, device_type="cpu"))
+
+
+class Centered(Function):
+    """It keeps a running mean, which needs no gradient, in a buffer."""
+
+    inputs = (torch.linspace(-2, 3, 12).view(4, 3).requires_grad_(), torch.zeros(3))
+
+    @staticmethod
+    def forward(ctx, x, mean):
+        mean.mul_(0.9).add_(0.1 * x.mean(0))
+        return x - x.mean(0)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output - grad_output.mean(0), None
+
+
+class Row(Function):
+    inputs = (torch.linspace(-2, 3, 12).view(4, 3), torch.tensor([0, 3, 3]))
+
+    @staticmethod
+    def forward(ctx, table, index):
+        ctx.save_for_backward(index)
+        ctx.shape = table.shape
+        return table[index]
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (index,) = ctx.saved_tensors
+        return torch.sparse_coo_tensor(index[None], grad_output, ctx.shape), None
+
+
+class Measured(Doubled):
+    """Forward waits for the largest number."""
+
+    @staticmethod
+    def forward(ctx, x):
+        return 2 * x if x.sum().item() < 1e9 else x
+
+
+class Keeper(nn.Module):
+    """A loss layer, which returns its input and keeps the loss of a Function."""
+
+    def __init__(self, function):
+        super().__init__()
+        self.function, self.loss = function, None
+
+    def forward(self, x):
+        self.loss = self.function.apply(x).sum()
+        return x
+
+
+KEEPER = Keeper(WrongReLU)
+
+
+def through_a_keeper(x):
+    return KEEPER(x).sin()
+
+
 def cut_off(x):
     return x + Square.apply(x).detach()
 

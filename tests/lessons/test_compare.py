@@ -10,7 +10,8 @@ from helpers import picture as noise
 from styletransfer.errors import UserError
 from styletransfer.job import choices
 from styletransfer.job.prepare import prepare
-from styletransfer.lessons.compare import gradient_errors, main
+from styletransfer.lessons.commands.compare import compare
+from styletransfer.lessons.compare import gradient_errors
 from styletransfer.losses import LOSS_MODES
 from styletransfer.losses.fake_backward import FakeBackward
 from styletransfer.pictures import images
@@ -33,7 +34,7 @@ def tiny(tmp_path_factory):
 
 @pytest.mark.slow
 def test_the_modes_are_painted_and_their_ratios_printed(tiny, tmp_path, capsys):
-    main(composed("compare", *tiny, f"output={tmp_path}/sub/overview.jpg"), tmp_path / "run")
+    compare(composed("compare", *tiny, f"output={tmp_path}/sub/overview.jpg"), tmp_path / "run")
     *lines, note, path = capsys.readouterr().out.splitlines()
     assert note == "time, memory and final loss are ratios to loss_attribute's"
     assert path == f"{tmp_path}/run/comparison.png"
@@ -66,13 +67,13 @@ def test_a_device_without_float64_compares_the_modes(tiny, tmp_path, capsys, mon
     devices = {"mps": mps, "cpu": torch.device("cpu")}
     monkeypatch.setattr(choices, "choose_device", devices.__getitem__)
     monkeypatch.setattr(choices, "choose_precision", choose_precision)
-    main(composed("compare", *tiny, "device=mps"), tmp_path)
+    compare(composed("compare", *tiny, "device=mps"), tmp_path)
     assert "gradient error" in capsys.readouterr().out
 
 
 @pytest.mark.slow
 def test_the_modes_are_told_as_json(tiny, tmp_path, capsys):
-    main(composed("compare", *tiny, "format=json"), tmp_path)
+    compare(composed("compare", *tiny, "format=json"), tmp_path)
     told = json.loads(capsys.readouterr().out)
     assert told["picture"] == f"{tmp_path}/comparison.png"
     assert list(told["modes"]) == list(LOSS_MODES)

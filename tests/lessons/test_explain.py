@@ -12,7 +12,7 @@ from comparing import written_functions
 from helpers import LAYERS, MODES, check_error, composed, make_objective, picture, tiny_network
 from html_tags import Tags
 
-from styletransfer.lessons.explain.command import main
+from styletransfer.lessons.commands.explain import explain
 from styletransfer.lessons.explain.drawing import Map, render, summary
 from styletransfer.lessons.explain.study import study
 from styletransfer.settings import StyleTransferConfig
@@ -86,7 +86,7 @@ def test_a_hand_written_backward_is_marked_where_it_is_entered():
 
 @pytest.mark.slow
 def test_explain_writes_page_and_figures(tmp_path, capsys):
-    main(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
+    explain(composed("explain", *SMALL, "loss_mode=fake_backward"), tmp_path)
     printed = capsys.readouterr().out
     assert printed.startswith("fake_backward: vgg19, 24 x 16 pixels, float32, cpu\n")
     assert re.search(r"\n\d+ nodes, entered \d+ times\n", printed)
@@ -107,7 +107,7 @@ def test_explain_has_the_default_look_and_no_keys_of_a_run():
 
 def test_bad_input_writes_nothing(tmp_path):
     config = composed("explain", *SMALL, "content=nowhere.jpg")
-    check_error("nowhere.jpg", main, config, tmp_path / "run")
+    check_error("nowhere.jpg", explain, config, tmp_path / "run")
     assert not (tmp_path / "run").exists()
 
 

@@ -10,7 +10,7 @@ import time
 
 from helpers import ROOT, process
 
-from styletransfer.cli.hydrated import script
+from styletransfer.cli.hydrated import run_command
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.settings.registry import commands
 from styletransfer.system.signals import SIGNALS
@@ -41,7 +41,7 @@ def main(how, command, *words):
     start = 4 if how == "killed" else 0  # the step that the stopped run has reached
     if os.environ["RANK"] == "1":
         NetworkTraining.advance = ended  # type: ignore[method-assign]
-    script(commands()[command])(words)
+    run_command(commands()[command], words)
 
 
 if __name__ == "__main__":

@@ -25,8 +25,9 @@ from PIL import Image
 
 from styletransfer.networks import file
 from styletransfer.networks.apply import painter
-from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     color_moments,
@@ -37,7 +38,6 @@ from styletransfer.networks.encoder import (
 )
 from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.files import locked
@@ -60,7 +60,7 @@ def settings(**changed):
 
 
 def apply(**changed):
-    main(settings(**changed), Path("unused"))
+    apply_network(settings(**changed))
 
 
 def painted(**changed):

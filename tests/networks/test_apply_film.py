@@ -10,6 +10,7 @@ import pytest
 import torch
 from films.film_files import frames, make, seconds, sounds, still
 from helpers import (
+    call,
     check_error,
     check_kept,
     check_one_writer,
@@ -26,10 +27,10 @@ from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.tracks import Tracks
 from styletransfer.films.write import FilmWriter
 from styletransfer.networks import file
-from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped
 
@@ -53,7 +54,7 @@ def shades():
 def apply(**changed):
     config = ApplyConfig("net.safetensors", "in.mp4", "out.mp4", device="cpu")
     config.precision = "float32"
-    main(replace(config, **changed), Path("unused"))
+    apply_network(replace(config, **changed))
 
 
 @pytest.fixture
@@ -176,13 +177,15 @@ def test_a_folder_does_not_become_a_file(name):
 
 
 @pytest.mark.parametrize("source", ["frames", "frames/0.png"])
-def test_settings_without_effect_are_told(source, caplog):
+def test_settings_without_effect_are_told(source, capsys):
     images.write("frames/0.png", shades()[0])
-    changed = {"steady": 0.6, "seed": 3, "least_strength": 0.2, "style_size": 9}
-    changed |= {"color_strength": 0.5}
-    apply(input=source, output=None, **changed)
-    for key, value in changed.items():
-        assert f"{key}={value} has no effect" in caplog.text
-    caplog.clear()
-    apply(input=source, output="again.png" if source.endswith("png") else "again")
-    assert "no effect" not in caplog.text
+    words = ["apply", "network=net.safetensors", f"input={source}", "device=cpu"]
+    typed = ["steady=0.6", "seed=3", "least_strength=0.2", "style_size=9", "color_strength=0.5"]
+    status, told = call(capsys, *words, *typed)
+    assert status == 0
+    for word in typed:
+        assert f"{word} has no effect" in told.out + told.err
+    output = "again.png" if source.endswith("png") else "again"
+    status, told = call(capsys, *words, f"output={output}")
+    assert status == 0
+    assert "no effect" not in told.out + told.err

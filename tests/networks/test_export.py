@@ -17,12 +17,12 @@ from networks.nets import style_network
 from styletransfer.errors import pip_install
 from styletransfer.networks import file
 from styletransfer.networks.apply.painter import Painter
+from styletransfer.networks.commands.apply import ApplyConfig
+from styletransfer.networks.commands.export import ExportConfig, export
 from styletransfer.networks.encoder import color_moments
 from styletransfer.networks.export import whole
-from styletransfer.networks.export.command import main
 from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import ApplyConfig, ExportConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import LEAST_VARIANCE, monge
 from styletransfer.settings import ASSETS
@@ -40,7 +40,7 @@ def exported(styles, names):
     onnxruntime = needs("onnx", "onnx", "onnxscript", "onnxruntime")
     network = style_network(SLIM, styles)
     file.write(Path("net.safetensors"), network, names)
-    main(ExportConfig("net.safetensors", "net.onnx"), Path.cwd())
+    export(ExportConfig("net.safetensors", "net.onnx"), Path.cwd())
     session = onnxruntime.InferenceSession("net.onnx")
     generator = torch.Generator().manual_seed(3)
     for batch, height, width in ((1, 8, 8), (3, 50, 70), (1, 33, 47), (3, 9, 64)):
@@ -104,7 +104,7 @@ def test_the_graph_moves_colours_as_the_package_does():
 def test_one_file_for_any_style_paints_as_apply_does(here):
     """Check ten sizes, long and grey pictures too, and that strength may be left out."""
     onnxruntime = needs("onnx", "onnxruntime")
-    main(ExportConfig("any", "any.onnx"), here)
+    export(ExportConfig("any", "any.onnx"), here)
     session = onnxruntime.InferenceSession("any.onnx")
     photo = images.read(ASSETS / "content" / "coffee.jpg").rgb
     settings = {"network": "any", "style": str(ASSETS / "style" / "oil.jpg"), "device": "cpu"}
@@ -136,5 +136,5 @@ def test_bad_input_and_a_missing_extra_are_one_line(here, monkeypatch):
     ):
         there = None if "pip" in message else "there"
         monkeypatch.setattr(importlib.util, "find_spec", lambda name, there=there: there)
-        check_error(re.escape(message), main, ExportConfig(network, output), here)
+        check_error(re.escape(message), export, ExportConfig(network, output), here)
     assert sorted(here.iterdir()) == before

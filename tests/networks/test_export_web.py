@@ -12,10 +12,11 @@ from helpers import check_error, files_in, largest_file, needs, picture
 from networks.nets import style_encoder, style_network
 
 from styletransfer.networks import file
+from styletransfer.networks.commands.export import ExportConfig
 from styletransfer.networks.encoder import moments, paint_rows, style_features
-from styletransfer.networks.export import command, web
+from styletransfer.networks.export import onnx_file, web
+from styletransfer.networks.export.onnx_file import export_network
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ExportConfig
 
 SLIM = Architecture((3, 4, 5), 1)
 
@@ -37,12 +38,12 @@ def runtime(here):
 def given(runtime, monkeypatch):
     """Return an ExportConfig of a network of two styles; fake the exporter."""
     file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "<été>"])
-    monkeypatch.setattr(command, "as_onnx", lambda saved: [b"the network"])
+    monkeypatch.setattr(onnx_file, "as_onnx", lambda saved: [b"the network"])
     return ExportConfig("net.safetensors", "page", "web")
 
 
 def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
-    command.main(given, here)
+    export_network(given)
     assert capsys.readouterr().out.splitlines()[0] == "page"
     found = files_in(here / "page")
     assert gzip.decompress(found["network.bin"]) == b"the network"
@@ -64,7 +65,7 @@ def test_a_page_for_any_style_encodes_and_paints_as_torch_does(runtime, here):
     network = style_network(SLIM, 0)
     network.encoder = style_encoder(network)
     file.write(Path("any.safetensors"), network, [])
-    command.main(ExportConfig("any.safetensors", "page", "web"), here)
+    export_network(ExportConfig("any.safetensors", "page", "web"))
     look, paint = (
         runtime.InferenceSession(gzip.decompress(Path("page", name).read_bytes()))
         for name in ("look.bin", "network.bin")
@@ -93,10 +94,10 @@ def test_refused_or_stopped_midway_it_leaves_all_as_it_was(given, here):
         ({"output": "page", "runtime": "gone"}, npm),
         ({"output": "mine/thesis.txt/page"}, "cannot write mine/thesis.txt/page"),
     ):
-        check_error(re.escape(words), command.main, ExportConfig(**other | settings), here)
+        check_error(re.escape(words), export_network, ExportConfig(**other | settings))
     with largest_file(100_000):
-        check_error("cannot write page: .*; choose", command.main, given, here)
+        check_error("cannot write page: .*; choose", export_network, given)
     assert files_in(here) == before
     assert not [path.name for path in here.iterdir() if path.name.startswith(".")]
     package.write_text(json.dumps({"name": web.PACKAGE, "version": "1.0.0"}))
-    check_error(f"no {web.PACKAGE} {web.VERSION} at", command.main, given, here)
+    check_error(f"no {web.PACKAGE} {web.VERSION} at", export_network, given)

@@ -24,10 +24,10 @@ from networks.nets import style_network
 
 from styletransfer.networks import file
 from styletransfer.networks.apply import parts
-from styletransfer.networks.apply.command import main
+from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.parts import of_part, part_locked
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 
 NAMES = ("a.png", "b.jpg", "in/a.png", "in/c.png", "in/far/d.webp", "e.png")
@@ -44,7 +44,7 @@ def tree(here):
 
 def apply(**changed):
     config = ApplyConfig("net.safetensors", "tree", "out", device="cpu", precision="float32")
-    main(replace(config, **changed), Path("unused"))
+    apply_network(replace(config, **changed))
 
 
 def test_the_parts_are_the_whole_to_the_byte():

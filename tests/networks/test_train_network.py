@@ -25,14 +25,13 @@ from networks.nets import ended_early
 from styletransfer.errors import UserError
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
-from styletransfer.networks.commands import train_network as command
+from styletransfer.networks.commands.train_network import TrainNetworkConfig, train_network
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import TrainNetworkConfig
-from styletransfer.networks.training.command import check_shares, main, train_network
 from styletransfer.networks.training.prepare import prepare
 from styletransfer.networks.training.processes import Processes
+from styletransfer.networks.training.train import check_shares, train
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
 from styletransfer.runs.claim import made_by
@@ -131,9 +130,9 @@ def test_a_step_is_adamws_along_the_gradient_cut_to_length_1(config):
 
 @pytest.mark.usefixtures("signals")
 def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, capsys):
-    main(config, tmp_path / "whole")
+    train_network(config, tmp_path / "whole")
     whole = Path(capsys.readouterr().out.strip())
-    again = partial(train_network, config, tmp_path / "parts")
+    again = partial(train, config, tmp_path / "parts")
     for _ in ended_early(monkeypatch, NetworkTraining, again):
         assert (tmp_path / "parts" / "network.safetensors").read_bytes() != whole.read_bytes()
     assert again().read_bytes() == whole.read_bytes()
@@ -152,7 +151,7 @@ def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, 
 def test_a_training_goes_on_only_with_its_own_recipe(config, tmp_path):
     """Check that a training with `start` begins as the equal blend of that network's styles."""
     once = replace(config, steps=1)
-    trained = train_network(replace(once, learning_rate=0.1), tmp_path / "first")
+    trained = train(replace(once, learning_rate=0.1), tmp_path / "first")
     with pytest.raises(UserError, match="another layout than network=small"):
         prepare(replace(config, network="small", start=str(trained)))
     assert prepare(replace(config, start="auto")).start is None  # the package has no tiny network
@@ -162,39 +161,39 @@ def test_a_training_goes_on_only_with_its_own_recipe(config, tmp_path):
     blended = file.read(trained).network(shown, torch.tensor([[0.5, 0.5]]))
     assert relative_error(run.network(shown, torch.ones(1, 1)).detach(), blended) < 1e-5
 
-    train_network(third, tmp_path / "run")
+    train(third, tmp_path / "run")
     trained.rename(tmp_path / "elsewhere.safetensors")
     moved = replace(third, start=str(tmp_path / "elsewhere.safetensors"))
-    train_network(moved, tmp_path / "run")
+    train(moved, tmp_path / "run")
     for changes in ({"start": None}, {"steps": 2}, {"averaging": 0.5}, {"seed": 1}):
         with pytest.raises(UserError, match="differs from the run's own"):
-            train_network(replace(moved, **changes), tmp_path / "run")
+            train(replace(moved, **changes), tmp_path / "run")
     images.write(third.style, picture(9, 32, 40))  # another picture under the same name
     with pytest.raises(UserError, match="differs from the run's own"):
-        train_network(moved, tmp_path / "run")
+        train(moved, tmp_path / "run")
 
 
 def test_what_stands_in_the_way_is_named(config, tmp_path):
     loud = replace(config, objective=layers(style_weight=3e38, content_weight=3e38))
     with pytest.raises(UserError, match="left the finite numbers at step 0"):
-        train_network(loud, tmp_path / "loud")
+        train(loud, tmp_path / "loud")
     with locked(tmp_path), pytest.raises(UserError, match="another run is at work"):
-        train_network(config, tmp_path)
+        train(config, tmp_path)
     Checkpoint(tmp_path / "other" / "checkpoint.pt").save({"run": 1})
     with pytest.raises(UserError, match="settings of another version; start afresh"):
-        train_network(config, tmp_path / "other")
+        train(config, tmp_path / "other")
     for name in ("previews", "network.safetensors", "metrics.jsonl"):
         (tmp_path / name).mkdir()
         (tmp_path / name).joinpath("mine").touch()
         with pytest.raises(UserError, match=r"holds previews already|it is a folder"):
-            train_network(config, tmp_path)
+            train(config, tmp_path)
 
 
 def test_what_a_training_reads_is_no_preview_of_it(config, here):
     write_pictures("run/previews/step_00002.png", height=32, width=40)
     check_error(
         "files in .*previews would overwrite style=run/previews/step_00002.png",
-        train_network,
+        train,
         replace(config, style=["oil.png", "run/previews/step_00002.png"]),
         Path("run"),
     )
@@ -202,30 +201,30 @@ def test_what_a_training_reads_is_no_preview_of_it(config, here):
 
 def test_a_refused_training_keeps_the_first_ones_record(config, tmp_path):
     with made_by({"overrides.yaml": "first"}):
-        train_network(config, tmp_path)
+        train(config, tmp_path)
     before = files_in(tmp_path)
     with made_by({"overrides.yaml": "second"}):
         other = replace(config, learning_rate=0.5)
-        check_error("learning_rate=0.5 differs from the run's own", train_network, other, tmp_path)
+        check_error("learning_rate=0.5 differs from the run's own", train, other, tmp_path)
     assert files_in(tmp_path) == before
 
 
 @pytest.mark.slow
 def test_a_checkpoint_of_another_form_is_refused(config, tmp_path):
-    train_network(config, tmp_path)
+    train(config, tmp_path)
     checkpoint = Checkpoint(tmp_path / "checkpoint.pt")
     whole = checkpoint.load()
     for name in whole:
         for wrong in (None, "x", -1, 10**30, [1], {"a": 1}, torch.ones(3)):
             checkpoint.save(whole | {name: wrong})
-            check_error("start afresh", train_network, config, tmp_path)
+            check_error("start afresh", train, config, tmp_path)
 
 
 def test_a_network_without_its_checkpoint_is_not_replaced(config, tmp_path):
-    train_network(config, tmp_path)
+    train(config, tmp_path)
     (tmp_path / "checkpoint.pt").unlink()
     before = files_in(tmp_path)
-    check_error("holds network.safetensors already", train_network, config, tmp_path)
+    check_error("holds network.safetensors already", train, config, tmp_path)
     assert files_in(tmp_path) == before
 
 
@@ -247,7 +246,7 @@ def test_each_process_needs_a_picture_of_the_batch(config):
 
 
 def test_bad_settings_are_named(config, tmp_path):
-    check_refused(lambda **given: train_network(replace(config, **given), tmp_path / "run"), BAD)
+    check_refused(lambda **given: train(replace(config, **given), tmp_path / "run"), BAD)
     assert not (tmp_path / "run").exists()
 
 
@@ -262,7 +261,7 @@ def test_one_style_starts_as_any_paints_it(config):
 
 
 def test_a_networks_folder_is_named_after_its_styles():
-    config = compose(command, ["style=[a.jpg,b/c.png]"], with_hydra=True)
+    config = compose(train_network, ["style=[a.jpg,b/c.png]"], with_hydra=True)
     assert config.hydra.run.dir == "outputs/networks/a+c"
 
 

@@ -77,6 +77,9 @@ def test_by_default_it_goes_to_the_run_which_may_be_unfinished(desk, capsys):
     assert printed.err == note
     printed = call(capsys, "mix", "run", "color_strength=0")[1]
     assert printed.out == "run/mix_lightness_0.5_color_0.png\n"
+    words = ["strength=0.3", "lightness_strength=0", "color_strength=1", "output=y.png"]
+    told = call(capsys, "mix", "run", *words)[1]
+    assert "strength=0.3 has no effect with both lightness_strength and" in told.out + told.err
     assert call(capsys, "mix", "--multirun", "run=run", "strength=0.1,0.9")[0] == 0
     names = {path.name for path in Path("run").glob("mix_*.png")}
     assert names == {f"mix_{each}.png" for each in ("0.25", "lightness_0.5_color_0", "0.1", "0.9")}

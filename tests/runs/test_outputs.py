@@ -13,7 +13,7 @@ from helpers import (
     write_pictures,
 )
 
-from styletransfer.runs import mix
+from styletransfer.pictures import color
 from styletransfer.runs.record import write_record
 from styletransfer.system import files
 from styletransfer.system.files import check_outputs
@@ -50,7 +50,7 @@ def test_an_output_is_no_input_and_has_one_writer(words, read, ending, desk, cap
     "words", [["train", *TINY, "dry_run=true"], ["train", *TINY], ["mix", "run"]]
 )
 def test_a_picture_too_large_for_its_format_is_refused(words, desk, capsys, monkeypatch):
-    monkeypatch.setattr(mix, "mixed", pytest.fail)
+    monkeypatch.setattr(color, "mixed", pytest.fail)
     check_too_large(capsys, monkeypatch, words, ".webp")
 
 
@@ -65,8 +65,9 @@ def test_a_file_is_known_by_its_name_a_link_and_a_linked_folder(desk, capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["checkpoint.pt", "metrics.jsonl", "run.json", "pastiche.png"])
-def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys):
-    """The input is a link to the file, which a run in that folder would write."""
+def test_no_input_is_a_file_that_a_run_keeps_for_itself(name, desk, capsys, monkeypatch):
+    """The input is a link to the file, which a run in that folder would write; nothing is read."""
+    monkeypatch.setattr("styletransfer.job.prepare.Sources.read", pytest.fail)
     Path("used").mkdir()
     Path("photo.png").rename(Path("used", name))
     Path("photo.png").symlink_to(Path("used", name))

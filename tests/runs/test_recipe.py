@@ -16,10 +16,10 @@ from styletransfer.optimize import Run
 from styletransfer.pictures import images
 from styletransfer.pictures.images import xmp_of
 from styletransfer.runs.carriers import LONGEST
-from styletransfer.runs.info import main
+from styletransfer.runs.commands.info import InfoConfig
 from styletransfer.runs.recording import recorded
-from styletransfer.runs.settings import InfoConfig
 from styletransfer.settings.changes import with_values
+from styletransfer.settings.registry import commands
 from styletransfer.system.files import sha256
 
 NAME = "a secret/été (1),'c'.png"
@@ -122,7 +122,7 @@ def test_a_strangers_words_are_settings_of_a_picture_or_refused(desk):
         images.write("a.tif", picture(), xmp=packet(recipe))
         said = r"has no hash|no setting|find features.weights|size|steps"
         with pytest.raises(UserError, match=said) as refused:
-            main(InfoConfig("a.tif", verify=True), desk)
+            commands()["info"](InfoConfig("a.tif", verify=True), desk)
         assert str(refused.value).isprintable()
     Path("a.tif").unlink()
     assert files_in(desk) == before

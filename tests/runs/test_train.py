@@ -8,10 +8,9 @@ from helpers import ROOT, composed, files_in, metrics_of
 from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
-from styletransfer.cli.hydrated import script
-from styletransfer.commands import train
+from styletransfer.cli.hydrated import run_command
 from styletransfer.pictures import images
-from styletransfer.train import paint
+from styletransfer.train import paint, train
 
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 
@@ -60,7 +59,7 @@ def test_presets_run_shrunk(photos, tmp_path):
 
 def test_the_script_prints_losses_time_and_folder(tmp_path, photos, capsys):
     words = [f"content={photos[0]}", f"style={photos[1]}", "loss_mode=fake_backward", "scales=1"]
-    script(train)(["experiment=tiny", *words, "steps=2", "output=out.jpg"])
+    run_command(train, ["experiment=tiny", *words, "steps=2", "output=out.jpg"])
     losses, how, where = capsys.readouterr().out.splitlines()
     assert re.match(r"total \S+  style/relu1_1 \S+  content/relu2_1 \S+", losses)
     assert re.fullmatch(r"done in \d+\.\d s, 2 steps, cpu, float32", how)

@@ -59,8 +59,10 @@ def test_keys_that_cannot_change_during_a_run():
 def test_the_command_to_copy_reads_as_the_same_file_names():
     typed = ["size=64", "style='my oil.jpg'", "output='a$b.png'", "experiment=bold"]
     assert shlex.split(command_line(typed)) == ["styletransfer", "train", *typed]
+    shown = command_line([override("content", "my oil (1).jpg")])
+    assert shown == "styletransfer train 'content=my oil (1).jpg'"
     for names in (
-        ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png", "it's", '"', "null"],
+        ["a.jpg", "b,c.jpg", "my oil.jpg", "été (1)=[a,b].png", "it's", '"', "-", "null"],
         ["${so}", "\\", " edges ", "\xa0", "[a]", "{b}", "a:b", "choice(1,2)", "a${b}.jpg", "3"],
     ):
         shown = shlex.split(

@@ -17,7 +17,7 @@ from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.compose import compose
 from styletransfer.settings.registry import commands
-from styletransfer.settings.schemas import check, choices, keys
+from styletransfer.settings.schemas import check_values, choices, keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
 
@@ -96,7 +96,7 @@ def test_numbers_outside_of_their_intervals_are_refused():
                     owner = getattr(settings, group) if group else settings
                     is_list = declared.type == list[float]
                     setattr(owner, name, [outside] if is_list else outside)
-                    check_error(f"^{key}={outside} must be ", check, settings)
+                    check_error(f"^{key}={outside} must be ", check_values, settings)
 
 
 def test_numbers_and_words_are_checked_as_declared():

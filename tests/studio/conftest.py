@@ -1,4 +1,7 @@
-"""Fixtures: a client of a studio with a fake runner, one per test module, and its WebSocket."""
+"""Fixtures: a client of a studio with a fake runner, one per test module, and its WebSocket; and
+pages of a studio in a real browser."""
+
+from functools import partial
 
 import pytest
 
@@ -22,3 +25,40 @@ def socket(client):
 
     with client.websocket_connect(LIVE) as socket:
         yield socket
+
+
+@pytest.fixture(scope="module")
+def visited():
+    from studio.studio_pages import browsing, visited_by  # skips without the extra [browser]
+
+    with browsing() as browser:
+        yield partial(visited_by, browser)
+
+
+@pytest.fixture(scope="module")
+def studio(tmp_path_factory):
+    from studio.studio_pages import served
+
+    with served(tmp_path_factory.mktemp("studio")) as found:
+        found.calm()
+        yield found
+
+
+@pytest.fixture
+def address(studio):
+    """Yield the address of a studio without runs and uploads; paint no more after the test."""
+    yield studio.address
+    studio.tidy()
+
+
+@pytest.fixture
+def fresh(address, visited):
+    with visited(address) as opened:
+        yield opened
+
+
+@pytest.fixture
+def page(fresh):
+    """Yield a page that must have no error, not even a refusal."""
+    yield fresh
+    assert fresh.complaints == []

@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("no Chromium to open the page with", allow_module_level=True)
 # Timeout in milliseconds, long enough for a slow and busy machine.
-PATIENCE = 120_000
+PATIENCE = 60_000
 # JavaScript that drops files, [name, base64] each, on an element, as a user does with the mouse.
 DROP = """([query, files]) => {
   const dropped = new DataTransfer();
@@ -173,3 +173,16 @@ def violations(visit):
         if one["impact"] in ("serious", "critical")
         for node in one["nodes"]
     ]
+
+
+def dab(page):
+    """Touch the middle of the picture with the brush: by a tap on a phone, else by the mouse."""
+    box = page.locator("#stage").bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    if page.viewport_size["width"] < 500:
+        page.touchscreen.tap(x, y)
+        return
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 30, y + 10, steps=3)
+    page.mouse.up()

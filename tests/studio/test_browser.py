@@ -2,7 +2,6 @@
 
 import json
 import re
-from functools import partial
 from io import BytesIO
 from pathlib import Path
 
@@ -10,7 +9,7 @@ import pytest
 from films.film_files import make
 from helpers import picture
 from PIL import Image
-from studio.studio_pages import browsing, png, served, violations, visit, visited_by
+from studio.studio_pages import dab, png, served, violations, visit
 
 from styletransfer.films.read import Film
 from styletransfer.studio import access
@@ -31,39 +30,6 @@ IS_SHOWN = """async (url) => {
   canvas.getContext("2d").drawImage(image, 0, 0);
   return canvas.toDataURL() === document.getElementById("canvas").toDataURL();
 }"""
-
-
-@pytest.fixture(scope="module")
-def visited():
-    with browsing() as browser:
-        yield partial(visited_by, browser)
-
-
-@pytest.fixture(scope="module")
-def studio(tmp_path_factory):
-    with served(tmp_path_factory.mktemp("studio")) as found:
-        found.calm()
-        yield found
-
-
-@pytest.fixture
-def address(studio):
-    """Yield the address of a studio without runs and uploads; paint no more after the test."""
-    yield studio.address
-    studio.tidy()
-
-
-@pytest.fixture
-def fresh(address, visited):
-    with visited(address) as opened:
-        yield opened
-
-
-@pytest.fixture
-def page(fresh):
-    """Yield a page that must have no error, not even a refusal."""
-    yield fresh
-    assert fresh.complaints == []
 
 
 def test_a_chosen_style_is_seen_at_once(page):
@@ -115,7 +81,8 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect(error).to_be_hidden()
     fresh.enter("size", "96")
     fresh.expect("#cost").to_contain_text("96 \u00d7 64 pixels, about ")
-    fresh.click("[data-control=size] .reset")
+    fresh.click("#undo")
+    fresh.click("#undo")
     fresh.expect("[id=control-size]").to_have_value("512")
     fresh.expect("#details pre").not_to_contain_text("size")
     fresh.drop("[data-picker=style]", letter=b"Dear Sir or Madam")
@@ -317,19 +284,6 @@ def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     opened.__exit__(None, None, None)
 
 
-def dab(page):
-    """Touch the middle of the picture with the brush: by a tap on a phone, else by the mouse."""
-    box = page.locator("#stage").bounding_box()
-    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
-    if page.viewport_size["width"] < 500:
-        page.touchscreen.tap(x, y)
-        return
-    page.mouse.move(x, y)
-    page.mouse.down()
-    page.mouse.move(x + 30, y + 10, steps=3)
-    page.mouse.up()
-
-
 def settled(page):
     """Check a state of the page: nothing wider than the page, no violation, no complaint."""
     assert page.evaluate("document.documentElement.scrollWidth <= innerWidth")
@@ -342,7 +296,9 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
     """Go through the tour of docs/studio.md, in its order, with one run."""
     with visited(address, width, scheme) as page:
         assert page.locator(".control:visible").count() == 6
-        assert page.locator(".actions button").all_text_contents() == ["Paint", "Keep sketch"]
+        assert page.locator(".actions button").all_text_contents() == [
+            *("Paint", "Keep sketch", "Undo", "Redo")
+        ]
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] [aria-pressed=true]").to_contain_text("harbour")
         page.expect("[data-picker=style] [aria-pressed=true]").to_contain_text("rust")
@@ -554,6 +510,9 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
         fresh.click("#save")
     with Film(download.value.path()) as film:
         assert len(list(film.frames())) == 5
+    fresh.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the film has 48 \u00d7 32")
+    fresh.expect("#result a").to_have_text(["Film"])
+    fresh.expect("#result a").to_have_attribute("href", re.compile("/film"))
     assert fresh.complaints == []
 
 

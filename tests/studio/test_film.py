@@ -10,7 +10,7 @@ from helpers import picture
 from PIL import Image
 from studio.studios import act, opened, runner, sent, status, watch
 
-from styletransfer.cli.hydrated import script
+from styletransfer.cli.hydrated import run_command
 from styletransfer.films.read import Film
 from styletransfer.settings.registry import commands
 from styletransfer.studio import pictures
@@ -70,7 +70,7 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
             assert image.size == size
     _, name, *words = shlex.split(run["command"])
     assert name == "apply"
-    script(commands()[name])([*words, f"output={tmp_path}/b.mp4"])
+    run_command(commands()[name], [*words, f"output={tmp_path}/b.mp4"])
     again, _ = frames((tmp_path / "b.mp4").read_bytes(), tmp_path / "c.mp4")
     assert all((one == other).all() for one, other in zip(painted, again, strict=True))
 

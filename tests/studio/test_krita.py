@@ -2,6 +2,7 @@
 
 import importlib.util
 import io
+import json
 from types import SimpleNamespace
 
 import pytest
@@ -101,6 +102,20 @@ def test_it_tells_how_far_a_run_is(plugin):
     with pytest.raises(RuntimeError, match="there is no such run"):  # the fake one has no picture
         plugin.paint(HERE, LAYER, STYLE, 48, stop_at(50, told))
     assert set(told) <= {0, 50}
+
+
+def test_a_pair_is_sent_as_painting_and_photograph(plugin, client, monkeypatch):
+    ask, asked = plugin._ask, {}
+    monkeypatch.setattr(
+        plugin, "_ask", lambda *given: asked.update({given[1]: given[2:]}) or ask(*given)
+    )
+    submit(client)  # so that the next run waits in the queue
+    colors = {"content": "red", "style": "green", "style_source": "blue"}
+    pictures = [(key, bytes_of(Image.new("RGB", (48, 32), color))) for key, color in colors.items()]
+    assert plugin.paint(HERE, *pictures[:2], 48, lambda percent: True, pictures[2]) is None
+    settings = json.loads(asked["/api/queue"][0])["settings"]
+    names = {picture["id"]: picture["name"] for picture in client.get("/api/pictures").json()}
+    assert [names[settings[key]] for key in colors] == [*colors]
 
 
 @pytest.mark.slow

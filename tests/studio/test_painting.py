@@ -13,11 +13,11 @@ import tifffile
 from PIL import Image
 from studio.studios import LIVE, LONG, act, opened, runner, sent, status, submit, watch
 
-from styletransfer.cli.hydrated import script
-from styletransfer.commands import train
-from styletransfer.networks.commands import apply
+from styletransfer.cli.hydrated import run_command
+from styletransfer.networks.commands.apply import apply
 from styletransfer.pictures import images
 from styletransfer.runs.folder import read_run
+from styletransfer.train import train
 
 TINY = {"size": 48, "steps": 8, "scales": 1}
 
@@ -47,7 +47,7 @@ def shown(client, id):
 def made_by(command, folder):
     """Run a command line in `folder`; return the bytes of the pastiche it writes."""
     words = shlex.split(command)[2:]
-    script(train)([*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
+    run_command(train, [*words, f"hydra.run.dir={folder}", f"output={folder}/pastiche.tiff"])
     return (folder / "pastiche.png").read_bytes()
 
 
@@ -75,14 +75,14 @@ def test_the_jobs_of_a_sweep_are_the_results_of_a_studio(here):
     """The files of the studio do not keep the same sweep from being given again."""
     sweep = ["experiment=tiny", "steps=2", "scales=1", "seed=1,2", "resume=auto", "-m"]
     sweep.append("hydra.sweep.dir=sweep")
-    script(train)(sweep)
+    run_command(train, sweep)
     made = [(here / "sweep" / id / "pastiche.png").read_bytes() for id in "01"]
     with opened(here / "sweep") as client:
         for id, bytes in zip("01", made, strict=True):
             run = shown(client, id)
             assert (run["status"], f"seed={1 + int(id)}" in run["command"]) == ("finished", True)
             assert client.get(f"/api/runs/{id}/download", params={"format": "png"}).content == bytes
-    script(train)(sweep)
+    run_command(train, sweep)
     assert [(here / "sweep" / id / "pastiche.png").read_bytes() for id in "01"] == made
 
 
@@ -146,7 +146,9 @@ def test_a_stopped_run_is_gone_on_with(client, socket, folder, capsys, tmp_path)
     assert client.post(f"/api/runs/{id}/delete", json={}).status_code == 409
     act(client, id, "stop")
     watch(socket, status("stopped"))
-    script(train)([f"resume={folder / id}", "dry_run=true"])  # a dry run reads the run's settings
+    run_command(
+        train, [f"resume={folder / id}", "dry_run=true"]
+    )  # a dry run reads the run's settings
     assert "96 x 64" in capsys.readouterr().out
 
 
@@ -198,7 +200,7 @@ def test_a_kept_sketch_is_a_result_with_its_command(client, socket, folder, tmp_
     assert (run["width"], run["height"]) == (80, 53)
     _, name, *words = shlex.split(run["command"])
     assert name == "apply"
-    script(apply)([*words, f"output={tmp_path}/again.png"])
+    run_command(apply, [*words, f"output={tmp_path}/again.png"])
     again, kept = tmp_path / "again.png", folder / id / "sketch.png"
     assert images.read(again).rgb.equal(images.read(kept).rgb)
     assert client.get(f"/api/runs/{id}/download?format=png").status_code == 200

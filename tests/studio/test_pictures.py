@@ -15,7 +15,7 @@ from studio.studios import ADDRESS, PORT, TOKEN, act, bytes_of, opened, submit
 
 from styletransfer.formats import decode
 from styletransfer.networks.apply.painter import Painter
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
 from styletransfer.settings import ASSETS

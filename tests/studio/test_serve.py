@@ -11,7 +11,8 @@ from helpers import record_of, refusal, until
 from studio.studios import Process
 
 from styletransfer.errors import UserError, pip_install
-from styletransfer.studio import commands, serve
+from styletransfer.studio import serve
+from styletransfer.studio.commands import studio as command
 
 STUDIO = ("studio", "open=false")
 
@@ -85,7 +86,7 @@ def test_bad_input_and_a_missing_extra(here, monkeypatch, capsys):
         ("+host=0.0.0.0", "unknown key host"),
     ):
         assert said in refusal(capsys, *STUDIO, word)
-    monkeypatch.setattr(commands, "find_spec", lambda name: None)
+    monkeypatch.setattr(command, "find_spec", lambda name: None)
     assert pip_install("studio") in refusal(capsys, *STUDIO)
     assert list(here.iterdir()) == []
 

@@ -236,11 +236,15 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_lines_are_kept_and_json_has_no_infinite_numbers(tmp_path):
+def test_lines_are_kept_and_json_has_no_infinite_numbers(tmp_path, monkeypatch):
     path, kept, cut = tmp_path / "lines.jsonl", b'{"step": 1}\n{"step": 1, "x": 2}\n', b'{"step": 1'
     path.write_bytes(b'{"step": 2}\nnonsense\n\xff\n[]\n{}\n7\n' + kept + cut)
     files.keep_lines(path, lambda line: line["step"] == 1)
     assert path.read_bytes() == kept
+    monkeypatch.setattr(files, "LONGEST_LINE", 40)
+    path.write_bytes(b" " * 40 + kept + b'{"step": 1}' + b" " * 40)
+    files.keep_lines(path, lambda line: line["step"] == 1)
+    assert path.read_bytes() == b'{"step": 1, "x": 2}\n'
     value = {"a": [1.5, math.nan, (math.inf,)], "b": {"c": -math.inf}, "d": "NaN", "e": None}
     parsed = json.loads(files.to_json(value), parse_constant=pytest.fail)
     assert parsed == {"a": [1.5, None, [None]], "b": {"c": None}, "d": "NaN", "e": None}

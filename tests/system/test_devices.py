@@ -24,6 +24,14 @@ def processor(monkeypatch):
     return has
 
 
+def test_cuda_makes_the_same_bits_each_time(monkeypatch):
+    cudnn = torch.backends.cudnn
+    monkeypatch.setattr(cudnn, "deterministic", False)
+    monkeypatch.setattr(cudnn, "benchmark", True)
+    set_float32_precision()
+    assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
+
+
 def test_float32_is_stated():
     convolutions, products = torch.backends.cudnn.conv, torch.backends.cuda.matmul
     before = convolutions.fp32_precision, products.fp32_precision

@@ -13,19 +13,22 @@ class AddressError(Exception):
     """Raised if no studio answers at an address, or if it has another token."""
 
 
-def paint(address, photograph, painting, size, tell):
+def paint(address, photograph, painting, size, tell, source=None):
     """Return the pastiche of two pictures, each (name, bytes), as the bytes of a PNG.
 
-    Its longer side has `size` pixels. `tell(percent)` is called several times a second. When it
-    returns True, the run is stopped, and its picture so far is returned; a run that has not begun
-    is taken from the queue, and None is returned.
+    With a third picture `source`, of which `painting` is a painting, `photograph` is painted in
+    the same way: pixels of the painting are copied. The pastiche's longer side has `size` pixels.
+    `tell(percent)` is called several times a second. When it returns True, the run is stopped, and
+    its picture so far is returned; a run that has not begun is taken from the queue, and None is
+    returned.
 
     Raises:
         AddressError: `address` is not what `python scripts/studio.py` prints.
         RuntimeError: the studio refuses a picture or the run.
     """
     settings = {"size": size}
-    for key, (name, picture) in {"content": photograph, "style": painting}.items():
+    pictures = {"content": photograph, "style": painting, "style_source": source}
+    for key, (name, picture) in ((key, one) for key, one in pictures.items() if one):
         upload = f"/api/pictures?purpose={key}&name={quote(name)}"
         settings[key] = json.loads(_ask(address, upload, picture))["id"]
     asked = json.dumps({"settings": settings})

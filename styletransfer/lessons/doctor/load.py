@@ -18,11 +18,12 @@ from styletransfer.lessons.doctor.study import Study
 SHAPE = re.compile(r"\d+(x\d+)*")
 
 
-def load(target: str, inputs: Sequence[str]) -> Study:
+def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> Study:
     """Return the study of FILE.py:NAME (UserError: there is none, or it cannot be called).
 
     `inputs`: shapes such as "4x3", which become seeded normal values, or the name of a function in
-    the file, which returns the inputs as a tuple. The file's code is run.
+    the file, which returns the inputs as a tuple. The file's code is run. `surrogates`: names of
+    Functions in the file.
     """
     path, _, name = target.rpartition(":")
     if not path or not Path(path).is_file():
@@ -36,13 +37,17 @@ def load(target: str, inputs: Sequence[str]) -> Study:
     found = _named(module, name)
     if isinstance(found, type) and issubclass(found, nn.Module):
         found = _tried(found, f"target={target} cannot be called without arguments")
-    return Study(found, _inputs(module, inputs), name)
+    for each in surrogates:
+        _named(module, each)
+    return Study(found, _inputs(module, inputs), name, surrogates)
 
 
 def _tried(call: Callable[[], Any], fails: str) -> Any:
     """Return the result of a call (UserError: it raises an error)."""
     try:
-        return call()
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return call()
     except Exception as error:
         raise UserError(f"{fails}: {type(error).__name__}: {error}") from error
 

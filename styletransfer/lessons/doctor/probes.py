@@ -3,8 +3,6 @@
 A probe ends at the first verdict that it yields. If it yields none, all is right.
 """
 
-import math
-import re
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
@@ -12,25 +10,42 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd import gradcheck, gradgradcheck
-from torch.autograd.gradcheck import GradcheckError
 
-from styletransfer.lessons.doctor.study import Study, Verdict, fault, is_function, note, same
+from styletransfer.lessons.doctor.quotients import differences, measured, weighed, weights_like
+from styletransfer.lessons.doctor.study import Study, gradients, same
+from styletransfer.lessons.doctor.verdicts import Verdict, fault, is_function, note
 from styletransfer.lessons.doctor.watch import Seen, backward_name
 from styletransfer.lessons.errors import described, first_line
 
-# gradcheck's step is 1e-6, so a quotient is right to about 1e-10 times the size of the output.
-TOLERANCE = 1e-5
 CUT = "look for detach, .data, item or NumPy"
+# What to change, by words of an error's message.
+CURES = {
+    "incorrect number of gradients": "return a gradient for each input of forward, and None for "
+    "one that is no tensor",
+    "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
+}
+MEANT = "; if that is meant, say surrogates="
+RETURNED = {
+    "shape": "return grad.sum_to_size(x.shape), with x the input",
+    "dtype": "return grad.to(x.dtype), with x the input",
+    "device": "return grad.to(x.device), with x the input",
+}
+
+
+def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
+    """Return the fault that a method raises an error."""
+    found = (cure for words, cure in CURES.items() if words in str(error))
+    return fault(f"{what}{described(error)}", next(found, change), error=error, **options)
 
 
 def called(study: Study) -> Iterator[Verdict]:
     """Is backward called?"""
     try:
-        result = study.call(*study.inputs)
+        result, outputs = study.call(*study.inputs), study.differentiable(*study.inputs)
     except Exception as error:
-        yield fault(f"forward fails: {described(error)}", is_last=True)
-    if not study.differentiable(*study.inputs):
+        change = "this raises the error; give inputs that it takes"
+        yield failed("forward fails: ", error, change, method="forward", is_last=True)
+    if not outputs:
         text = f"the result, a {type(result).__name__}, has no graph: backward is never called"
         change = (
             "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
@@ -41,88 +56,158 @@ def called(study: Study) -> Iterator[Verdict]:
         for seen in study.seen:
             counts[seen.function] += seen.called
     except Exception as error:
-        yield fault(f"backward fails: {described(error)}", is_last=True)
+        yield failed("backward fails: ", error, "this raises the error", is_last=True)
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
         text = "autograd calls no method of a module, whatever its name"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
+    kept = [f"{type(module).__name__}.{name}" for module, name in study.kept]
+    beside = f"; examined with the result: {', '.join(kept)}" if kept else ""
     if not counts:
-        yield note(
-            "no Function is in the graph; if you use one, it is cut off or not called by apply"
-        )
+        text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
+        yield note(text + beside)
     names = ", ".join(f"{each.__name__} {count} x" for each, count in counts.items())
     if not all(counts.values()):
-        yield note(f"{names}: from one with 0, no path leads to an input")
-    yield Verdict("ok", names)
+        yield note(f"{names}: from one with 0, no path leads to an input{beside}")
+    yield Verdict("ok", names + beside)
 
 
 def first(study: Study) -> Iterator[Verdict]:
     """Is the first derivative that of forward?"""
-    if study.is_random:
-        text = "forward gives another result when it is called again: gradcheck needs the same one"
-        change = "call eval(), or fix the seed inside of forward"
-        yield fault(text, change, "forward", is_last=True)
-    try:
-        _gradcheck(study)
-        return
-    except GradcheckError as error:
-        said = first_line(error).rstrip(",")
-    if not is_function(study.target):
-        yield fault(f"{said}: the gradient is not the derivative of forward", CUT)
-    if "not reentrant" in said:
-        text = "backward gives another gradient when it is called again"
-        yield fault(text, "change nothing that the next call reads")
-    outputs = study.differentiable(*study.with_inputs(lambda x: 0.99 * x))
-    is_float32 = all(torch.equal(x, x.to(torch.float32).to(x.dtype)) for x in outputs)
-    if is_float32 and study.slope(*study.directions):  # not only steps
-        text = "forward computes in float32, where difference quotients are not right to 0.1 %"
-        yield fault(text, "compute in the dtype of the inputs", "forward")
-    for number, (index, grad) in enumerate(zip(study.due, study.gradients, strict=True)):
-        alone = [way * (each == number) for each, way in enumerate(study.directions)]
-        if grad is None and abs(study.slope(*alone)) > TOLERANCE:
+    one, other = ([weighed(study.outputs(*study.inputs))] for _ in range(2))
+    if not same(one, other):
+        text = "forward gives another result when it is called again"
+        yield fault(text, "take the same numbers each time", "forward", is_last=True)
+    if any(x is not None and bool(x.isnan().any()) for x in study.gradients):
+        text = "backward gives nan where the result of forward is finite"
+        change = "replace the divisor by 1 where it is 0, and the quotient by its limit"
+        yield fault(text, change, is_last=True)
+    total = study.total(*study.inputs)
+    once = gradients(total, study.leaves, retain_graph=True)
+    seed = 1 if study.surrogates else 2
+    again = partial(gradients, total, study.leaves, seed=seed, retain_graph=True)
+    if said := differs(again, once):
+        text = f"if backward is called again: {said}"
+        change = "change, delete and draw at random nothing that the gradient depends on"
+        yield fault(text, change, is_last=True)
+    if not same(gradients(0 * total, study.leaves), [None] * len(once)):
+        text = "backward ignores grad_output: for one of zeros the gradient is not 0"
+        yield fault(text, "multiply by grad_output, which may be any number")
+    yield from _constant(study)
+    others = [part for part in study.parts if part.name not in study.surrogates]
+    if len(others) < len(study.parts):
+        for part in others:
+            yield from _unlike(part)
+        yield Verdict("ok", f"not compared for {', '.join(study.surrogates)}, as you say")
+    yield from _unlike(study)
+
+
+def _constant(study: Study) -> Iterator[Verdict]:
+    """Does a result that a Function calls non-differentiable change with its inputs?"""
+    for part in (each for each in study.parts if each.name not in study.surrogates):
+
+        def terms(*leaves: Tensor, part: Study = part) -> Tensor:
+            outputs = part.outputs(*part.with_leaves(*leaves))
+            return weighed(x.bool() if x.requires_grad else x for x in outputs).cpu()
+
+        rows = measured(terms, part.leaves, part.dtype)
+        if differences(rows, [None] * len(part.leaves)):
+            text = "an output that is marked as non-differentiable changes with the inputs"
+            yield fault(text, f"leave it out of mark_non_differentiable{_meant(part)}", "context")
+
+
+def _meant(study: Study) -> str:
+    return f"{MEANT}[{study.name}]" if is_function(study.target) else ""
+
+
+def _unlike(study: Study) -> Iterator[Verdict]:
+    """Is a gradient unlike the derivative of forward? By how much, and what may be the reason?"""
+    found = study.differences
+    unclear = sum(int((~row.is_clear).sum()) for row in study.measured)
+    is_single = study.dtype == torch.float32 and any(
+        bool(row.value.any()) for row in study.measured
+    )
+    for number, difference in found.items():
+        index = study.due[number]
+        text = f"the gradient of {study.names[index]} {difference}"
+        change = "derive the formula again"
+        if study.gradients[number] is None:
             text = f"backward returns None for input {index}, which has a derivative"
-            yield fault(text, "return its gradient")
-    yield fault(f"{said}: backward is not the derivative of forward", "derive the formula again")
+            change = "return its gradient"
+        elif difference.factor is not None:
+            text += _size(study, difference.factor)
+            change = f"multiply it by {1 / difference.factor:.5g}"
+        elif study.is_complex[index]:
+            change += ", and multiply by the conjugate of what was saved, x.conj()"
+        if not is_function(study.target):
+            change = CUT
+        rest = [study.names[study.due[each]] for each in found if each != number]
+        text += f"; also wrong is that of {', '.join(rest)}" if rest else ""
+        yield fault(text, change + _meant(study))
+    if unclear:
+        text = f"at {unclear} numbers forward has a jump or a kink, or changes too fast to tell"
+        yield note(text, "give other inputs", "context")
+    if is_single:
+        yield note("forward computes in float32: compared to 0.1 %")
 
 
-def _gradcheck(study: Study) -> None:
-    """Check each output alone; all together, if backward cannot do without one of them."""
-    settings: dict[str, Any] = {"atol": TOLERANCE, "rtol": TOLERANCE, "check_undefined_grad": False}
-    try:
-        gradcheck(study.differentiable, study.inputs, **settings)
-    except GradcheckError:
-        raise
-    except Exception:
-        gradcheck(study.total, study.inputs, **settings)
+def _size(study: Study, factor: float) -> str:
+    """Return which size of the inputs or outputs a factor has to do with."""
+    tensors = [x for x in (*study.inputs, *study.outputs(*study.inputs)) if isinstance(x, Tensor)]
+    for size in sorted({size for x in tensors for size in (*x.shape, x.numel()) if size > 2}):
+        if abs(factor * size - 1) < 1e-3:
+            return f": a mean, or a division by the size {size}, in place of a sum"
+        if abs(factor / size - 1) < 1e-3:
+            return f": a sum in place of a mean, or of a division by the size {size}"
+    return ": the sign" if abs(factor + 1) < 1e-3 else ""
 
 
 def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
-    try:
-        with torch.random.fork_rng(devices=[]):
-            torch.manual_seed(1)
-            gradgradcheck(study.differentiable, study.inputs, atol=TOLERANCE)
+    if not is_function(study.target) and study.differences:
+        for part in study.parts:  # the whole has a wrong second derivative, too
+            yield from second(part)
         return
-    except RuntimeError as error:
-        said = first_line(error)
-    if not re.search("mismatch|not the same|is not independent|expected to be zero", said):
-        yield note(f"refused: {said}")
+    outputs, count = study.differentiable(*study.inputs), len(study.leaves)
+    weights = [weights_like(x, index) for index, x in enumerate(outputs)]
+
+    def slopes(*values: Tensor, **options: bool) -> Tensor:
+        leaves, given = values[:count], study.with_leaves(*values[:count])
+        of = study.differentiable(*given)
+        found = gradients(of, leaves, values[count:] or weights, **options)
+        pairs = zip(found, leaves, strict=True)
+        return weighed(torch.zeros_like(x) if each is None else each for each, x in pairs)
+
+    # First grad_output is a constant, then it may depend on the inputs, too.
+    for grads in ([], [x.clone().requires_grad_() for x in weights]):
+        values = [*study.leaves, *grads]
+        try:
+            total = slopes(*values, create_graph=True).sum()
+            found = gradients(total, values) if total.requires_grad else [None] * len(values)
+        except Exception as error:
+            yield note(f"refused: {first_line(error)}")
+        if differences(measured(slopes, values, study.dtype), found):
+            yield _second_fault(study)
+
+
+def _second_fault(study: Study) -> Verdict:
+    """Return what may make a second derivative wrong."""
     text = "wrong without an error"
     if not is_function(study.target):
-        yield fault(text, CUT)
+        return fault(text, CUT)
     (seen, *_), function = study.seen, study.target
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        yield fault(
+        return fault(
             "wrong, and once_differentiable does not always raise an error",
             "take @once_differentiable away, and begin with "
             "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
     if own := [str(tuple(x.shape)) for x in seen.own if x.is_floating_point()]:
-        yield fault(
+        return fault(
             f"{text}: it may take what forward saves for a constant ({', '.join(own)})",
             "save inputs or outputs, compute the rest again, and detach nothing",
         )
-    yield fault(text, "use operations that autograd can differentiate, on saved tensors")
+    return fault(text, "use operations that autograd can differentiate, on saved tensors")
 
 
 def returned(study: Study) -> Iterator[Verdict]:
@@ -134,6 +219,8 @@ def returned(study: Study) -> Iterator[Verdict]:
         if said:
             text = f"if input {index} alone requires grad: {said}"
             yield fault(text, "look at what depends on ctx.needs_input_grad")
+    if any(seen.is_sparse for seen in study.seen):
+        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:
@@ -157,15 +244,15 @@ def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
                     does = "raises an error" if is_error else "changes it silently"
                     have, want = (tuple(x) if what == "shape" else x for x in (have, want))
                     text = f"{what} {have} for input {index} of {want}: torch {does}"
-                    yield fault(text, f"return {want}")
+                    yield fault(text, RETURNED[what])
 
 
 def undefined(study: Study) -> Iterator[Verdict]:
     """Does backward work if an output is not used?"""
-    if any(isinstance(seen.result, tuple) for seen in study.seen):
+    outputs = study.differentiable(*study.inputs)
+    for output in outputs if len(outputs) > 1 else ():
         try:
-            # atol=inf accepts any finite number: another row of the report checks the numbers.
-            gradcheck(study.differentiable, study.inputs, atol=math.inf)
+            gradients(weighed([output]).sum(), study.leaves, retain_graph=True)
         except Exception as error:
             text = f"fails if an output is not used: {described(error)}"
-            yield fault(text, "after set_materialize_grads(False) it receives None")
+            yield fault(text, "after set_materialize_grads(False) it receives None", error=error)

@@ -1,49 +1,23 @@
 """What every probe of the doctor works on: something differentiable, called and watched."""
 
-import inspect
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property, partial
-from pathlib import Path
+from collections.abc import Callable, Collection, Iterable, Sequence
+from functools import cached_property
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
+from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
-from styletransfer.lessons.doctor.watch import (
-    Seen,
-    backward_name,
-    context_name,
-    tensors_in,
-    watched,
-)
+from styletransfer.lessons.doctor import quotients
+from styletransfer.lessons.doctor.quotients import Difference, Measured, weighed, weights_like
+from styletransfer.lessons.doctor.verdicts import is_function
+from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
 
-# Step of the difference quotients in float64; the rounding error is about 1e-10 times the total.
-STEP = 1e-6
 # Returns a tensor with the values of its argument; its layout in memory (strides) may differ.
 Layout = Callable[[Tensor], Tensor]
-
-
-@dataclass(frozen=True)
-class Verdict:
-    """A verdict is what a probe says."""
-
-    word: str = "ok"  #: "ok"; "note": good to know; "FAULT": to be changed
-    text: str = ""  #: what was found
-    change: str = ""  #: what to change
-    method: str = "backward"  #: where; "context" is the method that fills `ctx`
-    is_last: bool = False  #: whether other probes cannot tell anything
-
-
-note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
-
-
-def is_function(target: Any) -> bool:
-    """Return whether the target is a class of `torch.autograd.Function`."""
-    return isinstance(target, type) and issubclass(target, Function)
 
 
 def requires_grad(x: Any) -> bool:
@@ -57,29 +31,44 @@ def differentiable_in(values: Iterable[Any]) -> tuple[Tensor, ...]:
 
 
 class Study:
-    """A study is a Function, a module or a function, and its gradient at inputs in float64.
+    """A study is a Function, a module or a function, and its gradient at inputs.
 
-    Floating point inputs become leaves. If none requires grad, all of them will. (UserError: none
-    is differentiable.)
+    Floating point inputs become leaves, complex ones leaves of pairs, (..., 2). If none requires
+    grad, all of them will. (UserError: none is differentiable.)
 
     Attributes:
+        given: the inputs, as they came.
+        surrogates: names of Functions whose backward is meant to be another derivative.
         inputs: the leaves, and whatever else the target takes; then a module's parameters and
             buffers.
-        given: how many inputs come before a module's own.
+        names: "input 0", or a parameter's.
         leaves, due: the inputs that require grad, and their numbers.
         directions: in which the leaves are moved to measure a derivative.
     """
 
-    def __init__(self, target: Any, inputs: Sequence[Any], name: str = "") -> None:
-        every = not any(map(requires_grad, inputs))
-        self.target = target
+    def __init__(
+        self,
+        target: Any,
+        given: Sequence[Any],
+        name: str = "",
+        surrogates: Collection[str] = (),
+        kind: tuple[torch.dtype, str] = (torch.float64, "cpu"),
+    ) -> None:
+        self.target, self.given, self.surrogates, self.kind = target, given, surrogates, kind
         self.name = name or getattr(target, "__name__", type(target).__name__)
-        self.inputs, self.given = tuple(_leaf(x, every) for x in inputs), len(inputs)
         self._own: dict[str, Tensor] = {}
         if isinstance(target, nn.Module):
-            target.double()
+            dtype, device = kind
+            (target.double if dtype == torch.float64 else target.float)().to(device)
             self._own = dict(target.named_parameters()) | dict(target.named_buffers())
-            self.inputs += tuple(self._own.values())
+        every = not any(map(requires_grad, given))
+        self.inputs = (
+            *(_leaf(x, every, *kind) for x in given),
+            *(_leaf(x, False, *kind) for x in self._own.values()),
+        )
+        sources = [*given, *self._own.values()]
+        self.names = [*(f"input {index}" for index in range(len(given))), *self._own]
+        self.is_complex = [isinstance(x, Tensor) and x.is_complex() for x in sources]
         self.leaves = differentiable_in(self.inputs)
         self.directions = tuple(map(weights_like, self.leaves))
         self.due = [index for index, x in enumerate(self.inputs) if requires_grad(x)]
@@ -88,17 +77,49 @@ class Study:
                 f"{self.name}: no input can be differentiated; give a floating point tensor"
             )
 
+    def anew(self, kind: tuple[torch.dtype, str], change: Layout = torch.clone) -> "Study":
+        """Return the study of another dtype, on another device, with changed inputs."""
+        given = _changed(self.given, change)
+        return Study(self.target, given, self.name, self.surrogates, kind)
+
     def call(self, *inputs: Any, layout: Layout = torch.clone) -> Any:
-        """Return the result for copies of the leaves, since the target may change its inputs."""
-        given = tuple(layout(x) if requires_grad(x) else x for x in inputs[: self.given])
+        """Return the result for copies of the leaves, since the target may change its inputs.
+
+        A forward that draws random numbers draws the same ones each time.
+        """
+        values = [
+            torch.complex(x[..., 0], x[..., 1]) if is_complex else x
+            for x, is_complex in zip(inputs, self.is_complex, strict=True)
+        ]
+        count = len(self.given)
+        given = [layout(x) if isinstance(x, Tensor) else x for x in values[:count]]
+        if self.is_random:
+            torch.manual_seed(0)
         if self._own:
-            own = {name: x.clone() for name, x in zip(self._own, inputs[self.given :], strict=True)}
-            return torch.func.functional_call(self.target, own, given)
+            own = {name: x.clone() for name, x in zip(self._own, values[count:], strict=True)}
+            return torch.func.functional_call(self.target, own, tuple(given))
         return (self.target.apply if is_function(self.target) else self.target)(*given)
 
+    def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
+        """Return the tensors of the result, and those that modules keep, such as `.loss`."""
+        found = tensors_in(self.call(*inputs, layout=layout))
+        for module, name in self.kept:
+            found += (x for x in tensors_in(getattr(module, name)) if not is_among(x, found))
+        return [torch.stack([x.real, x.imag], -1) if x.is_complex() else x for x in found]
+
     def differentiable(self, *inputs: Any, layout: Layout = torch.clone) -> tuple[Tensor, ...]:
-        """Return those tensors of the result that can be differentiated."""
-        return differentiable_in(tensors_in(self.call(*inputs, layout=layout)))
+        """Return those of the outputs that can be differentiated; complex ones as pairs."""
+        return differentiable_in(self.outputs(*inputs, layout=layout))
+
+    @cached_property
+    def kept(self) -> list[tuple[nn.Module, str]]:
+        """The modules that a call enters, and the attributes in which it leaves a new graph."""
+        called: list[nn.Module] = []
+        hook = register_module_forward_pre_hook(lambda module, _: called.extend(module.modules()))
+        before = _graphs(self.target.modules()) if isinstance(self.target, nn.Module) else {}
+        with hook:
+            self.call(*self.inputs)
+        return [key for key, x in _graphs(called).items() if before.get(key) is not x]
 
     @cached_property
     def functions(self) -> list[type[Function]]:
@@ -123,17 +144,45 @@ class Study:
         return seen
 
     @cached_property
+    def parts(self) -> "list[Study]":
+        """One study for each call of a Function, with the inputs that it received.
+
+        A Function has one part, itself.
+        """
+        if is_function(self.target):
+            return [self]
+        calls = [seen for seen in self.seen if seen.called]
+        kept = self.surrogates, self.kind
+        return [Study(seen.function, seen.inputs, "", *kept) for seen in calls]
+
+    @cached_property
     def is_random(self) -> bool:
-        """Whether forward gives another result when it is called again."""
-        results = (self.differentiable(*self.inputs) for _ in range(2))
-        return any(
-            one.shape != other.shape or not torch.allclose(one, other, rtol=1e-9, equal_nan=True)
-            for one, other in zip(*results, strict=True)
-        )
+        """Whether forward draws random numbers of torch."""
+        self.is_random = False  # for the call that tells
+        state = torch.get_rng_state()
+        self.call(*self.inputs)
+        return not torch.equal(state, torch.get_rng_state())
+
+    @cached_property
+    def dtype(self) -> torch.dtype:
+        """In which forward computes: it may be float32 for float64, and its results tell."""
+        outputs = self.differentiable(*self.with_inputs(lambda x: 0.99 * x))
+        is_single = all(torch.equal(x, x.float().to(x.dtype)) for x in outputs)
+        return torch.float32 if is_single else self.kind[0]
+
+    @cached_property
+    def measured(self) -> list[Measured]:
+        """The derivative of `total` by each of the leaves, by difference quotients of forward."""
+        return list(quotients.measured(self.terms, self.leaves, self.dtype))
+
+    @cached_property
+    def differences(self) -> dict[int, Difference]:
+        """The gradients that are not the derivative of forward, by the numbers of the leaves."""
+        return quotients.differences(self.measured, self.gradients)
 
     def total(self, *inputs: Any) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        return _weighted_sum(tensors_in(self.call(*inputs)))
+        return weighed(self.outputs(*inputs)).sum()
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
         """Return the inputs with other tensors in the place of the leaves."""
@@ -144,87 +193,72 @@ class Study:
         """Return `total` with other tensors in the place of the leaves."""
         return self.total(*self.with_leaves(*leaves))
 
-    def slope(self, *directions: Tensor) -> float:
-        """Return the derivative of `total` along directions, by a difference quotient of forward.
+    def terms(self, *leaves: Tensor) -> Tensor:
+        """Return the weighed numbers of `total`, without outputs that have no derivative."""
+        outputs = self.outputs(*self.with_leaves(*leaves))
+        return weighed(x if x.requires_grad else x.bool() for x in outputs).detach().cpu()
 
-        There is a direction for each of `leaves`. An output that has no derivative, since forward
-        says so, is left out.
-        """
-
-        def at(step: float) -> float:
-            pairs = zip(self.leaves, directions, strict=True)
-            moved = ((x.detach() + step * way).requires_grad_() for x, way in pairs)
-            return _weighted_sum(self.differentiable(*self.with_leaves(*moved))).item()
-
-        return (at(STEP) - at(-STEP)) / (2 * STEP)
+    def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
+        """Return the derivative of `total` if the leaves move in the directions."""
+        pairs = zip(derivative, self.directions, strict=True)
+        return sum((x * way).sum() for x, way in pairs if x is not None) + torch.zeros(())
 
     def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each input that requires grad."""
-        total = self.total(*inputs)
-        return list(torch.autograd.grad(total, differentiable_in(inputs), allow_unused=True))
+        return gradients(self.total(*inputs), differentiable_in(inputs))
 
-    def with_inputs(self, change: Callable[[Tensor], Tensor]) -> tuple[Any, ...]:
+    def with_inputs(self, change: Layout) -> tuple[Any, ...]:
         """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
-        return tuple(
-            change(x.detach()).requires_grad_(x.requires_grad)
-            if isinstance(x, Tensor) and x.is_floating_point()
-            else x
-            for x in self.inputs
-        )
-
-    @cached_property
-    def parts(self) -> "list[Study]":
-        """One study for each call of a Function, with the inputs that it received.
-
-        A Function has one part, itself.
-        """
-        if is_function(self.target):
-            return [self]
-        return [Study(seen.function, seen.inputs) for seen in self.seen if seen.called]
-
-    def place(self, method: str) -> str:
-        """Return where a fault is: "relu.py:14, ReLU.backward"; or "in NAME" of no Function."""
-        of = self.target
-        if not is_function(of):
-            return f"in {self.name}"
-        name = {"backward": backward_name(of), "context": context_name(of)}.get(method, method)
-        try:
-            code = inspect.unwrap(getattr(of, name))
-            file, line = inspect.getsourcefile(code), inspect.getsourcelines(code)[1]
-            return f"{Path(str(file)).name}:{line}, {of.__name__}.{name}"
-        except (OSError, TypeError):
-            return f"{of.__name__}.{name}"
+        return _changed(self.inputs, change)
 
 
-def _leaf(x: Any, every: bool) -> Any:
-    """Return a leaf in float64 with the values of x; x itself if it is no floating point tensor."""
-    if not isinstance(x, Tensor) or not x.is_floating_point():
-        return x
-    return x.detach().double().clone().requires_grad_(every or x.requires_grad)
+def _graphs(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], Any]:
+    """Return the attributes of modules that hold tensors with a graph."""
+    return {
+        (module, name): value
+        for module in modules
+        for name, value in vars(module).items()
+        if not name.startswith("_") and any(x.grad_fn is not None for x in tensors_in(value))
+    }
 
 
-def weights_like(x: Tensor) -> Tensor:
-    """Return weights in the shape of x, which rise from 0.5 to 1.5 from element to element."""
-    return torch.linspace(0.5, 1.5, x.numel()).to(x).view(x.shape)
+def gradients(
+    of: Tensor | Sequence[Tensor],
+    leaves: Sequence[Tensor],
+    grads: Sequence[Tensor] | None = None,
+    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
+    **options: bool,
+) -> list[Tensor | None]:
+    """Return the gradients; what backward draws at random depends on the seed alone."""
+    torch.manual_seed(seed)
+    found = torch.autograd.grad(of, leaves, grads, allow_unused=True, **options)
+    return [x.to_dense() if x is not None and x.is_sparse and not x.is_meta else x for x in found]
 
 
-def _weighted_sum(outputs: Iterable[Tensor]) -> Tensor:
-    """Return the sum of weighted numbers; whole numbers are left out, complex ones are pairs."""
-    total = torch.zeros((), dtype=torch.float64)
-    for output in outputs:
-        numbers = torch.view_as_real(output) if output.is_complex() else output
-        if numbers.is_floating_point():
-            total = total + (numbers * weights_like(numbers)).sum()
-    return total
+def _changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
+    return tuple(
+        change(x.detach()).requires_grad_(x.requires_grad)
+        if isinstance(x, Tensor) and x.is_floating_point()
+        else x
+        for x in values
+    )
 
 
-def same(one: Any, other: Any) -> bool:
+def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:
+    """Return a leaf with the values of x; x itself if it is no floating point tensor."""
+    if not isinstance(x, Tensor) or not (x.is_floating_point() or x.is_complex()):
+        return x.to(device) if isinstance(x, Tensor) else x
+    numbers = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
+    return numbers.detach().to(device, dtype).clone().requires_grad_(every or x.requires_grad)
+
+
+def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
     """Return whether two lists of gradients are alike; None is like zeros."""
     return all(
-        torch.allclose(_number(a), _number(b), rtol=1e-6, atol=1e-6)
+        torch.allclose(_number(a), _number(b), rtol=10 * tolerance, atol=tolerance)
         for a, b in zip(one, other, strict=True)
     )
 
 
 def _number(x: Tensor | None) -> Tensor:
-    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().double()
+    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().cpu().double()

@@ -37,6 +37,7 @@ class Seen:
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
+    is_sparse: bool = False  #: whether a gradient is, which `grads` has as a dense one
 
     @property
     def own(self) -> list[Tensor]:
@@ -120,7 +121,9 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
         result = backward(ctx, *grads)
         seen.called += 1
         seen.spoiled |= before != _states(grads)
-        seen.grads = seen.grads or _as_tuple(result)
+        seen.is_sparse |= any(x.is_sparse for x in tensors_in(result))
+        pairs = ((x, isinstance(x, Tensor) and x.is_sparse) for x in _as_tuple(result))
+        seen.grads = seen.grads or tuple(x.to_dense() if sparse else x for x, sparse in pairs)
         return result
 
     methods = {"forward": watched_forward, backward_name(function): watched_backward}

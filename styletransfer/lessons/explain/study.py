@@ -32,7 +32,7 @@ class Group:
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
     on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
-    nodes: tuple[NodeFacts, ...]  # the nodes nearest to the loss come first
+    nodes: tuple[NodeFacts, ...]  # each before the nodes that get its gradient
 
     @property
     def kind(self) -> str:

@@ -8,7 +8,7 @@ from random import Random
 
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_of
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.system.files import atomic
 
 

@@ -19,6 +19,7 @@ from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.formats.folders import files_at, picture_extensions
 from styletransfer.job.sources import files_of
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
     ENCODED_SIDE,
@@ -32,7 +33,6 @@ from styletransfer.networks.encoder import (
 from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.pictures.color import in_colors
 from styletransfer.pictures.transparency import fill_transparent
@@ -238,7 +238,7 @@ def as_written(name: str) -> str:
     return name
 
 
-def paint(painter: Painter, source: Path, target: Path) -> None:
+def paint_file(painter: Painter, source: Path, target: Path) -> None:
     """Paint `source` and write `target`: a film if `target` has the extension of a film.
 
     (UserError if `source` cannot be painted, also for lack of memory.)

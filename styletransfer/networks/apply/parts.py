@@ -7,7 +7,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 from styletransfer.errors import UserError
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.system.files import LOCK, is_locked, lock_held
 
 # A lock that is held for PATIENCE seconds is the lock of a run. A job that only checks whether a

@@ -18,7 +18,7 @@ from styletransfer.errors import UserError
 from styletransfer.formats.folders import picture_extensions
 from styletransfer.formats.stored import MAX_PIXELS
 from styletransfer.networks.apply.archive import Archive, shown
-from styletransfer.networks.apply.painter import Painter, as_written, paint
+from styletransfer.networks.apply.painter import Painter, as_written, paint_file
 from styletransfer.system.files import atomic
 from styletransfer.system.signals import interruptible
 
@@ -54,8 +54,6 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
             except UserError as error:
                 archive.problems.append(str(error))
         problems = archive.problems
-        if not archive.is_tar and problems:
-            raise UserError(f"{source} is no tar archive, or is damaged; get an intact copy")
         if problems[1:]:
             for problem in problems:
                 logger.warning("%s: %s", source, problem)
@@ -92,7 +90,7 @@ class Shard:
         if self.kept.get(path, source) != source:
             raise UserError(f"{shown(name)} and another member would become {shown(info.name)}")
         info.type, info.mode = member.type, member.mode & 0o7777
-        info.mtime = min(max(int(member.mtime), 0), LATEST)
+        info.mtime = int(min(max(0, member.mtime), LATEST))  # a header may state inf or nan
         if member.isreg():
             info.type = tarfile.REGTYPE
             (self._paint if _is_picture(name) else self._copy)(member, info)
@@ -110,7 +108,7 @@ class Shard:
         try:
             with path.open("wb") as file:
                 self._archive.copy(member, file)
-            paint(self._painter, path, pastiche)
+            paint_file(self._painter, path, pastiche)
             with pastiche.open("rb") as painted:
                 self._add(info, painted)
         except UserError as error:

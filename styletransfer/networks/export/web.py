@@ -19,9 +19,9 @@ import torch
 
 from styletransfer.errors import UserError
 from styletransfer.networks import encoder
+from styletransfer.networks.commands.export import ExportConfig
 from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import ExportConfig
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS
 from styletransfer.system.files import check_folder, temporary_for

@@ -11,10 +11,10 @@ from styletransfer.features import FeatureExtractor, build_features, optimize_fo
 from styletransfer.job.sources import check_side, files_of
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.networks import file
+from styletransfer.networks.commands.train_network import TrainNetworkConfig
 from styletransfer.networks.file import BASE, MOST_STYLES, NetworkFile, network_file
 from styletransfer.networks.johnson import LAYOUTS, SMALLEST_SIDE, STRIDE
 from styletransfer.networks.paintings import style_image
-from styletransfer.networks.settings import TrainNetworkConfig
 from styletransfer.networks.training.crops import Photos
 from styletransfer.objective import Criterion, smallest_tile
 from styletransfer.pictures import images

@@ -76,7 +76,7 @@ class NetworkTraining:
         self.task, self.config, self.processes = task, task.config, processes or Processes()
         if state is not None:
             with refused(ANOTHER):
-                check_settings(state.get("recipe", {}), recipe(task))
+                check_settings(state.get("recipe", {}), recipe_of(task))
         self.make = Crops(task.photos, self.config.crop)
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
@@ -173,7 +173,7 @@ class NetworkTraining:
     def state_dict(self) -> dict[str, Any]:
         """Return all that a resumed training needs: plain values and tensors, for a checkpoint."""
         return {
-            "recipe": recipe(self.task),
+            "recipe": recipe_of(self.task),
             "step": self.step,
             **{name: getattr(self, name).state_dict() for name in PARTS},
         }
@@ -216,7 +216,7 @@ def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
     return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
-def recipe(task: NetworkTask) -> dict[str, Any]:
+def recipe_of(task: NetworkTask) -> dict[str, Any]:
     """Return what the trained weights depend on, except the photographs, as plain values."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())

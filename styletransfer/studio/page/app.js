@@ -3,6 +3,7 @@ import { Brushes, startBrush } from "./brush.js";
 import { find } from "./dom.js";
 import { startEasel, Tools } from "./easel.js";
 import { Panel, placeOf } from "./form.js";
+import { startHistory } from "./history.js";
 import { connect } from "./live.js";
 import { startPicker } from "./picker.js";
 import { html, render } from "./preact.js";
@@ -39,7 +40,8 @@ async function start() {
   prepare(settings);
   find("form").addEventListener("submit", (event) => event.preventDefault());
   on(draw(PARTS));
-  for (const begin of [startStage, startEasel, startPicker, startBrush, startResults]) begin();
+  const parts = [startStage, startEasel, startPicker, startBrush, startResults, startHistory];
+  for (const begin of parts) begin();
   showAddressed();
   if (message) fail({ message });
   addEventListener("popstate", () => showAddressed());

@@ -1,7 +1,8 @@
 // The brush draws regions and protection on the picture, with a mouse, a finger or keys. Its bar
-// has controls for what is drawn, for the brush's size, and for undo, fill and clear.
+// has controls for what is drawn, for the brush's size, and for fill and clear.
 import { Button, Either, find, say, Slider, within } from "./dom.js";
-import { keep, load, raster, REGIONS, regionStyles } from "./layers.js";
+import { remember, snapshot } from "./history.js";
+import { copied, keep, load, putLayers, raster, REGIONS, regionStyles } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
 import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
@@ -11,37 +12,46 @@ import { subject, value } from "./store.js";
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
 const overlay = find("overlay");
 let last = null; // last position of the stroke on the picture, u and v from 0 to 1
+let drawing = null; // the stroke: the state `before` it, and the raster `made`
+let shown = null; // bytes of the raster on the overlay
 let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
 export const brushIsOpen = () => !overlay.hidden;
 const covering = () => (hand.key === "protect" ? 255 : hand.number);
 
 function redraw() {
-  const { width, height } = raster(hand.key);
+  const { width, height, bytes } = raster(hand.key);
   Object.assign(overlay, { width, height });
+  shown = bytes;
   raster(hand.key).draw(overlay);
 }
 
+function begin() {
+  drawing = { before: snapshot(), made: copied(hand.key) };
+}
+
 function stroke(from, to) {
-  const made = raster(hand.key);
+  const { made } = drawing;
   const pixel = ({ u, v }) => ({ x: u * made.width, y: v * made.height });
   const radius = (hand.size * made.width) / 2;
   made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering());
 }
 
+/** Draw and save what was drawn, unless an undo has taken it away meanwhile. */
 function finish() {
+  if (raster(hand.key) === drawing.made) {
+    remember(drawing.before);
+    keep(hand.key);
+  }
   redraw();
   changed();
-  keep(hand.key);
 }
 
-/** Change the whole raster (clear, fill or undo), draw it, and save it. */
-function whole(action) {
-  action(raster(hand.key));
+function fill(byte) {
+  begin();
+  drawing.made.bytes.fill(byte);
   finish();
 }
-
-const undo = () => whole((made) => made.undo());
 
 function hover(to) {
   if (to) at = { u: to.u, v: to.v };
@@ -64,15 +74,14 @@ function resize(to) {
 
 const STEPS = { ArrowLeft: [-1, 0], ArrowRight: [1, 0], ArrowUp: [0, -1], ArrowDown: [0, 1] };
 
-/** Handle a key: arrows move the brush, space draws, brackets change its size, Ctrl+Z undoes. */
+/** Handle a key: arrows move the brush, space draws, brackets change its size. */
 function key(event) {
-  if ((event.ctrlKey || event.metaKey) && event.key === "z") undo();
-  else if (event.ctrlKey || event.metaKey || event.altKey) return false;
+  if (event.ctrlKey || event.metaKey || event.altKey) return false;
   else if (event.key in STEPS) {
     const [x, y] = STEPS[event.key].map((one) => one * (event.shiftKey ? 0.005 : 0.025));
     hover({ u: within(0, at.u + x, 1), v: within(0, at.v + y, 1) });
   } else if (event.key === " " || event.key === "Enter") {
-    raster(hand.key).remember();
+    begin();
     stroke(at, at);
     finish();
     say(hand.erase ? "erased" : "drawn");
@@ -87,7 +96,7 @@ const holder = {
   key,
   moved: ring,
   begin(to) {
-    raster(hand.key).remember();
+    begin();
     hover(to);
     last = to;
     holder.move([to]);
@@ -104,8 +113,9 @@ const holder = {
     last = null;
   },
   abandon() {
-    if (last) undo();
+    if (last && raster(hand.key) === drawing.made) putLayers(drawing.before.layers);
     last = null;
+    changed();
   },
 };
 
@@ -141,7 +151,7 @@ function setOpen(wanted) {
 async function follow(keys) {
   if (!keys.includes("style") || !value("content_regions")) return;
   await load("content_regions");
-  change({ region_styles: regionStyles() });
+  change({ region_styles: regionStyles() }, false);
 }
 
 const dip = (how) => changed(Object.assign(hand, how));
@@ -187,9 +197,8 @@ export function Brushes() {
     <${Either} label="Draw or erase" pairs=${tools} />
     <label class="size">Size <${Slider} label="Size of the brush" min=1 max=50
       value=${Math.round(100 * size)} enter=${(percent) => resize(percent / 100)} /></label>
-    <${Button} idle=${!raster(hand.key)?.past.length} onclick=${undo}>Undo<//>
-    <${Button} onclick=${() => whole((made) => made.fill(covering()))}>Fill<//>
-    <${Button} onclick=${() => whole((made) => made.fill(0))}>Clear<//>`;
+    <${Button} onclick=${() => fill(covering())}>Fill<//>
+    <${Button} onclick=${() => fill(0)}>Clear<//>`;
 }
 
 export function startBrush() {
@@ -197,5 +206,8 @@ export function startBrush() {
     if (event.key === "Escape" && brushIsOpen()) setOpen(false);
   });
   onChange(follow);
-  on(async () => brushIsOpen() && (await load(hand.key)) && changed(redraw()));
+  on(async () => {
+    if (!brushIsOpen()) return;
+    if ((await load(hand.key)) || raster(hand.key).bytes !== shown) changed(redraw());
+  });
 }

@@ -13,7 +13,7 @@ const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // address or blob of the picture that was asked for last; others are dropped
 let loading = null; // the promise of the picture that was asked for last
-let failed = null; // the last address that gave no picture
+const failed = new Map(); // address that gave no picture -> its `conditions` then
 let seen = null; // address of the photograph of the picture on the canvas
 let wanted = null; // the address of the sketch that is to be shown
 let comparing = false;
@@ -25,10 +25,14 @@ function put(image, width, height) {
   canvas.getContext("2d").drawImage(image, 0, 0);
 }
 
+/** What may be the cause if a picture cannot be had; once it changes, the page asks again. */
+const conditions = () => JSON.stringify([state.contacts, settings(), state.pictures.length]);
+const isVain = (url) => failed.get(url) === conditions();
+
 /** Load a picture; until it has come, the stage shows the old picture in its aspect ratio. Without
  * a width, the picture has its own aspect ratio. */
 async function load(url, width, height, original) {
-  if (failed === url) return;
+  if (isVain(url)) return;
   if (drawn !== url) loading = busy(stage, fetchInto(url, original));
   drawn = url;
   await loading;
@@ -36,13 +40,15 @@ async function load(url, width, height, original) {
 }
 
 async function fetchInto(url, original) {
-  const image = Object.assign(new Image(), { src: url });
+  const [image, asked] = [Object.assign(new Image(), { src: url }), conditions()];
   await image.decode().catch(() => {});
+  if (!image.naturalWidth) failed.set(url, asked);
   if (drawn !== url) return;
-  if (!image.naturalWidth) return void ([drawn, failed] = [null, url]);
+  if (!image.naturalWidth) return void (drawn = null);
   setSize(image.naturalWidth, image.naturalHeight); // then `load` sets the planned size
   put(image, image.naturalWidth, image.naturalHeight);
   seen = original;
+  if (state.isBare !== (url === original)) changed((state.isBare = url === original));
 }
 
 const isLive = (run) => active(run) && preview.id === run.id;
@@ -62,7 +68,7 @@ const decode = alone(async () => {
 });
 
 /** The [width, height] of the pastiche for settings; [3, 2] without a photograph. */
-function planned(settings) {
+export function planned(settings) {
   const content = picture(value("content", settings));
   if (!content) return [3, 2];
   const size = within(64, value("size", settings), 65536);
@@ -71,7 +77,7 @@ function planned(settings) {
 
 /** Load the sketch `wanted`; if others are wanted meanwhile, then load only the last of them. */
 const sketch = alone(async (photo, size) => {
-  while (wanted && drawn !== wanted && failed !== wanted) {
+  while (wanted && drawn !== wanted && !isVain(wanted)) {
     await load(wanted, ...size, photo);
     if (!drawn) await load(photo, ...size, photo);
   }

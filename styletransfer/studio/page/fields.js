@@ -42,6 +42,7 @@ function Numbers({ control, id, error }) {
   const { key, kind, label, min } = control;
   const [draft, setDraft] = useState(null); // what is typed and not entered yet
   const numbers = list(value(key));
+  const shown = numbers.join(", ");
   const enter = ({ target }) => {
     const wanted = entered(target.value, control);
     setDraft(null);
@@ -52,8 +53,9 @@ function Numbers({ control, id, error }) {
     aria-valuetext=${numbers[0]} enter=${(at) => change({ [key]: number(at) })} />`;
   return html`<div class="slide">${min !== null && slide}
     <input class="number" id=${id} inputmode="decimal" spellcheck="false"
-      placeholder=${kind === "numbers" ? "one for each" : ""} value=${draft ?? numbers.join(", ")}
-      oninput=${({ target }) => setDraft(target.value)} onchange=${enter} ...${wrong(error, id)} />
+      placeholder=${kind === "numbers" ? "one for each" : ""} value=${draft ?? shown}
+      data-typed=${draft === null ? undefined : ""} onchange=${enter} ...${wrong(error, id)}
+      oninput=${({ target }) => setDraft(target.value === shown ? null : target.value)} />
     </div>`;
 }
 

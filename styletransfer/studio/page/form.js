@@ -2,9 +2,9 @@
 import { Button, Either, find, refocus } from "./dom.js";
 import { Field } from "./fields.js";
 import { openBrush } from "./brush.js";
-import { Picker } from "./picker.js";
+import { Picker, sketchOf, trialUrl } from "./picker.js";
 import { html, useState } from "./preact.js";
-import { active, aim, change, changed, fallback, isFilm, isPair, list, runOf } from "./store.js";
+import { active, aim, change, isFilm, isPair, list, pictureUrl, runOf } from "./store.js";
 import { same, settings, show, state, steered, subject, value, values } from "./store.js";
 import { costText } from "./transport.js";
 
@@ -35,12 +35,6 @@ function Row({ control }) {
   const [isOpen, setOpen] = useState(false);
   const id = `control-${key}`;
   const error = refusalOf(key);
-  const back = async ({ target }) => {
-    const row = target.closest(".control");
-    change({ [key]: fallback(key), ...(key === "style" && { style_weights: [] }) });
-    await null; // until the page is drawn again
-    refocus(row.querySelector("input, select, button"));
-  };
   const about = { class: "about", "aria-label": `About ${label}`, "aria-controls": `${id}-help` };
   return html`<div class="control ${error && "wrong"}" data-control=${key}>
     <div class="heading">
@@ -50,8 +44,6 @@ function Row({ control }) {
       <${Button} ...${about} onclick=${() => setOpen(!isOpen)} aria-expanded=${String(isOpen)}>?<//>
       <span class="live" hidden=${!steered() || !steerable}
         title="Changes the picture that is being painted"> changes it at once</span>
-      <button type="button" class="reset" hidden=${same(value(key), fallback(key))}
-        aria-label="Reset ${label}" onclick=${back}>Reset</button>
     </div>
     <${FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
     ${key === "size" && html`<p class="muted" id="cost">${costText()}</p>`}
@@ -66,7 +58,7 @@ const likeness = (look) => Object.entries(look).filter(([key, one]) => same(one,
 
 /** Looks: named sets of settings. A choice keeps values that differ from the present look. */
 function Looks() {
-  const { sketches, form: { looks } } = state;
+  const [{ looks }, photo] = [state.form, value("content")];
   const most = Math.max(...looks.map((look) => likeness(look.values)));
   const now = looks.find((look) => likeness(look.values) === most);
   const choose = (look) => {
@@ -75,8 +67,8 @@ function Looks() {
   };
   const tiles = looks.map((look) => html`<${Button} class="tile" key=${look.name}
     pressed=${look === now} title=${look.help} onclick=${() => choose(look)}>
-    <span class="frame">${sketches.has(look.name) && html`<img alt=""
-      src=${sketches.get(look.name)} />`}</span>
+    <span class="frame">${photo && html`<img alt=""
+      src=${sketchOf(look.name, trialUrl(look)) ?? pictureUrl(photo, 320)} />`}</span>
     <span class="caption">${look.name}</span><//>`);
   return html`<div class="look-box"><div class="heading">
     <span class="name" id="looks-name">Looks</span></div>

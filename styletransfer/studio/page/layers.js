@@ -11,7 +11,6 @@ export const REGIONS = [
   ["orchid", [218, 112, 214]],
   ["aqua", [0, 255, 255]],
 ];
-const STROKES = 20; // largest number of strokes that can be undone
 const SIDE = 1024; // largest longer side of a raster in pixels
 const [SEEN, RUBY] = [150, [230, 0, 60]]; // alpha of an overlay, of 255; colour of a mask's overlay
 
@@ -38,27 +37,12 @@ const KINDS = {
   },
 };
 
-/** What the brush has drawn: one byte for each pixel. `id` is its picture on the server, `past` has
- * earlier states for undo, and `saves` is the number of saves so far. */
+/** What the brush has drawn: one byte for each pixel. `id` is its picture on the server; if it is
+ * `unsaved`, that picture lacks the latest strokes. */
 class Raster {
-  constructor(width, height, key, id) {
-    Object.assign(this, { width, height, ...KINDS[key], id, past: [], saves: 0 });
-    this.bytes = new Uint8Array(width * height);
-  }
-
-  /** Store the present state, so that `undo` can return to it. */
-  remember() {
-    this.past.push(this.bytes.slice());
-    if (this.past.length > STROKES) this.past.shift();
-  }
-
-  undo() {
-    if (this.past.length) this.bytes = this.past.pop();
-  }
-
-  fill(value) {
-    this.remember();
-    this.bytes.fill(value);
+  constructor({ key, width, height, id, bytes, unsaved = false }) {
+    Object.assign(this, { key, width, height, ...KINDS[key], id, unsaved });
+    this.bytes = bytes ?? new Uint8Array(width * height);
   }
 
   /** The numbers of the regions that occur, in ascending order. */
@@ -125,6 +109,25 @@ const rasters = new Map(); // key -> its raster
 
 export const raster = (key) => rasters.get(key);
 
+/** All rasters by key, for `putLayers`. */
+export const layers = () => new Map(rasters);
+
+/** Put rasters back in the place of those that are there now. */
+export function putLayers(some) {
+  for (const [key, one] of some) {
+    rasters.set(key, one);
+    if (one.unsaved) keep(key);
+  }
+}
+
+/** Replace a raster by a copy, on which the next stroke is drawn; return the copy. */
+export function copied(key) {
+  const old = raster(key);
+  const made = new Raster({ ...old, bytes: old.bytes.slice(), unsaved: true });
+  rasters.set(key, made);
+  return made;
+}
+
 /** Load the raster of the settings in the content's aspect ratio; return false if it is loaded. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
@@ -133,7 +136,7 @@ export async function load(key) {
   const [width, height] = scaled(content, fitting);
   const old = raster(key);
   if (old?.id === id && old.width === width && old.height === height) return false;
-  const made = new Raster(width, height, key, id);
+  const made = new Raster({ key, width, height, id });
   rasters.set(key, made);
   if (id) await made.load(pictureUrl(id, SIDE)).catch(() => {});
   return true;
@@ -156,7 +159,6 @@ let saving = Promise.resolve();
 /** Upload what was drawn, and put its id into the settings. */
 async function save(key) {
   const drawn = raster(key);
-  const number = ++drawn.saves;
   let id = null;
   try {
     if (drawn.bytes.some(Boolean))
@@ -164,10 +166,10 @@ async function save(key) {
   } catch (refusal) {
     return fail(refusal, key);
   }
-  if (raster(key) !== drawn || drawn.saves !== number) return null;
-  drawn.id = id;
+  if (raster(key) !== drawn) return null;
+  rasters.set(key, new Raster({ ...drawn, id, unsaved: false })); // the history has the old one
   const regions = { content_regions: id, region_styles: id ? regionStyles() : {} };
-  return change(key === "protect" ? { protect: id } : regions);
+  return change(key === "protect" ? { protect: id } : regions, false);
 }
 
 const saveSoon = (key) => debounced(() => (saving = Promise.all([saving, save(key)])), 400);

@@ -1,7 +1,7 @@
 // Receives state, progress and pictures from the server through a WebSocket, which connects again
 // by itself; and sends the server what the user changes during a run.
 import { debounced } from "./dom.js";
-import { active, changed, fail, forgive, get, onChange, post, prepare } from "./store.js";
+import { active, changed, fail, forgive, get, onChange, post, prepare, reached } from "./store.js";
 import { settings, show, state, subject } from "./store.js";
 
 const AGAIN = 1500; // milliseconds until the next attempt to connect
@@ -79,24 +79,22 @@ function take({ data }) {
   return changed();
 }
 
-function connected(why) {
-  forgive(({ error }) => error !== (why ?? state.lost)); // `state.lost` is shown above the page
-  state.lost = why;
-}
-
 export function connect() {
   const socket = new WebSocket(`ws://${location.host}/live`);
   newest = socket;
   socket.addEventListener("open", () => {
     runsSeen = null;
-    connected(null);
+    reached();
   });
   socket.addEventListener("message", take);
   socket.addEventListener("close", async () => {
     setTimeout(connect, AGAIN);
     const why = await get("/api/pictures").then(() => null, (refusal) => refusal.message);
-    if (why && socket === newest) connected(why);
+    if (!why || socket !== newest) return;
+    state.lost = why; // it is shown above the page
+    forgive(({ error }) => error !== why);
   });
 }
 
 onChange(send);
+addEventListener("online", reached);

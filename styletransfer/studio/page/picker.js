@@ -1,6 +1,7 @@
 // Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
 import { busy, Button, debounced, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
-import { html, useLayoutEffect, useRef } from "./preact.js";
+import { remember } from "./history.js";
+import { html, useLayoutEffect, useRef, useState } from "./preact.js";
 import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
 import { picture } from "./store.js";
 import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
@@ -48,6 +49,7 @@ async function send(files, key) {
 
 /** Take over the settings that a pastiche carries, for the next run. */
 function recall({ name, recipe: { settings, lost } }) {
+  remember();
   prepare({ content: value("content"), style: value("style"), ...settings });
   show(null);
   const labels = lost.map((key) => state.controls.get(key)?.label ?? key).join(", ");
@@ -117,19 +119,28 @@ function choose(key, id) {
   return change({ style: [id], style_weights: [] });
 }
 
+/** Move the focus by arrows among the tiles, of which Tab reaches one. */
+function walk(event) {
+  const all = [...event.currentTarget.querySelectorAll(".tile button")];
+  const row = all.filter((one) => one.offsetTop === all[0].offsetTop).length;
+  const step = { ArrowLeft: -1, ArrowRight: 1, ArrowUp: -row, ArrowDown: row }[event.key];
+  if (!step || !all.includes(event.target)) return;
+  event.preventDefault();
+  all[all.indexOf(event.target) + step]?.focus();
+}
+
 /** A thumbnail with its name; for a style, also a sketch of the photograph, and a slider. */
-function Tile({ id, name, origin, place }) {
+function Tile({ id, name, origin, place, tabindex }) {
   const [key, label] = place;
   const isStyle = key === "style";
-  const sketch = isStyle && state.sketches.get(id);
-  const isOld = sketch && sketch !== tileUrl(id);
-  return html`<div class="tile" title=${origin || name}>
-    <${Button} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
+  const sketch = isStyle && sketchOf(id, tileUrl(id));
+  return html`<div class="tile" title=${origin || name} data-id=${id}>
+    <${Button} tabindex=${tabindex} pressed=${list(value(key)).includes(id)} onclick=${() => choose(key, id)}>
       <span class="frame" data-style=${id} ref=${(frame) => isStyle && frame && watch.observe(frame)}
         ><${Thumbnail} src=${pictureUrl(id, 320)} />
-      ${sketch && html`<img class="look ${isOld ? "old" : ""}" alt="" src=${sketch} />`}</span>
+      ${sketch && html`<img class="look" alt="" src=${sketch} />`}</span>
       <span class="caption">${label}</span><//>
-    ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100
+    ${isStyle && !isDivided() && html`<${Slider} label="Share of ${label}" min=0 max=100 tabindex=${tabindex}
       value=${Math.round(100 * shareOf(id))} enter=${(share) => mix(id, share / 100)} />`}
   </div>`;
 }
@@ -140,8 +151,12 @@ const Waiting = ({ name, url, share }) => html`<div class="tile waiting" title=$
 
 const tileUrl = (id) => sketchUrl({ content: value("content"), style: [id] }, 256);
 
+/** The address of a small picture if it is there; null while an older one is, as of another
+ * photograph. */
+export const sketchOf = (name, url) => (state.sketches.get(name) === url ? url : null);
+
 /** The address of a small pastiche in a look, with the panel's photograph and styles. */
-function trialUrl({ values }) {
+export function trialUrl({ values }) {
   const wanted = { content: value("content"), style: value("style"), ...values };
   return `/api/look?${new URLSearchParams({ settings: JSON.stringify(wanted), trial: 1 })}`;
 }
@@ -161,6 +176,7 @@ const sketchTiles = debounced(async (mine) => {
 
 export function Picker({ control: { key, label, kind }, id }) {
   const [file, wall] = [useRef(), useRef()];
+  const [reached, reach] = useState(null); // the id of the tile that had the focus last
   const count = state.pictures.length + state.uploads.length;
   useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
   const isStyle = key === "style";
@@ -171,12 +187,15 @@ export function Picker({ control: { key, label, kind }, id }) {
     target.value = "";
   };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
-  const tiles = offered(key).map((one) => html`<${Tile} key=${one.id} ...${one}
-    place=${[key, pictureName(one.id)]} />`);
+  const all = offered(key);
+  const first = [reached, chosen[0]].find((id) => all.some((one) => one.id === id)) ?? all[0]?.id;
+  const tiles = all.map((one) => html`<${Tile} key=${one.id} ...${one}
+    place=${[key, pictureName(one.id)]} tabindex=${one.id === first ? 0 : -1} />`);
   const origins = chosen.map((id) => picture(id)?.origin).filter(Boolean);
   const canRemove = chosen.length === 1 && picture(chosen[0])?.kind === "upload";
   return html`<div class="picker" data-picker=${key}>
-    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}>
+    <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}
+      onkeydown=${walk} onfocusin=${({ target }) => reach(target.closest(".tile").dataset.id)}>
       <div class="tile add"><${Button} onclick=${() => file.current.click()} title="Add a file"
         aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
       ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
@@ -218,7 +237,8 @@ export function startPicker() {
   const leave = ({ relatedTarget }) => relatedTarget ?? dragged(false);
   listen(window, { dragenter: over, dragover: over, dragleave: leave, drop, paste });
   on(() => {
-    const now = JSON.stringify([value("content"), value("style"), seen.size, active()]);
+    const asks = [value("content"), value("style"), seen.size, active(), state.contacts];
+    const now = JSON.stringify(asks);
     if (now !== asked) sketchTiles((asked = now));
   });
 }

@@ -5,7 +5,7 @@ import { refreshRuns } from "./live.js";
 import { html, useMemo, useState } from "./preact.js";
 import { attempt, changed, fail, on, pictureUrl, post, runUrl, same, settings } from "./store.js";
 import { show, state, subject, titleOf, value } from "./store.js";
-import { statusText } from "./transport.js";
+import { fileOf, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
 const CHANGED = "Settings were changed on the way: this command paints the last settings from the start";
@@ -46,9 +46,9 @@ async function remove(run) {
 
 function Result({ run }) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
-  const links = Object.entries(FORMATS).map(([format, name]) => html`<a class="button"
-    href=${runUrl(run.id, "download", `format=${format}`)}
-    download="${titleOf(run)}.${format}">${name}</a>`);
+  const formats = run.kind === "film" ? { mp4: "Film" } : FORMATS;
+  const links = Object.entries(formats).map(([format, name]) =>
+    html`<a class="button" ...${fileOf(run, format)}>${name}</a>`);
   return html`<p class="facts">${[...size, statusText(run), dated(run, "short")].join(" · ")}</p>
     <div class="actions" role="group" aria-label="Download">
     ${run.width && html`<span class="muted">Download</span>${links}`}
@@ -104,7 +104,7 @@ export function Desk() {
 export function startResults() {
   let seen = null; // a new run changes the estimate of the time
   on(() => {
-    const now = [settings(), state.runs.length];
+    const now = [settings(), state.runs.length, state.contacts];
     if (!same(now, seen)) check((seen = now));
   });
 }

@@ -18,6 +18,8 @@ export const state = {
   refusals: [], // what was refused: { error, key }; the key may be null
   sketches: new Map(), // id of a style or name of a look -> the address of its small picture
   lost: null, // why the server cannot be reached
+  contacts: 0, // how often the server could be reached again; what failed is then tried again
+  isBare: false, // whether the stage shows a photograph without its sketch
   cost: {}, // what the panel's settings cost: width, height, memory, seconds; and their `command`
 };
 
@@ -33,13 +35,17 @@ const UNREAD = "settings.unread";
 const LONGEST = 2 ** 16;
 
 const watchers = [];
+const heralds = [];
 const followers = [];
 let isDue = false;
 
 /** Call `action` after changes of the state. */
 export const on = (action) => watchers.push(action);
 
-/** Call `action(keys)` after a person has changed settings of these keys. */
+/** Call `action` before a person changes settings. */
+export const beforeChange = (action) => heralds.push(action);
+
+/** Call `action(keys)` after settings of these keys were changed on this page. */
 export const onChange = (action) => followers.push(action);
 
 export function changed() {
@@ -97,7 +103,7 @@ export function upload(name, blob, purpose, progress = () => {}) {
 export async function discard(key) {
   const [id] = list(value(key));
   if (!(await attempt(`/api/pictures/${id}/delete`, {}, key))) return;
-  change({ [key]: fallback(key) });
+  change({ [key]: fallback(key) }, false);
   changed((state.pictures = state.pictures.filter((one) => one.id !== id)));
 }
 
@@ -123,6 +129,13 @@ export function fail({ message, key: own }, key = null) {
 export function forgive(stays = () => false) {
   state.refusals = state.refusals.filter(stays);
   changed();
+}
+
+/** Note that the server can be reached again. */
+export function reached() {
+  forgive(({ error }) => error !== GONE && error !== state.lost);
+  state.lost = null;
+  state.contacts++;
 }
 
 /** Post, and return the answer; if that fails, show the error and return undefined. */
@@ -176,6 +189,14 @@ function parsedSettings(text) {
   }
 }
 
+/** Return settings without pictures that the server no longer has. */
+export function available(all) {
+  const isThere = ([key, one]) =>
+    !PICTURES.includes(state.controls.get(key).kind) || list(one).every(picture);
+  const { region_styles, ...kept } = Object.fromEntries(Object.entries(all).filter(isThere));
+  return kept.content_regions ? { ...kept, region_styles: region_styles ?? {} } : kept;
+}
+
 const isMap = (one) => one?.constructor === Object;
 const isText = (one) => typeof one === "string";
 /** Kind of control -> whether it can have a value; any text may be the value of other kinds. */
@@ -202,19 +223,19 @@ export function remembered() {
     const control = state.controls.get(key);
     const isFit = control && (FITS[control.kind] ?? isText)(one, control);
     if (control && !isFit && one !== null) wrong.push(control.label);
-    if (!isFit || (PICTURES.includes(control.kind) && !list(one).every(picture))) delete kept[key];
+    if (!isFit) delete kept[key];
   }
-  if (!kept?.content_regions) delete kept?.region_styles;
-  if (!wrong.length) return { settings: kept, message: null };
+  if (!wrong.length) return { settings: available(kept), message: null };
   keep("settings", "{}"); // first, because there may not be room for both
   keep(UNREAD, text);
   const message = `Settings of your last visit cannot be read: ${wrong.join(", ")}. They are ` +
     `put aside in this browser's storage, under ${UNREAD}.`;
-  return { settings: kept ?? {}, message };
+  return { settings: available(kept ?? {}), message };
 }
 
-/** Change the panel's settings; if a run cannot change one of them, all are for the next run. */
-export function change(wanted) {
+/** Change the panel's settings; if a run cannot change one of them, all are for the next run. A
+ * change that only follows from another one is no change `byHand`. */
+export function change(wanted, byHand = true) {
   const { most_styles: most } = state.form;
   if (list(wanted.style ?? null).length > most)
     return fail({ message: `At most ${most} styles can be mixed; remove some first.` }, "style");
@@ -227,6 +248,7 @@ export function change(wanted) {
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
   const keys = Object.keys(edits);
   if (!keys.length) return changed();
+  if (byHand) heralds.forEach((action) => action());
   if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
     const { running } = state;
     Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });

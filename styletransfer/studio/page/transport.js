@@ -1,13 +1,15 @@
 // Buttons to paint, pause, continue, stop, save and share; the progress; and the queue.
 import { alone, Button, busy, find, say } from "./dom.js";
+import { planned } from "./easel.js";
+import { Steps } from "./history.js";
 import { flushBrush } from "./layers.js";
 import { filesAdded } from "./picker.js";
 import { html } from "./preact.js";
-import { active, attempt, changed, forgive, isFilm, isPair, prepare, runOf } from "./store.js";
-import { runUrl, settings, show, state, stopped, subject, titleOf } from "./store.js";
+import { active, attempt, changed, forgive, isFilm, isPair, picture, prepare, runOf } from "./store.js";
+import { runUrl, settings, show, state, stopped, subject, titleOf, value } from "./store.js";
 
-const inWords = (status) =>
-  status === "running" ? "Being painted" : status[0].toUpperCase() + status.slice(1);
+const OTHERS = "Being painted by another program"; // or by a studio that ends just now
+const inWords = (status) => (status === "running" ? OTHERS : status[0].toUpperCase() + status.slice(1));
 let spoken = "";
 let copied = null; // the id of the result that is in the clipboard
 
@@ -53,27 +55,43 @@ function go() {
 /** The status of a run, or of what is shown without a run, in one line. */
 export function statusText(run) {
   if (!run && isPair()) return "Not painted yet";
+  const isDrawn = ["protect", "content_regions"].some((key) => value(key, run?.settings));
+  if (!run && state.isBare) return `${isFilm() ? "First frame" : "Photograph"}, not sketched yet`;
+  if (!run && isDrawn && !isFilm()) return "Sketch without what you drew: only Paint uses it";
   if (!run) return isFilm() ? "Sketch of the first frame" : "Sketch";
   const { step, steps, scale, scales, seconds, left, kind, error } = run;
   const word = inWords(run.status);
   if (run.status === "failed") return `${word}: ${error ?? "see the terminal"}`;
   if (error) return `${word}: ${error}`;
-  if (kind === "sketch" && !active(run)) return "Sketch, kept";
+  if (kind === "sketch" && !active(run)) return `Sketch, kept${isDrawn ? " without what was drawn" : ""}`;
   const unit = kind === "film" ? "frame" : "step";
   const units = step === 1 ? unit : `${unit}s`;
   if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
   if (run.status === "starting" || !step) return word; // a film has no frame at first
   const parts = [`${word}: ${unit} ${step} of ${steps}`];
-  if (scales > 1) parts.push(`scale ${scale} of ${scales}`);
+  if (scales > 1) parts.push(`size ${scale} of ${scales}`);
   if (run.status === "painting" && left !== null) parts.push(`${clock(left)} left`);
   return parts.join(" · ");
 }
 
+/** The pixels of the run on the stage, or else of what the buttons make; beside them those of the
+ * photograph, or of the next picture if the panel shows its settings. */
+function pixelsText(run) {
+  const photo = picture(value("content", run?.settings));
+  if (!photo && !run?.width) return "";
+  const sides = ([width, height]) => `${width} × ${height}`;
+  const made = sides(run?.width ? [run.width, run.height] : planned(run?.settings ?? settings()));
+  const isNext = run && !active() && run !== subject();
+  const other = isNext
+    ? `; Paint makes ${sides(planned(settings()))}`
+    : photo && `; the ${photo.frames ? "film" : "photograph"} has ${sides([photo.width, photo.height])}`;
+  return `${made} pixels${other ?? ""}`;
+}
+
 /** The address of a result's file, and its name. */
-function fileOf(run) {
-  if (run.kind === "film") return { href: runUrl(run.id, "film", ""), download: `${titleOf(run)}.mp4` };
-  const href = runUrl(run.id, "download", "format=png");
-  return { href, download: `${titleOf(run)}.png` };
+export function fileOf(run, format = run.kind === "film" ? "mp4" : "png") {
+  const [part, query] = format === "mp4" ? ["film", ""] : ["download", `format=${format}`];
+  return { href: runUrl(run.id, part, query), download: `${titleOf(run)}.${format}` };
 }
 
 /** Share the file with other programs; if that fails, copy it; if that fails, open it. */
@@ -108,10 +126,10 @@ function Actions() {
     ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
       title="Paints these settings after the picture that is being painted">Paint next<//>`}
     ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep")}
-      title="Makes a result of this sketch, at full size">Keep sketch<//>`}
+      title="Makes a result of this sketch, as large as Size says">Keep sketch<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
       <${Button} id="share" onclick=${() => share(result)}
-        >${copied === result.id ? "Copied" : "Share"}<//>`}`;
+        >${copied === result.id ? "Copied" : "Share"}<//>`}<${Steps} />`;
 }
 
 /** A line about a run that waits or is not on the stage, with buttons. */
@@ -147,5 +165,7 @@ export function Transport() {
   return html`<div class="progress" aria-hidden="true"><span id="done"
       style="transform: scaleX(${done})"></span></div>
     <div class="actions"><${Actions} />
-    <p id="status" class="status number" title=${text}>${text}</p></div><${Queue} />`;
+    <div class="status number"><p id="status" title=${text}>${text}</p>
+    <p id="pixels">${pixelsText(run)}</p></div></div>
+    <${Queue} />`;
 }

@@ -24,13 +24,14 @@ from styletransfer.films.write import check_writable, film_files
 from styletransfer.formats.folders import files_at, picture_extensions, warn_of_others
 from styletransfer.job.sources import files_of
 from styletransfer.networks.apply.draws import draw
-from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint
+from styletransfer.networks.apply.painter import Painter, as_written, network_path, paint_file
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.apply.shards import first_pair, is_shard, paint_shard
-from styletransfer.networks.settings import ApplyConfig
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.files import (
     check_folder,
     check_outputs,
@@ -44,7 +45,7 @@ from styletransfer.system.signals import stop_on_signals
 logger = logging.getLogger(__name__)
 
 
-def main(config: ApplyConfig, folder: Path) -> None:
+def apply_network(config: ApplyConfig) -> None:
     """Paint the file or folder `config.input`, and print the path of the result.
 
     A file gets its name when it is complete. After a signal such as Ctrl-C, finished files stay,
@@ -75,18 +76,11 @@ def main(config: ApplyConfig, folder: Path) -> None:
 
 
 def warn_of_idle_keys(painter: Painter, outputs: Iterable[Path]) -> None:
-    """Log a warning for each setting that was changed and has no effect on these outputs."""
-    config, own_styles = painter.config, painter.paintings is None
-    without_random = None if config.random else "without random=true"
-    for key, reason in (
-        ("steady", None if any(map(is_film, outputs)) else "where no film is painted"),
-        ("seed", without_random),
-        ("least_strength", without_random),
-        ("style_size", "on the network's own styles" if own_styles else None),
-        ("color_strength", "with color=style" if config.color == "style" else None),
-    ):
-        if reason and (value := getattr(config, key)) != getattr(ApplyConfig, key):
-            logger.warning("%s=%s has no effect %s", key, value, reason)
+    """Log a warning for each typed key that has no effect on this network and these outputs."""
+    if not any(map(is_film, outputs)):
+        warn_if_typed("where no film is painted", "steady")
+    if painter.paintings is None:
+        warn_if_typed("on the network's own styles", "style_size")
 
 
 def default_output(source: Path, network: Path) -> Path:
@@ -198,7 +192,7 @@ def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
 
 def paint_any(painter: Painter, source: Path, target: Path) -> None:
     """Paint a picture, a film or a shard (UserError if it cannot be painted)."""
-    (paint_shard if is_shard(target) else paint)(painter, source, target)
+    (paint_shard if is_shard(target) else paint_file)(painter, source, target)
 
 
 def check_folders(source: Path, target: Path) -> None:

@@ -16,12 +16,12 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.errors import UserError, pip_install
+from styletransfer.networks.commands.export import ExportConfig
 from styletransfer.networks.encoder import SEEN, paint_rows
 from styletransfer.networks.export import web
 from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
-from styletransfer.networks.settings import ExportConfig
 from styletransfer.system.files import atomic, check_outputs, output_locked
 from styletransfer.system.signals import raise_waiting, signals_held
 
@@ -52,12 +52,12 @@ EXAMPLE = (2, 3, 22, 33)
 LOGGERS = ("onnxscript", "onnx_ir")
 
 
-def main(config: ExportConfig, folder: Path) -> None:
+def export_network(config: ExportConfig) -> None:
     """Write the network that `config` names, all or nothing; print the path.
 
     For a page, print also the command that serves it.
     """
-    check(config)
+    check_target(config)
     network, target = network_file(config.network), Path(config.output)
     saved = read(network)
     if config.target == "web":
@@ -78,7 +78,7 @@ def main(config: ExportConfig, folder: Path) -> None:
     print(target)
 
 
-def check(config: ExportConfig) -> None:
+def check_target(config: ExportConfig) -> None:
     """Raise UserError if a package is missing, or if an ONNX output does not end in .onnx."""
     if config.target != "web" and Path(config.output).suffix != ".onnx":
         raise UserError(f"output={config.output} must end in .onnx")

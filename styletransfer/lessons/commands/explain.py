@@ -1,31 +1,33 @@
-"""Draw the autograd graph of the losses: `python scripts/explain.py loss_mode=fake_backward`.
+"""The command `explain`: `python scripts/explain.py loss_mode=fake_backward`.
 
 The keys are those of `scripts/train.py`, without those of its run. The command records one
 evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
 mode and writes `explain.html`, a page with a diagram of the graph for each mode.
 """
 
-import logging
 from dataclasses import replace
 from pathlib import Path
 
-from styletransfer.job.prepare import prepare
-from styletransfer.lessons.explain.drawing import Map, render, summary
-from styletransfer.lessons.explain.study import study
-from styletransfer.losses import LOSS_MODES
-from styletransfer.objective.whole import Objective
-from styletransfer.pictures.images import resize
-from styletransfer.runs.claim import claimed
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.files import atomic
-
-logger = logging.getLogger(__name__)
+from styletransfer.settings.registry import command
 
 
-def main(config: StyleTransferConfig, folder: Path) -> None:
-    """Draw one evaluation per loss mode, at a run's first picture (UserError: bad input)."""
-    if config.output is not None:
-        logger.warning("explain paints nothing: there will be no output=%s", config.output)
+@command()
+def explain(config: StyleTransferConfig, folder: Path) -> None:
+    """Explain where the gradient goes."""
+    from styletransfer.job.prepare import prepare
+    from styletransfer.lessons.explain.drawing import Map, render, summary
+    from styletransfer.lessons.explain.study import study
+    from styletransfer.losses import LOSS_MODES
+    from styletransfer.objective.whole import Objective
+    from styletransfer.pictures.images import resize
+    from styletransfer.runs.claim import claimed
+    from styletransfer.settings.idle import warn_if_typed
+    from styletransfer.system.files import atomic
+
+    warn_if_typed(
+        "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
+    )
     job = prepare(replace(config, output=None))
     pictures = job.full_size()
     height, width = pictures.content.shape[2:]

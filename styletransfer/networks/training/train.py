@@ -14,7 +14,7 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_read
 from styletransfer.networks import file
-from styletransfer.networks.settings import TrainNetworkConfig
+from styletransfer.networks.commands.train_network import TrainNetworkConfig
 from styletransfer.networks.training.prepare import NetworkTask, prepare
 from styletransfer.networks.training.processes import Processes, joined
 from styletransfer.networks.training.trainer import NetworkTraining
@@ -25,7 +25,6 @@ from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
 from styletransfer.system.files import check_outputs, keep_lines, to_json
 from styletransfer.system.progress import progress_bar
-from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
@@ -35,14 +34,7 @@ NETWORK, PREVIEWS = "network.safetensors", "previews"
 METRICS_EVERY = 10  # steps between two lines of losses in the metrics file
 
 
-def main(config: TrainNetworkConfig, folder: Path) -> None:
-    """Train a network, and print the path of its file."""
-    made = train_network(config, folder)
-    if process_rank().rank == 0:
-        print(made)
-
-
-def train_network(config: TrainNetworkConfig, folder: Path) -> Path:
+def train(config: TrainNetworkConfig, folder: Path) -> Path:
     """Train a network, or continue from the checkpoint in `folder`; return the network's file.
 
     `folder` receives `network.safetensors`, `checkpoint.pt`, `metrics.jsonl` and previews. After a

@@ -1,4 +1,4 @@
-"""Print how a picture was made: `scripts/info.py PICTURE`; `verify=true` paints it again.
+"""Paints a picture or film again from its recipe: `scripts/info.py PICTURE verify=true`.
 
 The recipe may come from a stranger. So only known settings are used, and as inputs only files
 with the recipe's hashes.
@@ -16,32 +16,18 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 
 from styletransfer.errors import UserError
-from styletransfer.formats.folders import files_at
+from styletransfer.formats.folders import FRAME, files_at
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.runs.carriers import carrier_of
-from styletransfer.runs.recipe import carried, default_config, settings_in
-from styletransfer.runs.settings import InfoConfig
-from styletransfer.settings import ASSETS, each
+from styletransfer.runs.recipe import default_config, settings_in
+from styletransfer.settings import ASSETS
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.registry import Command, commands
 from styletransfer.settings.schemas import keys_marked, named_files
 from styletransfer.system.files import sha256
 
 
-def main(config: InfoConfig, folder: Path) -> None:
-    """Print the recipe in a picture or film; if `config.verify`, paint it again and compare."""
-    path = Path(config.picture)
-    recipe = carried(path)
-    for key, text in recipe.items():
-        print("".join(filter(str.isprintable, f"{key}: {text}")), flush=True)
-    if config.verify:
-        try:
-            print(f"verify: painted again, it has {_verified(path, recipe, each(config.inputs))}")
-        except UserError as error:  # the message may quote unprintable text
-            raise UserError("".join(filter(str.isprintable, str(error)))) from error
-
-
-def _verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
+def verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
     """Paint a picture or film again from its recipe; return in a few words what differs.
 
     `given` is the setting `inputs`. (UserError if the recipe cannot be followed.)
@@ -66,7 +52,7 @@ def _found(
 ) -> str | list[str]:
     """Return the paths for the setting `key`; its files are found by their SHA-256 `hashes`.
 
-    For a film's frames, or a run of several files, the result is their folder. `path` is the file
+    For a folder of frames, or a run of several files, the result is the folder. `path` is the file
     with the recipe, and `given` is the setting `inputs`. Files are looked for in `given` and, by
     name, among the bundled files; pictures and runs also by name in the folder of `path` and in the
     current folder. Two values have no hash and are returned unchanged: an aspect ratio, such as
@@ -76,7 +62,8 @@ def _found(
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
     if not hashes and (is_name or SHAPE.fullmatch(names[0])):
         return names[0]
-    last = {Path(name).name for name in names}
+    frames = [FRAME.fullmatch(name) for name in names]
+    last = {Path(name).name for name in (*names, *(frame[1] for frame in frames if frame))}
     near = [file for file in ASSETS.rglob("*") if file.name in last] + [path.parent] * (
         key == "run"
     )
@@ -90,6 +77,12 @@ def _found(
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
+    if len(found) == len(names):  # a frame's hash is that of its film
+        named = zip(found, names, frames, strict=True)
+        found = [
+            f"{file}:{frame[2]}" if frame and Path(file).name != Path(name).name else file
+            for file, name, frame in named
+        ]
     return found if found[1:] else found[0]
 
 

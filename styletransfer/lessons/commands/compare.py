@@ -1,8 +1,10 @@
-"""Settings of the lessons' commands."""
+"""The command `compare`: one job under every loss mode, side by side."""
 
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from styletransfer.settings import LossModeConfig, StyleTransferConfig, choice, number, path
+from styletransfer.settings.registry import command
 
 
 @dataclass
@@ -20,12 +22,9 @@ class CompareConfig(StyleTransferConfig):
     """What is printed: text, or json (one line of JSON, with paths, losses and seconds)."""
 
 
-@dataclass
-class GradcheckConfig:
-    """These are the settings of `scripts/gradcheck.py`, which examines a Function of yours."""
+@command()
+def compare(config: CompareConfig, folder: Path) -> None:
+    """Run one job once under every loss mode: every way to attach losses to a network."""
+    from styletransfer.lessons.compare import compare_modes
 
-    target: str | None = path(None)
-    """FILE.py:NAME of a Function, a module or a function."""
-    inputs: list[str] = field(default_factory=lambda: ["4x3"])
-    """What the target is called with: shapes, such as [4x3,2x3], for random values in float64, or
-    the name of a function in the file that returns the inputs as a tuple."""
+    compare_modes(config, folder)

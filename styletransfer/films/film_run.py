@@ -15,18 +15,21 @@ from pathlib import Path
 from torch import Tensor
 
 from styletransfer.errors import UserError
+from styletransfer.films.commands.film import FilmConfig
 from styletransfer.films.copier import FrameCopier
 from styletransfer.films.flicker import FrameOptimizer
 from styletransfer.films.frame import Frame
+from styletransfer.films.keys import numbers_of, with_keys, write_frame
 from styletransfer.films.motion import check_flow
 from styletransfer.films.read import Film, FrameCallback
-from styletransfer.films.settings import FilmConfig
 from styletransfer.films.write import FilmWriter, check_writable, film_files
 from styletransfer.job.prepare import prepare
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
+from styletransfer.runs.folder import LARGEST
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
+from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.files import atomic, check_outputs, output_locked, remove_stale
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
@@ -38,13 +41,19 @@ RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
 FREE_FILM_KEYS = ("output", "device", "recipe")
 
 
-def main(config: FilmConfig, folder: Path) -> None:
+def paint_film(config: FilmConfig, folder: Path) -> None:
     """Paint a film, or continue after the frames in `folder`; print the path of the painted film.
 
     If a signal (such as Ctrl-C) or a damaged frame ends the painting early, the painted frames
-    become a partial film.
+    become a partial film. If no frame is painted in the folder `keys`, the film's middle frame is
+    written instead, to be painted.
     """
     with stop_on_signals() as stop, Film(config.content, config.fps) as film:
+        config, keys = with_keys(config, film), config.keys
+        if keys is not None and not config.style:
+            print(path := write_frame(film, film.count // 2, folder))
+            logger.info("%s holds no painting: paint %s, and save it there", keys, path.name)
+            return
         run = FilmRun(config, film, folder)
         claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
         # Signals are held, so that Ctrl-C leaves no half-written frame or file.
@@ -52,6 +61,7 @@ def main(config: FilmConfig, folder: Path) -> None:
             run.check_record()
             remove_stale(run.path(0).parent)
             run.write(*run.paint(stop), stop)
+            run.tell_next()
     print(run.output)
 
 
@@ -61,10 +71,17 @@ class FilmRun:
     The constructor checks all settings (UserError if a setting would make the film fail).
     """
 
+    painter: FrameOptimizer | FrameCopier  # set by `paint`
+
     def __init__(self, config: FilmConfig, film: Film, folder: Path) -> None:
         self.config, self.film, self.folder = config, film, folder
         self.output = Path(config.output) if config.output else folder / PAINTED
         self.written = (RECORD, FRAMES, *(() if config.output else (PAINTED,)))
+        if not film.path.is_dir():
+            warn_if_typed("where content is no folder of frames", "fps")
+        if config.style_source is not None:
+            copied = "with style_source, from whose paintings pixels are copied"
+            warn_if_typed(copied, "steps", "scales", "init", "loss_mode", "objective", "optimizer")
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)
@@ -81,14 +98,17 @@ class FilmRun:
         path = self.folder / RECORD
         job, facts = self.job, {"device": str(self.job.device), "precision": self.job.precision}
         now = self.recipe = recipe(self.config, FREE_FILM_KEYS, job.files, **facts)
+        text = json.dumps(now, indent=2) + "\n"
         if path.exists():
             try:
+                if path.stat().st_size > LARGEST + 2 * len(text):  # it may come from anybody
+                    raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_FILM_KEYS)
         with atomic(path) as temporary:
-            temporary.write_text(json.dumps(now, indent=2) + "\n", encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
 
     def paint(
         self, stop: Stop, callback: FrameCallback | None = None
@@ -101,9 +121,10 @@ class FilmRun:
         """
         config = self.config
         frames = partial(self.film.images, self.job.scales[-1].size)
-        painter: FrameOptimizer | FrameCopier = (
-            # An independent frame has no place in time, so no frame of the film counts as a key.
-            FrameCopier(self.job, self.folder / FRAMES, tuple if config.independent else frames)
+        # An independent frame has no place in time, so no frame of the film counts as a key.
+        film = tuple if config.independent else frames
+        self.painter = painter = (
+            FrameCopier(self.job, self.folder / FRAMES, film, numbers_of(config, self.film))
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )
@@ -147,6 +168,14 @@ class FilmRun:
                 writer.write(*frame)
             if (reason := stop.asked or problem) is not None:
                 raise reason
+
+    def tell_next(self) -> None:
+        """In a film of painted keys: write the frame that is worth painting next, log its path."""
+        if isinstance(self.painter, FrameCopier) and (worst := self.painter.worst()) is not None:
+            path = write_frame(self.film, worst, self.folder)
+            levels = 255 * self.painter.apart[worst]
+            why = "it differs by %.1f grey levels from the photographs of the pixels copied there"
+            logger.info(f"to paint next: %s, frame %d; {why}", path, worst, levels)
 
     def _painted_frame(self, number: int) -> Tensor:
         """Return painted frame `number` (UserError if it is damaged or of another size)."""

@@ -1,0 +1,1 @@
+"""The command of films. Its file imports no torch, so that `--help` is quick."""

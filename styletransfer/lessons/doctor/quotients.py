@@ -1,0 +1,111 @@
+"""Difference quotients: a derivative, measured by calling forward, and gradients unlike it."""
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+# By the dtype that forward computes in: the step, and the relative error of a right gradient.
+STEPS = {torch.float64: (2.0**-20, 1e-5), torch.float32: (2.0**-7, 1e-3)}
+
+
+def weights_like(x: Tensor, number: int = 0) -> Tensor:
+    """Return weights in the shape of x, of both signs; another number gives other ones."""
+    places = torch.arange(x.numel(), device=x.device, dtype=torch.float64)
+    return (places + number / 3).square().cos().to(x).view(x.shape)
+
+
+def weighed(tensors: Iterable[Tensor]) -> Tensor:
+    """Return the floating point numbers times weights, one after another."""
+    found = [
+        (x * weights_like(x, number)).double().flatten()
+        for number, x in enumerate(tensors)
+        if x.is_floating_point()
+    ]
+    return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)
+
+
+@dataclass(frozen=True)
+class Difference:
+    """A difference is that of a gradient from the derivative of forward, at some numbers."""
+
+    found: Tensor
+    wanted: Tensor
+    is_wrong: Tensor  #: for each number
+
+    @property
+    def factor(self) -> float | None:
+        """What the derivative is multiplied by, if that is the same number everywhere."""
+        wanted, found = (x.where(self.wanted.isfinite(), 0) for x in (self.wanted, self.found))
+        factor = ((found * wanted).sum() / wanted.square().sum()).item()
+        rest = (found - factor * wanted).abs().max() / wanted.abs().max()
+        return factor if factor and rest < 0.01 * abs(factor - 1) else None
+
+    def __str__(self) -> str:
+        """Return by how much the gradient is off."""
+        if self.factor is not None:
+            return f"is {self.factor:.5g} times the derivative of forward"
+        worst = (self.found - self.wanted).abs().where(self.is_wrong, -1).argmax()
+        place = [int(i) for i in torch.unravel_index(worst, self.found.shape)]
+        found, wanted = (x.flatten()[worst].item() for x in (self.found, self.wanted))
+        count = f"{int(self.is_wrong.sum())} of {self.found.numel()} numbers"
+        at = f"at {place} {found:.5g} for {wanted:.5g}"
+        return f"is not the derivative of forward ({count}; {at})"
+
+
+@dataclass(frozen=True)
+class Measured:
+    """A derivative by the numbers of one leaf, measured."""
+
+    value: Tensor
+    is_clear: Tensor  #: where two step sizes agree: not at a jump or a kink
+    noise: float  #: the error by rounding
+    tolerance: float  #: relative error of a gradient that is right
+
+
+def measured(
+    terms: Callable[..., Tensor], leaves: Sequence[Tensor], dtype: torch.dtype
+) -> Iterator[Measured]:
+    """Yield for each leaf the derivative of the sum of `terms(*leaves)` by each of its numbers.
+
+    Two step sizes make the quotients more exact (Richardson's extrapolation).
+    """
+    middle, (step, tolerance) = terms(*leaves), STEPS[dtype]
+    noise = 50 * torch.finfo(dtype).eps / step * float(middle.abs().sum())
+
+    def changes(index: int, place: int) -> Iterator[float]:
+        for distance in (step, -step, step / 2, -step / 2):
+            moved = [x.detach().clone().requires_grad_() for x in leaves]
+            at = torch.unravel_index(torch.tensor(place), moved[index].shape)
+            with torch.no_grad():
+                moved[index][at] += distance
+            yield float((terms(*moved) - middle).sum())
+
+    for index, leaf in enumerate(leaves):
+        rows = [list(changes(index, place)) for place in range(leaf.numel())]
+        quotients = torch.tensor(rows, dtype=torch.float64).view(-1, 4).T / step
+        up, down, near_up, near_down = quotients.reshape(4, *leaf.shape)
+        wide, narrow = (up - down) / 2, near_up - near_down
+        value = (4 * narrow - wide) / 3
+        size = value.nan_to_num().abs().max() if leaf.numel() else 0
+        bent, near = (up + down).abs(), 2 * (near_up + near_down).abs()
+        is_kink = (near > 0.75 * bent) & (bent > 0.001 * size + noise)
+        is_clear = ((wide - narrow).abs() <= 0.01 * size + noise) & ~is_kink
+        yield Measured(value, is_clear, noise, tolerance)
+
+
+def differences(
+    rows: Iterable[Measured], gradients: Iterable[Tensor | None]
+) -> dict[int, Difference]:
+    """Return which gradients are not what was measured, by their numbers."""
+    found = {}
+    for index, (row, gradient) in enumerate(zip(rows, gradients, strict=True)):
+        wanted = row.value.where(row.is_clear, torch.nan)
+        ours = torch.zeros_like(wanted) if gradient is None else gradient.detach().cpu().double()
+        size = max([0.0, *wanted[row.is_clear].abs().tolist()])
+        allowed = row.tolerance * (wanted.abs() + min(size, 1)) + row.noise
+        is_wrong = row.is_clear & ~((ours - wanted).abs() <= allowed)
+        if is_wrong.any():
+            found[index] = Difference(ours, wanted, is_wrong)
+    return found

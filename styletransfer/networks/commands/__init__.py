@@ -1,0 +1,1 @@
+"""The commands of style networks, a file each. They import no torch: `--help` is quick."""

@@ -1,0 +1,113 @@
+"""The history of the studio's page in a real browser: undo and redo of all that a person does."""
+
+import pytest
+from studio.studio_pages import dab, png
+
+pytestmark = pytest.mark.slow
+
+COMMAND = "#details pre"
+OVERLAY = "document.getElementById('overlay').toDataURL()"
+REGION = "#brushes .pick >> text=Region 2"
+
+
+@pytest.mark.parametrize("focus", ["#brushes >> text=Erase", REGION, "#compare", "[id=control-size]"])
+def test_undo_takes_a_stroke_wherever_the_focus_is(page, focus):
+    """Check that it is the page's undo, not the browser's, which would put the old size back."""
+    page.enter("size", "96")
+    page.click("#brush")
+    clear = page.evaluate(OVERLAY)
+    dab(page)
+    page.expect(COMMAND).to_contain_text("content_regions=")
+    drawn = page.evaluate(OVERLAY)
+    page.click(focus)
+    page.keyboard.press("Control+z")
+    page.expect(COMMAND).not_to_contain_text("content_regions=")
+    assert page.evaluate(OVERLAY) == clear
+    page.expect("[id=control-size]").to_have_value("96")
+    page.keyboard.press("Control+Shift+Z")
+    page.expect(COMMAND).to_contain_text("content_regions=")
+    assert page.evaluate(OVERLAY) == drawn
+    page.keyboard.press("Meta+z")
+    page.expect(COMMAND).not_to_contain_text("content_regions=")
+    page.keyboard.press("Control+z")
+    page.expect("[id=control-size]").to_have_value("512")
+
+
+@pytest.mark.parametrize("width", [390, 1280])
+def test_one_button_undoes_each_kind_of_change(width, address, visited):
+    """Check a choice, a slider, a text, an upload, a look, a fill and a reset, in their order."""
+    with visited(address, width) as page:
+        page.expect("#undo").to_have_attribute("aria-disabled", "true")
+        seen = []
+
+        def state():
+            panel = page.locator("[aria-pressed=true] .caption").all_text_contents()
+            numbers = page.locator(".slide input").evaluate_all("all => all.map((o) => o.value)")
+            colour = page.locator("#control-color").input_value()
+            return panel, numbers, colour, page.locator(COMMAND).text_content()
+
+        def act(text, action):
+            seen.append(state())
+            action()
+            page.expect(COMMAND).to_contain_text(text)
+
+        slider = page.locator("[data-control=style_scale] input[type=range]")
+        add = "[data-picker=style]"
+        act("mosaic", lambda: page.click(f"{add} .tile[title=mosaic] button"))
+        act("style_scale=", lambda: slider.press("End"))
+        act("size=96", lambda: page.enter("size", "96"))
+        act("color=style", lambda: page.locator("#control-color").press("Home"))
+        act("pictures/", lambda: page.drop(add, rust=png(60, 60, "sienna")))
+        act("match_weight=2", lambda: page.click("#looks >> text=bold"))
+        act("coffee", lambda: page.click("#reset-all"))
+        page.expect("#looks [aria-pressed=true]").to_have_text("painted")
+        last = state()
+        for wanted in reversed(seen):
+            page.click("#undo")
+            page.expect(COMMAND).to_have_text(wanted[-1])
+            assert state() == wanted
+        page.expect("#undo").to_have_attribute("aria-disabled", "true")
+        for wanted in [*seen[1:], last]:
+            page.click("#redo")
+            page.expect(COMMAND).to_have_text(wanted[-1])
+            assert state() == wanted
+        page.expect("#redo").to_have_attribute("aria-disabled", "true")
+
+
+def test_a_drag_is_one_step_and_typing_has_its_own_undo(page):
+    slider = page.locator("[data-control=style_scale] input[type=range]")
+    slider.scroll_into_view_if_needed()
+    box = slider.bounding_box()
+    x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 2
+    page.mouse.move(x, y)
+    page.mouse.down()
+    page.mouse.move(x + 60, y, steps=6)
+    page.mouse.up()
+    page.expect(COMMAND).to_contain_text("style_scale=")
+    page.keyboard.press("Control+z")
+    page.expect(COMMAND).not_to_contain_text("style_scale=")
+    page.expect("#undo").to_have_attribute("aria-disabled", "true")
+    field = page.locator("[id=control-size]")
+    field.press("End")
+    field.press_sequentially("0")
+    page.keyboard.press("Control+z")
+    page.expect("[id=control-size]").to_have_value("512")
+    page.expect("#undo").to_have_attribute("aria-disabled", "true")
+
+
+def test_undo_steers_a_run_back_and_returns_to_a_result(page):
+    page.paint_tiny()
+    page.enter("style_scale", "2")
+    page.expect(COMMAND).to_contain_text("style_scale=2")
+    page.expect("#status").to_contain_text("step")
+    page.keyboard.press("Control+z")
+    page.expect(COMMAND).not_to_contain_text("style_scale=2")
+    page.expect("#go").to_have_text("Pause")
+    page.click("#stop")
+    page.expect("#status").to_contain_text("Stopped")
+    page.click("[data-picker=style] .tile[title=mosaic] button")
+    page.expect("#status").to_have_text("Sketch")
+    page.click("#undo")
+    page.expect("#status").to_contain_text("Stopped")
+    page.expect("#title").to_have_text("coffee in oil")
+    page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
