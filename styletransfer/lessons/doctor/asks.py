@@ -6,7 +6,8 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.study import Study, same
+from styletransfer.lessons.doctor.quotients import same
+from styletransfer.lessons.doctor.study import Study
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, is_function, note
 from styletransfer.lessons.doctor.watch import scaled
 from styletransfer.lessons.errors import described

@@ -1,4 +1,4 @@
-"""Probes of a Function's habits: changes in place, what is kept, layouts in memory."""
+"""Probes of habits: what backward returns, changes in place, what is kept, layouts in memory."""
 
 import gc
 import weakref
@@ -8,12 +8,64 @@ from functools import partial
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.probes import differs
-from styletransfer.lessons.doctor.quotients import weights_like
-from styletransfer.lessons.doctor.study import Layout, Study, gradients, same
-from styletransfer.lessons.doctor.verdicts import Verdict, fault
+from styletransfer.lessons.doctor.quotients import (
+    differs,
+    gradients,
+    same,
+    weighed,
+    weights_like,
+)
+from styletransfer.lessons.doctor.study import Layout, Study
+from styletransfer.lessons.doctor.verdicts import Verdict, fault, note
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
-from styletransfer.lessons.errors import first_line
+from styletransfer.lessons.errors import described, first_line
+
+# What to return, if a property is not that of the input.
+RETURNED = {
+    "shape": "return grad.sum_to_size(x.shape), with x the input",
+    "dtype": "return grad.to(x.dtype), with x the input",
+    "device": "return grad.to(x.device), with x the input",
+}
+
+
+def returned(study: Study) -> Iterator[Verdict]:
+    """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
+    yield from mismatch(study.seen, "shape", "dtype", "device")
+    for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
+        alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
+        said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
+        if said:
+            text = f"if input {index} alone requires grad: {said}"
+            yield fault(text, "look at what depends on ctx.needs_input_grad")
+    if any(seen.is_sparse for seen in study.seen):
+        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
+
+
+def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
+    """Yield each gradient of which a property, such as "dtype", is not that of its input."""
+    for seen in calls:
+        for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
+            if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
+                continue
+            for what in properties:
+                have, want = getattr(grad, what), getattr(x, what)
+                if have != want:
+                    is_error = what == "device" and grad.dim() > 0
+                    does = "raises an error" if is_error else "changes it silently"
+                    have, want = (tuple(x) if what == "shape" else x for x in (have, want))
+                    text = f"{what} {have} for input {index} of {want}: torch {does}"
+                    yield fault(text, RETURNED[what])
+
+
+def undefined(study: Study) -> Iterator[Verdict]:
+    """Does backward work if an output is not used?"""
+    outputs = study.differentiable(*study.inputs)
+    for output in outputs if len(outputs) > 1 else ():
+        try:
+            gradients(weighed([output]).sum(), study.leaves, retain_graph=True)
+        except Exception as error:
+            text = f"fails if an output is not used: {described(error)}"
+            yield fault(text, "after set_materialize_grads(False) it receives None", error=error)
 
 
 def grad_output(study: Study) -> Iterator[Verdict]:

@@ -4,17 +4,25 @@ A probe ends at the first verdict that it yields. If it yields none, all is righ
 """
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator
 from functools import partial
 from typing import Any
 
 import torch
 from torch import Tensor, nn
 
-from styletransfer.lessons.doctor.quotients import differences, measured, weighed, weights_like
-from styletransfer.lessons.doctor.study import Study, gradients, same
+from styletransfer.lessons.doctor.quotients import (
+    differences,
+    differs,
+    gradients,
+    measured,
+    same,
+    weighed,
+    weights_like,
+)
+from styletransfer.lessons.doctor.study import Study
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, is_function, note
-from styletransfer.lessons.doctor.watch import Seen, backward_name
+from styletransfer.lessons.doctor.watch import backward_name
 from styletransfer.lessons.errors import described, first_line
 
 CUT = "look for detach, .data, item or NumPy"
@@ -25,11 +33,6 @@ CURES = {
     "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
 }
 MEANT = "; if that is meant, say surrogates="
-RETURNED = {
-    "shape": "return grad.sum_to_size(x.shape), with x the input",
-    "dtype": "return grad.to(x.dtype), with x the input",
-    "device": "return grad.to(x.device), with x the input",
-}
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
@@ -208,51 +211,3 @@ def _second_fault(study: Study) -> Verdict:
             "save inputs or outputs, compute the rest again, and detach nothing",
         )
     return fault(text, "use operations that autograd can differentiate, on saved tensors")
-
-
-def returned(study: Study) -> Iterator[Verdict]:
-    """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
-    yield from mismatch(study.seen, "shape", "dtype", "device")
-    for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
-        alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
-        said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
-        if said:
-            text = f"if input {index} alone requires grad: {said}"
-            yield fault(text, "look at what depends on ctx.needs_input_grad")
-    if any(seen.is_sparse for seen in study.seen):
-        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
-
-
-def differs(found: Callable[[], Any], wanted: Any) -> str:
-    """Return "" if `found()` is like `wanted`; else "another result", or the error of `found`."""
-    try:
-        return "" if same(found(), wanted) else "another result"
-    except Exception as error:
-        return first_line(error)
-
-
-def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
-    """Yield each gradient of which a property, such as "dtype", is not that of its input."""
-    for seen in calls:
-        for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
-            if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
-                continue
-            for what in properties:
-                have, want = getattr(grad, what), getattr(x, what)
-                if have != want:
-                    is_error = what == "device" and grad.dim() > 0
-                    does = "raises an error" if is_error else "changes it silently"
-                    have, want = (tuple(x) if what == "shape" else x for x in (have, want))
-                    text = f"{what} {have} for input {index} of {want}: torch {does}"
-                    yield fault(text, RETURNED[what])
-
-
-def undefined(study: Study) -> Iterator[Verdict]:
-    """Does backward work if an output is not used?"""
-    outputs = study.differentiable(*study.inputs)
-    for output in outputs if len(outputs) > 1 else ():
-        try:
-            gradients(weighed([output]).sum(), study.leaves, retain_graph=True)
-        except Exception as error:
-            text = f"fails if an output is not used: {described(error)}"
-            yield fault(text, "after set_materialize_grads(False) it receives None", error=error)

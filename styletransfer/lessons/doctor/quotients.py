@@ -1,10 +1,13 @@
-"""Difference quotients: a derivative, measured by calling forward, and gradients unlike it."""
+"""Gradients, the derivative of forward by difference quotients, and how both are compared."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import torch
 from torch import Tensor
+
+from styletransfer.lessons.errors import first_line
 
 # By the dtype that forward computes in: the step, and the relative error of a right gradient.
 STEPS = {torch.float64: (2.0**-20, 1e-5), torch.float32: (2.0**-7, 1e-3)}
@@ -109,3 +112,36 @@ def differences(
         if is_wrong.any():
             found[index] = Difference(ours, wanted, is_wrong)
     return found
+
+
+def gradients(
+    of: Tensor | Sequence[Tensor],
+    leaves: Sequence[Tensor],
+    grads: Sequence[Tensor] | None = None,
+    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
+    **options: bool,
+) -> list[Tensor | None]:
+    """Return the gradients; what backward draws at random depends on the seed alone."""
+    torch.manual_seed(seed)
+    found = torch.autograd.grad(of, leaves, grads, allow_unused=True, **options)
+    return [x.to_dense() if x is not None and x.is_sparse and not x.is_meta else x for x in found]
+
+
+def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
+    """Return whether two lists of gradients are alike; None is like zeros."""
+    return all(
+        torch.allclose(_number(a), _number(b), rtol=10 * tolerance, atol=tolerance)
+        for a, b in zip(one, other, strict=True)
+    )
+
+
+def _number(x: Tensor | None) -> Tensor:
+    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().cpu().double()
+
+
+def differs(found: Callable[[], Any], wanted: Any) -> str:
+    """Return "" if `found()` is like `wanted`; else "another result", or the error of `found`."""
+    try:
+        return "" if same(found(), wanted) else "another result"
+    except Exception as error:
+        return first_line(error)

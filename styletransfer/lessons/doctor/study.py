@@ -11,7 +11,13 @@ from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
 from styletransfer.lessons.doctor import quotients
-from styletransfer.lessons.doctor.quotients import Difference, Measured, weighed, weights_like
+from styletransfer.lessons.doctor.quotients import (
+    Difference,
+    Measured,
+    gradients,
+    weighed,
+    weights_like,
+)
 from styletransfer.lessons.doctor.verdicts import is_function
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
@@ -222,19 +228,6 @@ def _graphs(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], Any]:
     }
 
 
-def gradients(
-    of: Tensor | Sequence[Tensor],
-    leaves: Sequence[Tensor],
-    grads: Sequence[Tensor] | None = None,
-    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
-    **options: bool,
-) -> list[Tensor | None]:
-    """Return the gradients; what backward draws at random depends on the seed alone."""
-    torch.manual_seed(seed)
-    found = torch.autograd.grad(of, leaves, grads, allow_unused=True, **options)
-    return [x.to_dense() if x is not None and x.is_sparse and not x.is_meta else x for x in found]
-
-
 def _changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
     return tuple(
         change(x.detach()).requires_grad_(x.requires_grad)
@@ -250,15 +243,3 @@ def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:
         return x.to(device) if isinstance(x, Tensor) else x
     numbers = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x
     return numbers.detach().to(device, dtype).clone().requires_grad_(every or x.requires_grad)
-
-
-def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
-    """Return whether two lists of gradients are alike; None is like zeros."""
-    return all(
-        torch.allclose(_number(a), _number(b), rtol=10 * tolerance, atol=tolerance)
-        for a, b in zip(one, other, strict=True)
-    )
-
-
-def _number(x: Tensor | None) -> Tensor:
-    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().cpu().double()

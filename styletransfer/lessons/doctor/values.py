@@ -10,9 +10,9 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 
-from styletransfer.lessons.doctor.probes import mismatch
-from styletransfer.lessons.doctor.quotients import weighed
-from styletransfer.lessons.doctor.study import Study, differentiable_in, gradients
+from styletransfer.lessons.doctor.habits import mismatch
+from styletransfer.lessons.doctor.quotients import gradients, weighed
+from styletransfer.lessons.doctor.study import Study, differentiable_in
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, note
 from styletransfer.lessons.doctor.watch import tensors_in, watched
 from styletransfer.lessons.errors import first_line
