@@ -102,8 +102,8 @@ HELP = {
     "style_scale": "How large the strokes are. At 2 they are twice as large as at 1.",
     "style_rotation": "Turns the style, and so its strokes, to the left, in degrees.",
     "color_strength": "How much the choice of colours does: 0 is nothing, 1 is all.",
-    "content_regions": "Draw parts of the photograph, and choose a style for each part. The "
-    "sliders below the styles are then hidden, because a part has one style.",
+    "content_regions": "Choose several styles, and draw where each of them paints. The sliders "
+    "below the styles are then hidden, because each place has one style.",
     "protect": "What you draw here stays as it is in the photograph.",
     "objective.style_loss": "What the picture and the style must have in common: which marks and "
     "colours occur together, or how much of each there is, or both.",

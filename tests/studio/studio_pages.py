@@ -19,7 +19,7 @@ CHROMIUM = shutil.which("chromium") or shutil.which("chromium-browser")
 if CHROMIUM is None:
     pytest.skip("no Chromium to open the page with", allow_module_level=True)
 # Timeout in milliseconds, long enough for a slow and busy machine.
-PATIENCE = 60_000
+PATIENCE = 120_000
 # JavaScript that drops files, [name, base64] each, on an element, as a user does with the mouse.
 DROP = """([query, files]) => {
   const dropped = new DataTransfer();

@@ -7,7 +7,7 @@ pytestmark = pytest.mark.slow
 
 COMMAND = "#details pre"
 OVERLAY = "document.getElementById('overlay').toDataURL()"
-REGION = "#brushes .pick >> text=Region 2"
+REGION = "#brushes .dabs button"
 
 
 @pytest.mark.parametrize("focus", ["#brushes >> text=Erase", REGION, "#compare", "[id=control-size]"])

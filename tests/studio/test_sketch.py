@@ -58,7 +58,7 @@ def test_pixels_stand_beside_the_buttons_and_the_result(page):
     page.expect("#pixels").to_have_text("96 \u00d7 64 pixels; Paint makes 192 \u00d7 128")
 
 
-@pytest.mark.parametrize("layer", ["Regions", "Protect"])
+@pytest.mark.parametrize("layer", ["Styles", "Protect"])
 def test_a_sketch_says_that_it_leaves_out_what_is_drawn(page, layer):
     page.enter("size", "96")
     page.click("#brush")

@@ -17,7 +17,9 @@ let shown = null; // bytes of the raster on the overlay
 let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
 export const brushIsOpen = () => !overlay.hidden;
-const covering = () => (hand.key === "protect" ? 255 : hand.number);
+/** The number of regions: one for each style, of which the first is also what is not drawn. */
+const regions = () => within(2, list(value("style")).length, REGIONS.length);
+const covering = () => (hand.key === "protect" ? 255 : Math.min(hand.number, regions() - 1));
 
 function redraw() {
   const { width, height, bytes } = raster(hand.key);
@@ -37,12 +39,15 @@ function stroke(from, to) {
   made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering());
 }
 
-/** Draw and save what was drawn, unless an undo has taken it away meanwhile. */
+/** Draw and save what was drawn, unless it is nothing or an undo has taken it away meanwhile. */
 function finish() {
-  if (raster(hand.key) === drawing.made) {
-    remember(drawing.before);
+  const { made, before } = drawing;
+  const { bytes } = before.layers.get(hand.key);
+  const isThere = raster(hand.key) === made;
+  if (isThere && made.bytes.some((byte, at) => byte !== bytes[at])) {
+    remember(before);
     keep(hand.key);
-  }
+  } else if (isThere) putLayers(before.layers);
   redraw();
   changed();
 }
@@ -156,27 +161,13 @@ async function follow(keys) {
 
 const dip = (how) => changed(Object.assign(hand, how));
 
-function StyleOf({ number, text }) {
+/** A style to paint with; or, if only one is chosen, a region that is compared with it apart. */
+function Paint({ number }) {
   const styles = list(value("style"));
-  if (styles.length < 2 || !raster("content_regions").present.includes(number)) return null;
-  const name = REGIONS[number][0];
-  const options = styles.map((style, at) =>
-    html`<option value=${at + 1}>${at + 1} ${pictureName(style)}</option>`);
-  const pick = ({ target }) =>
-    change({ region_styles: regionStyles({ [name]: Number(target.value) }) });
-  return html`<select aria-label="Style of ${text.toLowerCase()}" value=${regionStyles()[name]}
-    onchange=${pick}>${options}</select>`;
-}
-
-function Region({ number }) {
+  const name = pictureName(styles[(regionStyles()[REGIONS[number][0]] ?? number + 1) - 1]);
   const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
-  const text = number === 0 ? "The rest" : `Region ${number}`;
-  const dipped = () => dip({ number, erase: false });
-  return html`<div class="region">${number
-    ? html`<${Button} class="pick" pressed=${hand.number === number} onclick=${dipped}
-        >${swatch}${text}<//>`
-    : html`<span class="pick">${swatch}${text}</span>`}
-    <${StyleOf} number=${number} text=${text} /></div>`;
+  return html`<${Button} pressed=${covering() === number} onclick=${() => dip({ number, erase: false })}
+    >${swatch}${styles.length > 1 ? name : "Region"}<//>`;
 }
 
 export function Brushes() {
@@ -184,16 +175,17 @@ export function Brushes() {
   const isProtection = hand.key === "protect";
   const { erase, size } = hand;
   const targets = [
-    ["Regions", !isProtection, () => take("content_regions")],
+    ["Styles", !isProtection, () => take("content_regions")],
     ["Protect", isProtection, () => take("protect")],
   ];
   const tools = [
     ["Draw", !erase, () => dip({ erase: false })],
     ["Erase", erase, () => dip({ erase: true })],
   ];
-  const regions = REGIONS.map((_, number) => html`<${Region} number=${number} />`);
+  const numbers = [...Array(regions()).keys()].slice(list(value("style")).length > 1 ? 0 : 1);
+  const paints = numbers.map((number) => html`<${Paint} number=${number} />`);
   return html`<${Either} label="What is drawn" pairs=${targets} />
-    ${!isProtection && html`<div class="dabs" role="group" aria-label="Region">${regions}</div>`}
+    ${!isProtection && html`<div class="dabs" role="group" aria-label="Style to paint with">${paints}</div>`}
     <${Either} label="Draw or erase" pairs=${tools} />
     <label class="size">Size <${Slider} label="Size of the brush" min=1 max=50
       value=${Math.round(100 * size)} enter=${(percent) => resize(percent / 100)} /></label>

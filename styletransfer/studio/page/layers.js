@@ -142,10 +142,10 @@ export async function load(key) {
   return true;
 }
 
-/** Return name of a region -> number of its style, from 1; `wanted` is a new choice or empty. */
-export function regionStyles(wanted = {}) {
+/** Return name of a region -> number of its style, from 1. */
+export function regionStyles() {
   const styles = list(value("style")).length;
-  const chosen = { ...value("region_styles"), ...wanted };
+  const chosen = value("region_styles") ?? {};
   if (styles < 2) return {};
   const pairs = (raster("content_regions")?.present ?? []).map((number) => {
     const style = chosen[REGIONS[number][0]];
