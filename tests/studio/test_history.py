@@ -13,8 +13,6 @@ REGION = "#brushes .dabs button"
 @pytest.mark.parametrize(
     "focus", ["#brushes >> text=Erase", REGION, "#compare", "[id=control-size]"]
 )
-    "focus", ["#brushes >> text=Erase", REGION, "#compare", "[id=control-size]"]
-)
 def test_undo_takes_a_stroke_wherever_the_focus_is(page, focus):
     """Check that it is the page's undo, not the browser's, which would put the old size back."""
     page.enter("size", "96")
