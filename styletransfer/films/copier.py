@@ -220,7 +220,7 @@ class FrameCopier:
     def _follow_back(self, first: int, key: int) -> None:
         """Save the matches of the frames from `key` back to `first`, or back to a cut."""
         # A film is decoded forward only. Its frames wait on the disk, so that they fill no memory.
-        self.folder.mkdir(parents=True, exist_ok=True)  # the first frame of the film comes here
+        self.folder.mkdir(parents=True, exist_ok=True)  # at the first frame it may not be there yet
         for number, frame in enumerate(islice(self.frames(), first, key + 1), first):
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))

@@ -289,7 +289,7 @@ class Film:
         return stream
 
     def _decoded(self, packets: Iterator[Any], stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first frame: the film may be cut there.
+        """Yield PyAV's frames; skip errors before the first: the file may begin within a film.
 
         One of `failures()` is raised for damage after the first frame.
         """

@@ -12,7 +12,7 @@ _MOST_BOXES = 2**15  # largest number of boxes in a box; a picture's properties 
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:
-    """Return (primaries, transfer), numbers of ITU-T H.273, or None if there is no box nclx."""
+    """Return (primaries, transfer), numbers of H.273, or None if no colr box has the type nclx."""
     for kind, content in _properties(file):
         if kind == b"colr" and content[:4] == b"nclx":
             primaries, transfer = struct.unpack(">HH", content[4:8])

@@ -30,7 +30,8 @@ _MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 _SCAN, _END = b"\xda", b"\xd9"
 _FRAMES = tuple(bytes([kind]) for kind in range(0xC0, 0xD0) if kind not in (0xC4, 0xC8, 0xCC))
 _MAX_SEGMENTS, _MAX_SKIPPED = 2**12, 2**8  # before the first scan; bytes that count as a segment
-_NOISE = bytes(range(1, 255))  # a decoder takes these bytes for samples if it still misses some
+# Appended to a JPEG without an end mark: a decoder that still needs samples takes these bytes.
+_NOISE = bytes(range(1, 255))
 
 # A PNG's chunks of transparency, colours and orientation.
 _KEPT = (b"tRNS", b"cICP", b"sRGB", b"gAMA", b"cHRM", b"eXIf")
@@ -147,7 +148,7 @@ def _plain_png(file: BinaryIO) -> tuple[BinaryIO, bytes | None, list[bytes]]:
 
 
 def _plain_webp(file: BinaryIO) -> tuple[BinaryIO, list[bytes]]:
-    """Return a WebP of the whole chunks of an open one, and the kinds of metadata it has lost."""
+    """Return a WebP of the complete chunks of an open one, and the kinds of incomplete metadata."""
     file.seek(12)
     data, at = file.read(), 0
     chunks, flags, lost = [], 0, []

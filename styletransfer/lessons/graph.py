@@ -1,4 +1,4 @@
-"""Reads an autograd graph: its nodes, the edges between them, and its leaves.
+"""Lists the nodes of an autograd graph, and counts how often a backward pass runs each.
 
 The result of an operation that autograd records has a `grad_fn`: the node that differentiates the
 operation. A node's `next_functions` lead to the nodes of the operation's inputs; an input that

@@ -15,8 +15,8 @@ from styletransfer.features.tensors import accumulate_dtype, check_features
 CHUNKS = 8
 # Positions of weight 0 are not read if at most the fraction SPARSE of all positions has a positive
 # weight. Otherwise, gathering the rows of positive weight, and scattering their gradients, costs
-# more time than it saves (measured on x86). On other devices all positions are read, because the
-# CPU would have to wait for the number of positive weights.
+# more time than it saves (measured on x86). This holds on the CPU. On a GPU all positions are read,
+# because the CPU would have to wait for the number of positive weights.
 SPARSE = 0.5
 
 

@@ -139,7 +139,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A style network paints pictures in one or several styles, in one pass."""
+    """A style network paints pictures in its styles, or with an encoder in any, in one pass."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
