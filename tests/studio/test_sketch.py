@@ -47,7 +47,9 @@ def test_looks_never_show_the_photograph_before(address, visited):
 def test_pixels_stand_beside_the_buttons_and_the_result(page):
     page.expect("#pixels").to_have_text("512 \u00d7 341 pixels; the photograph has 600 \u00d7 400")
     page.drop("#stage", harbour=png(1500, 1000, "navy"))
-    page.expect("#pixels").to_have_text("512 \u00d7 341 pixels; the photograph has 1500 \u00d7 1000")
+    page.expect("#pixels").to_have_text(
+        "512 \u00d7 341 pixels; the photograph has 1500 \u00d7 1000"
+    )
     page.enter("size", "96")
     page.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the photograph has 1500 \u00d7 1000")
     page.click("#keep")
