@@ -1,5 +1,7 @@
 """The history of the studio's page in a real browser: undo and redo of all that a person does."""
 
+from random import Random
+
 import pytest
 from studio.studio_pages import dab, png
 
@@ -113,3 +115,51 @@ def test_undo_steers_a_run_back_and_returns_to_a_result(page):
     page.expect("#status").to_contain_text("Stopped")
     page.expect("#title").to_have_text("coffee in oil")
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("oil")
+
+
+# The panel's settings, what is on the stage, and what is drawn, once the last stroke is saved.
+STATE = """async () => {
+  const store = await import("/static/store.js");
+  const { flushBrush, layers } = await import("/static/layers.js");
+  await flushBrush();
+  const sum = (bytes) => bytes.reduce((all, one, at) => (31 * all + one * (at % 977)) % 999983, 0);
+  const drawn = [...layers()].map(([key, { bytes }]) => [key, sum(bytes)]);
+  const some = drawn.filter(([, number]) => number).sort();
+  return JSON.stringify([store.values(store.settings()), store.state.view, some]);
+}"""
+IS_STATE = f"async (wanted) => (await ({STATE})()) === wanted"
+# Elements -> the keys of which one is pressed on them; None for a click.
+ACTS = {
+    "[data-picker=style] .tile[title=woodcut] button": None,
+    "[data-picker=style] .tile[title=oil] button": None,
+    "[data-picker=content] .tile[title=rocket] button": None,
+    "[data-control=style_scale] input[type=range]": ["End", "Home", "ArrowRight"],
+    "#stage": [" ", " ", " ", "ArrowLeft", "ArrowUp"],
+    "[aria-label='Draw or erase'] button": None,
+    "[aria-label='What is drawn'] button >> nth=1": None,
+    "#brushes >> text=Fill": None,
+    "#looks >> text=bold": None,
+}
+
+
+@pytest.mark.parametrize(("width", "seed"), [(390, 1), (1280, 2), (390, 3), (1280, 4)])
+def test_undo_and_redo_among_random_actions(width, seed, address, visited):
+    random = Random(seed)
+    with visited(address, width) as page:
+        page.click("#brush")
+        past, future = [page.evaluate(STATE)], []
+        for _ in range(16):
+            act = random.choice([*ACTS, *["undo", "redo"] * 4])
+            if act in ACTS:
+                target = page.locator(act).first
+                target.press(random.choice(ACTS[act])) if ACTS[act] else target.click()
+                if (now := page.evaluate(STATE)) != past[-1]:
+                    past, future = [*past, now], []
+                continue
+            page.keyboard.press("Control+z" if act == "undo" else "Control+Shift+z")
+            if act == "undo" and len(past) > 1:
+                future.append(past.pop())
+            elif act == "redo" and future:
+                past.append(future.pop())
+            page.wait_for_function(IS_STATE, arg=past[-1])
+        assert page.complaints == []

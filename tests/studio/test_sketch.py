@@ -18,7 +18,8 @@ def test_a_failed_sketch_comes_with_the_connection(fresh):
     fresh.click(f"{STYLE}[title=mosaic] button")
     fresh.expect("#status").to_have_text(re.compile(f"{NOT_YET}|Not connected"))
     fresh.expect("#messages").to_contain_text("does not answer")
-    fresh.context.set_offline(False)
+    with fresh.expect_response(re.compile("look.*mosaic.*side=2048")):
+        fresh.context.set_offline(False)
     fresh.expect("#status").to_have_text("Sketch")
     fresh.expect("#messages").to_have_text("")
     fresh.expect("#details pre").to_contain_text("mosaic")
@@ -29,7 +30,9 @@ def test_a_failed_sketch_comes_after_a_change(fresh):
     fresh.click(f"{STYLE}[title=woodcut] button")
     fresh.expect("#status").to_have_text(NOT_YET)
     fresh.unroute_all()
-    fresh.enter("size", "500")
+    fresh.unfold("steps")
+    with fresh.expect_response(re.compile("look.*woodcut.*side=2048")):
+        fresh.enter("steps", "33")
     fresh.expect("#status").to_have_text("Sketch")
 
 

@@ -17,9 +17,12 @@ let shown = null; // bytes of the raster on the overlay
 let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
 export const brushIsOpen = () => !overlay.hidden;
-/** The number of regions: one for each style, of which the first is also what is not drawn. */
-const regions = () => within(2, list(value("style")).length, REGIONS.length);
-const covering = () => (hand.key === "protect" ? 255 : Math.min(hand.number, regions() - 1));
+const styles = () => list(value("style")).slice(0, REGIONS.length);
+/** The byte that is drawn: a region for each style, of which the first is also what is not drawn. */
+function covering() {
+  if (hand.key === "protect") return 255;
+  return styles().length > 1 ? Math.min(hand.number, styles().length - 1) : 1;
+}
 
 function redraw() {
   const { width, height, bytes } = raster(hand.key);
@@ -163,11 +166,10 @@ const dip = (how) => changed(Object.assign(hand, how));
 
 /** A style to paint with; or, if only one is chosen, a region that is compared with it apart. */
 function Paint({ number }) {
-  const styles = list(value("style"));
-  const name = pictureName(styles[(regionStyles()[REGIONS[number][0]] ?? number + 1) - 1]);
+  const name = pictureName(styles()[(regionStyles()[REGIONS[number][0]] ?? number + 1) - 1]);
   const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
   return html`<${Button} pressed=${covering() === number} onclick=${() => dip({ number, erase: false })}
-    >${swatch}${styles.length > 1 ? name : "Region"}<//>`;
+    >${swatch}${styles().length > 1 ? name : "Region"}<//>`;
 }
 
 export function Brushes() {
@@ -182,7 +184,7 @@ export function Brushes() {
     ["Draw", !erase, () => dip({ erase: false })],
     ["Erase", erase, () => dip({ erase: true })],
   ];
-  const numbers = [...Array(regions()).keys()].slice(list(value("style")).length > 1 ? 0 : 1);
+  const numbers = styles().length > 1 ? [...styles().keys()] : [1];
   const paints = numbers.map((number) => html`<${Paint} number=${number} />`);
   return html`<${Either} label="What is drawn" pairs=${targets} />
     ${!isProtection && html`<div class="dabs" role="group" aria-label="Style to paint with">${paints}</div>`}
