@@ -3,13 +3,13 @@
 
 readme: a fresh clone of the last commit, with README's two commands as they stand and nothing else
 3.11, 3.12, 3.13, 3.14: the newest versions of all dependencies, with all extras
-lowest: the lowest versions that pyproject.toml allows, with all extras, on the lowest Python
+lowest: the lowest versions that pyproject.toml allows, with all extras, on Python 3.13
 next: as 3.13, with versions that are not released yet, which say what will break
 
 Without a name, all but the last. Each runs the quick tests and the commands of tests/test_tour.py;
-a table at the end says what passed, failed and was skipped. 3.13 plays a processor without AVX and
-bfloat16 units. A Python that this machine lacks is named and left out. All but the first need uv,
-or its path in the variable UV. `.ci/environments.py --find 3.12` prints the path of a Python.
+a table at the end says what passed, failed and was skipped. `lowest` plays a processor without AVX
+and bfloat16 units. A Python that this machine lacks is named and left out. All but the first need
+uv, or its path in the variable UV. `.ci/environments.py --find 3.12` prints the path of a Python.
 """
 
 import os
@@ -23,7 +23,7 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 EXTRAS = "dev,onnx,video,studio,sweep,browser,release,docs"
 NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14", "next"]
-PYTHONS = {"lowest": "3.11", "next": "3.13"}
+PYTHONS = {"lowest": "3.13", "next": "3.13"}
 VERSIONS = {"lowest": ["--resolution=lowest-direct"], "next": ["--prerelease=allow"]}
 UV = os.environ.get("UV", "uv")
 WITHOUT_AVX = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default"}
@@ -93,7 +93,7 @@ def tried(name: str, folder: Path) -> list[str]:
         install = [*pip, *VERSIONS.get(name, []), "-e", f".[{EXTRAS}]"]
         status = status or shown(install, ROOT)[0]
         quick = f"{python} -m pytest --numprocesses auto --all -m 'tour or not slow'"
-        variables = WITHOUT_AVX if name == "3.13" else {}
+        variables = WITHOUT_AVX if name == "lowest" else {}
     if status:
         return [name, "RED", ""]
     cells = [last_words(*shown(quick, root, **variables))]

@@ -41,7 +41,7 @@ def painted(picture: Array) -> Array:
     for radius, least in BRUSHES.items():
         colors = blurred(picture, radius / 2)
         vivid = np.clip((colors - colors.mean((0, 1))) * 1.35 + colors.mean((0, 1)), 0, 1)
-        down, across = np.gradient(blurred(picture, radius).mean(-1))
+        down, across = map(np.asarray, np.gradient(blurred(picture, radius).mean(-1)))
         now = np.asarray(page.resize(SIZE, Image.Resampling.BOX), float) / 255
         missing = np.abs(blurred(now, radius / 2) - vivid).mean(-1)
         places = np.argwhere(np.ones((int(height / radius), int(width / radius)))) + 0.5

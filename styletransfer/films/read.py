@@ -151,13 +151,19 @@ class Film:
         return self._files.enter_context(container)
 
     def packets(self, container: Any) -> Iterator[Any]:
-        """Yield all packets of the newly opened file; a Clock mends their times, which is told."""
+        """Yield all packets of the newly opened file; a Clock mends their times.
+
+        What it mended is told at the end, and before an error.
+        """
         assert self.painted is not None
-        clock = Clock(self.painted, self.rate)
+        clock, is_left = Clock(self.painted, self.rate), False
         try:
             yield from clock.mended(container.demux())
+        except GeneratorExit:  # nobody asks for more, maybe since long ago
+            is_left = True
+            raise
         finally:
-            for each in clock.told():
+            for each in () if is_left else clock.told():
                 self._tell(each)
 
     def _tell(self, what: str) -> None:

@@ -215,6 +215,7 @@ def test_presets_of_ones_own_and_broken_ones_in_one_line(desk, capsys):
         assert re.match(f"error: .*{message}", line)
 
 
+@pytest.mark.slow
 def test_a_preset_of_nested_aliases_is_refused(desk, capsys):
     """Its 300 bytes stand for a billion values. A small one may have aliases."""
     nine = "".join(f"a{n}: &a{n} [{','.join([f'*a{n - 1}'] * 9)}]\n" for n in range(1, 10))

@@ -72,6 +72,7 @@ def test_a_run_needs_no_folder_to_write_its_output(desk, capsys):
     assert "cannot write outputs" in refusal(capsys, *TINY)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not os.path.exists("/dev/full"), reason="this system has no /dev/full")
 @pytest.mark.parametrize(
     ("words", "said"),

@@ -31,6 +31,7 @@ def vgg19():
     return vgg.build(vgg.WIDTHS["vgg19"])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("tile", ["off", "32"])
 @pytest.mark.parametrize("optimizer", ["lbfgs", "adam"])
 def test_the_estimate_is_near_the_measured_peak(optimizer, tile):

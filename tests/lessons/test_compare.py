@@ -104,6 +104,7 @@ def test_gradient_errors_are_relative_to_the_reference(tiny, monkeypatch):
     assert errors["tensor_hook"] <= 1e-10
 
 
+@pytest.mark.slow
 def test_an_output_is_no_input_and_has_one_writer(desk, capsys, monkeypatch):
     words = ["experiment=tiny", "content=content.png", "style=style.png", "size=16", "rounds=1"]
     check_kept(capsys, ["compare", *words], ["content.png", "style.png"], ".png")

@@ -41,6 +41,7 @@ def faults(*arguments, **options):
     return {name: each.text for name, each in found.items() if each.word == "FAULT"}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("target", "name", "words"),
     [
@@ -224,11 +225,13 @@ RIGHT_ONES = (
 )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT_ONES)
 def test_right_functions_pass(name):
     assert faults(getattr(planted, name)) == {}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", WRITTEN)
 def test_what_people_write_gets_its_verdict(name):
     written = WRITTEN[name]
@@ -240,6 +243,7 @@ def test_what_people_write_gets_its_verdict(name):
     assert not found or (words in found[row].text and place in found[row].change)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("name", "row", "word", "words"),
     [
@@ -334,6 +338,7 @@ def test_equal_rows_of_the_table_are_one(capsys, monkeypatch):
     assert "func.jvp, func.vmap, func.grad, vmap of func.grad note  refused: " in printed
 
 
+@pytest.mark.slow
 def test_the_command_takes_what_is_meant(capsys, monkeypatch):
     monkeypatch.setattr("styletransfer.lessons.doctor.examine.PROBES", QUICK)
     words = "gradcheck", f"target={FILE}:Steps"
@@ -344,6 +349,7 @@ def test_the_command_takes_what_is_meant(capsys, monkeypatch):
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", RIGHT)
 def test_the_kinds_of_torchs_documentation_pass(name):
     assert faults(RIGHT[name]) == {}

@@ -142,6 +142,7 @@ def test_a_signal_leaves_a_partial_film_that_plays(desk, monkeypatch, caplog):
     assert [len(frames(desk / "done" / name)) for name in films] == [5, 5]
 
 
+@pytest.mark.slow
 def test_an_output_is_no_input_and_has_one_writer(capsys, monkeypatch):
     words = ["apply", "network=net.safetensors", "input=in.mp4"]
     check_kept(capsys, words, ["net.safetensors", "in.mp4"], ".mp4")

@@ -128,6 +128,7 @@ def test_a_run_goes_on_to_its_own_output(desk):
     assert record_of("run")["picture"] == str(desk / "out.png")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["photo.png", "linked/photo.png", "run/linked.png"])
 def test_no_record_names_a_file_to_replace(name, desk, capsys):
     """A run's folder from somebody else may name any file as its output, or hold a link to it."""
@@ -146,6 +147,7 @@ def test_no_record_names_a_file_to_replace(name, desk, capsys):
     assert images.read("photo.png").size == (24, 32)
 
 
+@pytest.mark.slow
 def test_no_write_into_a_run_goes_through_a_link(desk, capsys):
     Path("mine").write_bytes(b"my own")
     stopped_with("run/out.png")

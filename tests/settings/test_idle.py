@@ -39,6 +39,7 @@ PAIRS = [
 ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("words", "other"), PAIRS, ids=[words[-1] for words, _ in PAIRS])
 def test_a_key_without_effect_is_known(words, other):
     name, *words = words

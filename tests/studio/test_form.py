@@ -74,6 +74,7 @@ def labels(client, size=(512, 341), left="#ff0000", right="#00e100"):
     return sent(client, picture, "drawn.png")
 
 
+@pytest.mark.slow
 def test_the_command_line_is_the_very_settings(client):
     assert check(client) == (200, {"command": "styletransfer train"})
     settings = {

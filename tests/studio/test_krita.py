@@ -104,6 +104,7 @@ def test_it_tells_how_far_a_run_is(plugin):
     assert set(told) <= {0, 50}
 
 
+@pytest.mark.slow
 def test_a_pair_is_sent_as_painting_and_photograph(plugin, client, monkeypatch):
     ask, asked = plugin._ask, {}
     monkeypatch.setattr(
