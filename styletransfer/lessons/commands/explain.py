@@ -25,9 +25,6 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     from styletransfer.settings.idle import warn_if_typed
     from styletransfer.system.files import atomic
 
-    warn_if_typed(
-        "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
-    )
     job = prepare(replace(config, output=None))
     pictures = job.full_size()
     height, width = pictures.content.shape[2:]
@@ -43,6 +40,10 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
     files["explain.html"] = render("page.html", studies=studies, setting=setting)
     with claimed(folder, files):
+        # Not before: a log would be left in the folder of another run.
+        warn_if_typed(
+            "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
+        )
         for name, text in files.items():
             with atomic(folder / name) as temporary:
                 temporary.write_text(text, encoding="utf-8")
