@@ -147,7 +147,7 @@ class Clock:
         if track.time is not None and time < track.time + is_rising:
             time = track.end if is_rising else track.time
         late = 0 if stated is None else time - stated - shift
-        # Where recordings are joined, sound up to LATE seconds late is not reported.
+        # No message tells of sound that is up to LATE seconds late where recordings are joined.
         is_late = late > (track.ticks(LATE) if self.joins else 0)
         self.moved += is_late
         track.early += is_late and track.old_end is not None

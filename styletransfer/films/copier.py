@@ -76,8 +76,8 @@ class FrameCopier:
         self.keys = self._find_keys(numbers)
         self.photographs = Photographs(job.extractor, self.pictures)
         self.number = 0  # number of the next frame
-        # Of each frame so far: mean absolute difference, in [0, 1], from the photographs' pixels
-        # in the places of the paintings that it shows.
+        # One number for each painted frame: the mean absolute difference, in [0, 1], between the
+        # frame and the pixels of the photographs that match it.
         self.apart: list[float] = []
         self.before: Matched | None = None  # the frame before it, or None
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
@@ -94,7 +94,7 @@ class FrameCopier:
         sources = list(self.pictures.sources)
         photos = torch.cat([resize(one.float(), size) for one in sources])
         variance = photos.var((1, 2, 3)).clamp_min(1e-6)
-        # Of each photograph: smallest distance, frame with this distance, and its numbers.
+        # For each photograph, the most similar frame so far: (distance, frame, its numbers).
         best: list[tuple[float, Tensor, list[int]]] = [(UNLIKE, one, []) for one in sources]
         film, keys = self.frames(), dict[int, int]()
         with interruptible(), suppress(UserError):  # a damaged film is painted up to the damage

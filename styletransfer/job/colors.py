@@ -17,7 +17,7 @@ from styletransfer.pictures.color import (
     recolored,
     to_grey,
 )
-from styletransfer.pictures.images import Picture, is_grey, resize, size_of
+from styletransfer.pictures.images import Picture, is_grey, weights_for
 
 
 @dataclass(frozen=True)
@@ -79,7 +79,7 @@ class Colors:
                 ):
                     result = result + (_moved(image, region, end, strength) - image)
             if pictures.protected is not None and not grey:
-                result = torch.lerp(result, image, _weights(pictures.protected, image))
+                result = torch.lerp(result, image, weights_for(pictures.protected, image))
             return in_light(result.clamp(0, 1))
 
         return finish
@@ -105,15 +105,10 @@ def _moved(
     """
     if strength == 0:
         return image
-    covers = 1.0 if region.weights is None else _weights(region.weights, image)
-    own = torch.ones_like(image[:, :1]) if alpha is None else _weights(alpha, image)
+    covers = 1.0 if region.weights is None else weights_for(region.weights, image)
+    own = torch.ones_like(image[:, :1]) if alpha is None else weights_for(alpha, image)
     own = own * covers
     if own.sum() == 0:
         return image
     start = palette([(1.0, image, own)])
     return image + covers * (in_palette(image, start, end, strength, keep_light=True) - image)
-
-
-def _weights(weights: Tensor, image: Tensor) -> Tensor:
-    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
-    return resize(weights.to(image), size_of(image), "bilinear")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from styletransfer.objective.inputs import Inputs, StylePart
 from styletransfer.pictures.color import by_strips, from_oklab, lightness, to_oklab
-from styletransfer.pictures.images import blurred, resize, size_of
+from styletransfer.pictures.images import blurred, size_of, weights_for
 
 # The darkest and the lightest paint of style images are these quantiles of their lightness.
 DARKEST, LIGHTEST = 0.05, 0.99
@@ -38,11 +38,13 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
     factor, most = torch.ones_like(content), torch.ones_like(content)
     for region in pictures.regions:
         dark, light = _paint(region.sources_at(layer), pictures.styles)
-        covers = strength * (1.0 if region.weights is None else _weights(region.weights, content))
+        covers = strength * (
+            1.0 if region.weights is None else weights_for(region.weights, content)
+        )
         factor = factor + covers * (content.clamp(BLACK, dark) / dark - 1 if dark > BLACK else 0)
         most = most + covers * (content.clamp(min=light) - 1)
     if pictures.protected is not None:
-        kept = _weights(pictures.protected, content)
+        kept = weights_for(pictures.protected, content)
         factor, most = factor + kept * (1 - factor), most + kept
 
     def lit(factor: Tensor, most: Tensor, srgb: Tensor) -> Tensor:
@@ -51,7 +53,7 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
         return torch.where(change < 1, from_oklab(change * lab), srgb)
 
     # The pastiche of a coarser scale is smaller than the content.
-    return lambda image: by_strips(lit, _weights(factor, image), _weights(most, image), image)
+    return lambda image: by_strips(lit, weights_for(factor, image), weights_for(most, image), image)
 
 
 def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[float, float]:
@@ -62,7 +64,7 @@ def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[floa
     values, weights = [], []
     for part in parts:
         light = lightness(styles[part.style]).cpu()
-        seen = torch.ones_like(light) if part.weights is None else _weights(part.weights, light)
+        seen = torch.ones_like(light) if part.weights is None else weights_for(part.weights, light)
         values.append(light.flatten())
         weights.append((part.share * seen / seen.sum()).flatten())
     order = torch.cat(values).sort()
@@ -70,8 +72,3 @@ def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[floa
     places = torch.searchsorted(below / below[-1], below.new_tensor([DARKEST, LIGHTEST]))
     dark, light = order.values[places].tolist()
     return dark, light
-
-
-def _weights(weights: Tensor, image: Tensor) -> Tensor:
-    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
-    return resize(weights.to(image), size_of(image), "bilinear")

@@ -88,12 +88,11 @@ def positive_weights(weights: Tensor, dtype: torch.dtype) -> tuple[Tensor | None
     second has the weights (HW, 1) of all positions. Weights have no gradient.
     """
     flat = weights.detach().flatten()
-    if flat.device.type != "cpu":
-        return None, flat[:, None].to(dtype)
-    (index,) = flat.nonzero(as_tuple=True)
-    if len(index) > SPARSE * len(flat):
-        return None, flat[:, None].to(dtype)
-    return index, flat[index, None].to(dtype)
+    if flat.device.type == "cpu":
+        (index,) = flat.nonzero(as_tuple=True)
+        if len(index) <= SPARSE * len(flat):
+            return index, flat[index, None].to(dtype)
+    return None, flat[:, None].to(dtype)
 
 
 def gram_matrix(features: Tensor) -> Tensor:

@@ -39,13 +39,13 @@ def all_targets(
     }
 
 
+@torch.no_grad()
 def style_targets_of(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> Targets:
     """Return the targets of the style losses of an `Objective`, for its argument `styles`."""
-    with torch.no_grad():
-        reader = WholeReader(extractor, criterion.measure.with_mean)
-        return _style_targets(criterion, reader, pictures, pictures.regions, ELSEWHERE)
+    reader = WholeReader(extractor, criterion.measure.with_mean)
+    return _style_targets(criterion, reader, pictures, pictures.regions, ELSEWHERE)
 
 
 def _style_targets(

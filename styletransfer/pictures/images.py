@@ -250,6 +250,11 @@ def resize(
     return interpolate(image, size, mode=mode, antialias=True).clamp(0.0, 1.0)
 
 
+def weights_for(weights: Tensor, image: Tensor) -> Tensor:
+    """Return weights (1, 1, h, w) at the size of an image, on its device and in its dtype."""
+    return resize(weights.to(image), size_of(image), "bilinear")
+
+
 def is_grey(images: Iterable[Tensor]) -> bool:
     """Return whether no pixel of these images (1, 3, H, W), in [0, 1], has a visible colour."""
     return all((image.amax(1) - image.amin(1)).max() <= GREY for image in images)

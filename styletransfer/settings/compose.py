@@ -22,8 +22,8 @@ from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
-# Where a command runs: in the current folder, unless its file NAME.yaml says otherwise; and where
-# the jobs of a sweep have their folders.
+# Hydra's settings of the folders. A command runs in the current folder, unless its file NAME.yaml
+# names another one. The jobs of a sweep have numbered folders in a new folder of the sweep.
 FOLDERS = {
     "run": {"dir": "."},
     "sweep": {

@@ -9,7 +9,8 @@ from torch import Tensor
 
 from styletransfer.lessons.errors import first_line
 
-# By the dtype that forward computes in: the step, and the relative error of a right gradient.
+# Dtype that forward computes in -> (step of a difference quotient, largest relative error of a
+# gradient that counts as right).
 STEPS = {torch.float64: (2.0**-20, 1e-5), torch.float32: (2.0**-7, 1e-3)}
 
 

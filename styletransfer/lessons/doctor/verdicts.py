@@ -1,4 +1,4 @@
-"""What a probe of the doctor says, and the line of the reader's file that it is about."""
+"""A verdict is what a probe of the doctor reports; `place` finds the line of code it is about."""
 
 import inspect
 from dataclasses import dataclass
