@@ -31,7 +31,7 @@ from styletransfer.runs.watchers import Metrics
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig
 from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
-from styletransfer.system.files import output_locked
+from styletransfer.system.locks import output_locked
 
 ROOT = Path(__file__).resolve().parents[1]
 MODES = list(LOSS_MODES)

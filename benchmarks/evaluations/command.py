@@ -47,7 +47,8 @@ from styletransfer.system.devices import (
     free_bytes,
     has_native_bfloat16,
 )
-from styletransfer.system.files import atomic, check_outputs
+from styletransfer.system.files import atomic
+from styletransfer.system.outputs import check_outputs
 
 logger = logging.getLogger(__name__)
 

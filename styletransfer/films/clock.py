@@ -126,7 +126,7 @@ class Clock:
         self.joins += 1
 
     def _copied(self, track: Track, packet: Any) -> None:
-        """Give a packet of another stream a time that is not before that of the packet before."""
+        """Shift a packet of a stream that is not painted; times of a stream never go back."""
         shift, back, shown = track.ticks(self.shift), track.ticks(BACK), packet.pts
         stated = shown if packet.dts is None and track.kind != "video" else packet.dts
         if stated is None:

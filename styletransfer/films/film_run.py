@@ -30,7 +30,9 @@ from styletransfer.runs.folder import LARGEST
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings.idle import warn_if_typed
-from styletransfer.system.files import atomic, check_outputs, output_locked, remove_stale
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import output_locked, remove_stale
+from styletransfer.system.outputs import check_outputs
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)

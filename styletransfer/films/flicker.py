@@ -50,7 +50,7 @@ class FrameOptimizer:
         painted = outcome.image
         gain = (self._crispness / local_variance(painted).mean()).sqrt().nan_to_num(1.0)
         image = _contrasted(painted, gain.clamp(1 / MOST, MOST))
-        if job.pictures.protected is not None:  # protected pixels keep the content as it is
+        if job.pictures.protected is not None:  # protected pixels show the content: no gain
             protected = resize(job.pictures.protected, size_of(image), "bilinear")
             image = torch.lerp(image, painted, protected.to(image))
         return replace(outcome, image=image)

@@ -12,7 +12,7 @@ from styletransfer.job.sources import files_of
 from styletransfer.pictures import images
 from styletransfer.runs.claim import check_links
 
-# Name of the folder in a run's folder in which frames are written that are worth painting.
+# Name of the folder, in a run's folder, of the frames that are worth painting next.
 TO_PAINT = "to_paint"
 
 

@@ -17,7 +17,7 @@ from styletransfer.films.ffmpeg import failures, from_tensor, open_container, py
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.read import Film
 from styletransfer.films.tracks import Tracks
-from styletransfer.system.files import check_outputs
+from styletransfer.system.outputs import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)

@@ -29,8 +29,9 @@ MAX_SCANNED = 2**31
 _MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 _SCAN, _END = b"\xda", b"\xd9"
 _FRAMES = tuple(bytes([kind]) for kind in range(0xC0, 0xD0) if kind not in (0xC4, 0xC8, 0xCC))
-_MAX_SEGMENTS, _MAX_SKIPPED = 2**12, 2**8  # before the first scan; bytes that count as a segment
-# Appended to a JPEG without an end mark: a decoder that still needs samples takes these bytes.
+# Limits: segments before the first scan; skipped bytes that count as one more segment.
+_MAX_SEGMENTS, _MAX_SKIPPED = 2**12, 2**8
+# Appended to a JPEG without an end mark: if its samples then change, some of them are missing.
 _NOISE = bytes(range(1, 255))
 
 # A PNG's chunks of transparency, colours and orientation.

@@ -45,7 +45,7 @@ def converter(colour: Samples, stated: Any, name: str) -> Converter:
 
 
 def plain(colour: Samples) -> Floats:
-    """Return RGB (H, W, 3) of samples without ICC profile; a CMYK ink absorbs its complement."""
+    """Return RGB (H, W, 3) of samples without ICC profile; CMYK becomes (1 - ink)(1 - black)."""
     values = unit(colour)
     if values.shape[2] == 4:
         return (1.0 - values[..., :3]) * (1.0 - values[..., 3:])

@@ -128,7 +128,7 @@ def _load_by_pillow(path: Path, file: BinaryIO, page: Any, number: int | None) -
     """Return the samples of a page that only Pillow decodes, as with JPEG or fax compression."""
     image = None
     if number is not None and page.bitspersample <= 8:
-        with suppress(OSError, SyntaxError, KeyError, ValueError):  # it does not know the layout
+        with suppress(OSError, SyntaxError, KeyError, ValueError):  # Pillow cannot read the layout
             file.seek(0)
             image = Image.open(file, formats=["TIFF"])
             image.seek(number)

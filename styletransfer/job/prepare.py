@@ -24,7 +24,7 @@ from styletransfer.pictures.margins import crop_margins
 from styletransfer.pictures.rotate import rotated
 from styletransfer.pictures.transparency import crop_transparent, fill_transparent
 from styletransfer.settings import StyleTransferConfig
-from styletransfer.system.files import check_outputs
+from styletransfer.system.outputs import check_outputs
 
 logger = logging.getLogger(__name__)
 

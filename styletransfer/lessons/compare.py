@@ -28,7 +28,8 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed
 from styletransfer.runs.watchers import ProgressBar
-from styletransfer.system.files import output_locked, to_json
+from styletransfer.system.files import to_json
+from styletransfer.system.locks import output_locked
 
 logger = logging.getLogger(__name__)
 

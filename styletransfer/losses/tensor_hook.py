@@ -56,8 +56,9 @@ class TensorHook(LossLayer):
         self.loss = loss.detach()
         output = features.view_as(features)  # a new node of the graph, which `explain` shows
         if output.requires_grad:
-            # A hook on a leaf, such as the image, would stay after this step. A hook on the view
-            # `output` would be lost if the next layer changed `output` in place.
+            # The hook is on `features`, because the view `output` would lose it if the next layer
+            # changed `output` in place. If `features` is a leaf, such as the image, it is on
+            # `output`, because on a leaf it would stay after this step.
             hooked = output if features.is_leaf else features
             hooked.register_hook(add_gradient)
         return output

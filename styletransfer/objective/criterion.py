@@ -66,7 +66,7 @@ class Criterion:
 
     @property
     def layers(self) -> list[str]:
-        """All layers with a loss, and if there are match losses, also the layers SEARCHED."""
+        """All layers with a loss, and if there are match losses, also the layers in SEARCHED."""
         return [*self.contents, *self.styles, *self.matches, *(SEARCHED if self.matches else ())]
 
 

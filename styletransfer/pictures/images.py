@@ -24,7 +24,8 @@ from styletransfer.formats import deep_png
 from styletransfer.formats.folders import film_and_place
 from styletransfer.formats.profiles import srgb_profile
 from styletransfer.settings.registry import FrameReader, offered
-from styletransfer.system.files import atomic, check_folder
+from styletransfer.system.files import atomic
+from styletransfer.system.outputs import check_folder
 
 # IPTC's term for media that were changed by a trained network.
 SOURCE = "http://cv.iptc.org/newscodes/digitalsourcetype/compositeWithTrainedAlgorithmicMedia"

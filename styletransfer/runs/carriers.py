@@ -36,7 +36,7 @@ def picture_recipe(path: Path) -> str:
 
 
 def picture_layers(path: Path) -> Iterator["Tensor"]:
-    """Yield the colours (1, 3, H, W) and the transparency (1, 1, H, W), if any, of a picture."""
+    """Yield a picture's colours (1, 3, H, W), and its transparency (1, 1, H, W) if it has any."""
     from styletransfer.pictures import images
 
     picture = images.read(path)

@@ -9,7 +9,8 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.runs.record import ERROR, HYDRA, RECORD
-from styletransfer.system.files import LOCK, atomic, locked, remove_stale
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import LOCK, locked, remove_stale
 
 logger = logging.getLogger(__name__)
 

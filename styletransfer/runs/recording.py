@@ -31,7 +31,8 @@ from styletransfer.runs.watchers import Metrics, ProgressBar
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.values import override
 from styletransfer.system.checkpoint import Checkpoint, check_like, refused
-from styletransfer.system.files import output_locked, sha256
+from styletransfer.system.files import sha256
+from styletransfer.system.locks import output_locked
 from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)

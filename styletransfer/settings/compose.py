@@ -22,7 +22,7 @@ from styletransfer.settings.values import for_hydra, quoted
 
 # Lock for Hydra, whose state is global to the process: one thread at a time may compose.
 _ONE_AT_A_TIME = threading.Lock()
-# Hydra's settings of the folders. A command runs in the current folder, unless its file NAME.yaml
+# Hydra's settings of folders. A command runs in the current folder, unless its configs/NAME.yaml
 # names another one. The jobs of a sweep have numbered folders in a new folder of the sweep.
 FOLDERS = {
     "run": {"dir": "."},

@@ -35,7 +35,7 @@ from styletransfer.studio.form import (
 from styletransfer.studio.queue import RunQueue
 from styletransfer.studio.runs import FILM, PREVIEW, StoredRun, StoredRuns
 from styletransfer.studio.viewers import live
-from styletransfer.system.files import is_locked
+from styletransfer.system.locks import is_locked
 
 PAGE = Path(__file__).parent / "page"
 FORMATS = ("png", "jpeg", "webp", "tiff")  # of downloads

@@ -24,7 +24,8 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_name, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import copies_of
-from styletransfer.system.files import LOCK, atomic, is_locked
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import LOCK, is_locked
 
 MOST = 300  # number of newest runs that the page shows
 FILM = "painted.mp4"  # name of the painted film in its folder

@@ -22,7 +22,7 @@ from styletransfer.errors import UserError, pip_install
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.commands.studio import StudioConfig
 from styletransfer.studio.connections import MOST, PatientConnection
-from styletransfer.system.files import locked
+from styletransfer.system.locks import locked
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Address of the server, which only this machine can reach; share=true adds other addresses.

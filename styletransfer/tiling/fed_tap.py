@@ -1,4 +1,4 @@
-"""A Function that returns features unchanged; backward adds the gradient of an external loss."""
+"""A Function that returns features unchanged; backward adds a gradient that was computed before."""
 
 from collections.abc import Callable
 from typing import Any

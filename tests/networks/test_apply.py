@@ -40,7 +40,7 @@ from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
-from styletransfer.system.files import locked
+from styletransfer.system.locks import locked
 
 SLIM = Architecture((3, 4, 5), 1)
 

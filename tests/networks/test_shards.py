@@ -23,7 +23,8 @@ from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
-from styletransfer.system.files import atomic, output_locked
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import output_locked
 
 PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 

@@ -38,7 +38,7 @@ from styletransfer.runs.claim import made_by
 from styletransfer.settings import FeaturesConfig, LossModeConfig
 from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import locked
+from styletransfer.system.locks import locked
 from styletransfer.system.rank import VARIABLES
 
 DEEP = layers(style_layers=["relu5_1"])

@@ -10,7 +10,7 @@ from styletransfer.errors import UserError
 from styletransfer.pictures import images
 from styletransfer.runs.claim import claimed, made_by
 from styletransfer.system.checkpoint import Checkpoint
-from styletransfer.system.files import locked
+from styletransfer.system.locks import locked
 
 pytestmark = pytest.mark.usefixtures("signals", "tiny_vgg")
 

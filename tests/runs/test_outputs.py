@@ -15,8 +15,8 @@ from helpers import (
 
 from styletransfer.pictures import color
 from styletransfer.runs.record import write_record
-from styletransfer.system import files
-from styletransfer.system.files import check_outputs
+from styletransfer.system import outputs
+from styletransfer.system.outputs import check_outputs
 
 TINY = ["experiment=tiny", "content=photo.png", "style=painting.png", "size=16", "steps=1"]
 MASKS = ["init=start.png", "protect=mask.png", "content_regions=left.png"]
@@ -89,11 +89,11 @@ def test_outputs_that_differ_in_case_are_asked_of_the_folder(here, monkeypatch):
     """A folder may take x.png and X.png, or two forms of one accent, for one file."""
     (here / "a").touch()
     ignores_case = (here / "A").exists()
-    assert files.is_one_file(str(here / "x.png"), str(here / "X.png")) == ignores_case
-    assert files.is_one_file(str(here / "new/x/y"), str(here / "new/X/y")) == ignores_case
+    assert outputs.is_one_file(str(here / "x.png"), str(here / "X.png")) == ignores_case
+    assert outputs.is_one_file(str(here / "new/x/y"), str(here / "new/X/y")) == ignores_case
     for pair in (("x.png", "X.png"), ("\u00e9.png", "e\u0301.png"), ("d/x.png", "D/x.png")):
         for together in (True, False):
-            monkeypatch.setattr(files, "is_one_file", lambda one, other, both=together: both)
+            monkeypatch.setattr(outputs, "is_one_file", lambda one, other, both=together: both)
             if together:
                 check_error("two results would become", check_outputs, pair, [])
             else:

@@ -15,14 +15,14 @@ from helpers import ROOT, begun, check_error, largest_file
 
 from styletransfer.errors import UserError
 from styletransfer.system import checkpoint as module
-from styletransfer.system import files
+from styletransfer.system import files, locks, outputs
 from styletransfer.system.checkpoint import Checkpoint
 
 STATE = {"step": 3, "picture": torch.arange(5000.0), "list": [1.5, None, float("inf")]}
 HOLD = """
 import sys, time
 from pathlib import Path
-from styletransfer.system.files import locked
+from styletransfer.system.locks import locked
 
 with locked(Path(sys.argv[1])):
     print("held", flush=True)
@@ -30,7 +30,8 @@ with locked(Path(sys.argv[1])):
 """
 WRITE = """
 import sys, time
-from styletransfer.system.files import atomic, output_locked
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import output_locked
 
 with output_locked(sys.argv[1]), atomic(sys.argv[1]) as temporary:
     temporary.touch()
@@ -128,24 +129,24 @@ def test_when_a_save_is_due(tmp_path, monkeypatch):
 
 
 def test_a_folder_has_one_run(tmp_path):
-    with files.locked(tmp_path):
-        assert files.is_locked(tmp_path)
-        check_error(r"another run is at work in .*another fo", files.locked(tmp_path).__enter__)
-    with pytest.raises(ZeroDivisionError), files.locked(tmp_path):
+    with locks.locked(tmp_path):
+        assert locks.is_locked(tmp_path)
+        check_error(r"another run is at work in .*another fo", locks.locked(tmp_path).__enter__)
+    with pytest.raises(ZeroDivisionError), locks.locked(tmp_path):
         raise ZeroDivisionError
-    assert not files.is_locked(tmp_path)
+    assert not locks.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
 def test_a_killed_run_leaves_its_folder_unlocked(tmp_path):
     holder = begun(sys.executable, "-c", HOLD, str(tmp_path), env={"PYTHONPATH": str(ROOT)})
     assert holder.stdout.readline() == "held\n"
-    assert files.is_locked(tmp_path)
+    assert locks.is_locked(tmp_path)
     holder.kill()
     holder.communicate()
-    assert not files.is_locked(tmp_path)
-    with files.locked(tmp_path):
-        assert files.is_locked(tmp_path)
+    assert not locks.is_locked(tmp_path)
+    with locks.locked(tmp_path):
+        assert locks.is_locked(tmp_path)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -166,7 +167,7 @@ def test_a_write_that_fails_leaves_what_was_there(tmp_path):
     names = {"picture.png", "link", "mine.tmp", ".hidden.tmp"}
     for name in names:
         (tmp_path / name).touch()
-    files.remove_stale(tmp_path)
+    locks.remove_stale(tmp_path)
     assert {path.name for path in tmp_path.iterdir()} == names
 
 
@@ -180,28 +181,28 @@ def test_what_a_killed_command_left_goes_and_is_named(tmp_path, caplog):
         holder.communicate()
     left = {*ours.parent.glob(".*.tmp")}
     assert len(left) == 2
-    with files.output_locked(ours):
+    with locks.output_locked(ours):
         pass
     (stays,) = ours.parent.glob(".*.tmp")
     (gone,) = left - {stays}
     assert f"removed {gone}, which a killed command has left" in caplog.text
     assert str(stays) not in caplog.text
-    with files.output_locked(other):
+    with locks.output_locked(other):
         pass
     assert list(ours.parent.iterdir()) == []
 
 
 def test_a_folder_is_tidied_around_an_output_at_work(tmp_path):
     """Whoever tidies the folder leaves the temporary file of an output that is being written."""
-    with files.output_locked(tmp_path / "a.png"), files.atomic(tmp_path / "a.png") as temporary:
+    with locks.output_locked(tmp_path / "a.png"), files.atomic(tmp_path / "a.png") as temporary:
         temporary.write_bytes(b"whole")
-        files.remove_stale(tmp_path)
+        locks.remove_stale(tmp_path)
     assert (tmp_path / "a.png").read_bytes() == b"whole"
     assert [path.name for path in tmp_path.iterdir()] == ["a.png"]
 
 
 def test_an_output_that_fails_leaves_no_new_folder(tmp_path):
-    with pytest.raises(ZeroDivisionError), files.output_locked(tmp_path / "a" / "b" / "c.png"):
+    with pytest.raises(ZeroDivisionError), locks.output_locked(tmp_path / "a" / "b" / "c.png"):
         raise ZeroDivisionError
     assert list(tmp_path.iterdir()) == []
 
@@ -228,11 +229,11 @@ def test_what_cannot_be_written_is_one_line(tmp_path):
     for name, message in (("a" * 300, "File name too long; choose"), (".", "it is a folder; add")):
         with pytest.raises(UserError, match=message), files.atomic(tmp_path / name):
             pytest.fail("not reached")
-        check_error(message, files.check_folder, tmp_path / name)
+        check_error(message, outputs.check_folder, tmp_path / name)
     with pytest.raises(UserError, match="No space left on device"), files.atomic(tmp_path / "a"):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
-    check_error("it is a device or pipe; name a file", files.check_folder, os.devnull)
-    files.check_folder(tmp_path / "new" / "file")
+    check_error("it is a device or pipe; name a file", outputs.check_folder, os.devnull)
+    outputs.check_folder(tmp_path / "new" / "file")
     assert list(tmp_path.iterdir()) == []
 
 

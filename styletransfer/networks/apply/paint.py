@@ -32,13 +32,9 @@ from styletransfer.pictures import images
 from styletransfer.runs.recipe import carried, text_of
 from styletransfer.settings import each
 from styletransfer.settings.idle import warn_if_typed
-from styletransfer.system.files import (
-    check_folder,
-    check_outputs,
-    output_locked,
-    remove_stale,
-    to_json,
-)
+from styletransfer.system.files import to_json
+from styletransfer.system.locks import output_locked, remove_stale
+from styletransfer.system.outputs import check_folder, check_outputs
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import stop_on_signals
 

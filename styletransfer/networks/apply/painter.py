@@ -157,7 +157,7 @@ class Paintings:
         self.choose([self.look_at(file) for file in self.files])
 
     def look_at(self, file: str) -> Painting:
-        """Return the data of the style image `file` (UserError if the file is no picture)."""
+        """Return row, colours and greyness of the style image `file` (UserError: no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
         return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)

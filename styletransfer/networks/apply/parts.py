@@ -8,7 +8,7 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.system.files import LOCK, is_locked, lock_held
+from styletransfer.system.locks import LOCK, is_locked, lock_held
 
 # A lock that is held for PATIENCE seconds is the lock of a run. A job that only checks whether a
 # lock is held takes it, too, but for less than a millisecond.

@@ -22,7 +22,9 @@ from styletransfer.networks.export import web
 from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
-from styletransfer.system.files import atomic, check_outputs, output_locked
+from styletransfer.system.files import atomic
+from styletransfer.system.locks import output_locked
+from styletransfer.system.outputs import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
 
 ONNX = ("onnx", "onnxscript")

@@ -24,7 +24,8 @@ from styletransfer.networks.file import FOLDER, NetworkFile, network_file
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import convert, images
 from styletransfer.settings import ASSETS
-from styletransfer.system.files import check_folder, temporary_for
+from styletransfer.system.files import temporary_for
+from styletransfer.system.outputs import check_folder
 
 PACKAGE, VERSION = "onnxruntime-web", "1.30.0"
 # Build of onnxruntime-web -> its script and binary in dist/ of PACKAGE: wasm runs on the CPU, jspi

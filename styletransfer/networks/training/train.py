@@ -23,7 +23,8 @@ from styletransfer.runs.claim import claimed
 from styletransfer.runs.record import CHECKPOINT, METRICS
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.devices import choose_device
-from styletransfer.system.files import check_outputs, keep_lines, to_json
+from styletransfer.system.files import keep_lines, to_json
+from styletransfer.system.outputs import check_outputs
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import Stop, Stopped, signals_held, stop_on_signals
 

@@ -44,7 +44,9 @@ def mix(config: MixConfig, folder: Path) -> None:
     from styletransfer.runs.recipe import metadata, recipe
     from styletransfer.runs.record import CONTENT, PASTICHE
     from styletransfer.settings.idle import warn_if_typed
-    from styletransfer.system.files import check_outputs, output_locked, sha256
+    from styletransfer.system.files import sha256
+    from styletransfer.system.locks import output_locked
+    from styletransfer.system.outputs import check_outputs
 
     if config.run is None:
         raise UserError("name the folder of a run: styletransfer mix FOLDER strength=0.6")
