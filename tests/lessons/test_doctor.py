@@ -14,12 +14,12 @@ from lessons.right import RIGHT, fixed, sinh
 from lessons.written import WRITTEN
 from torch import nn
 
-from styletransfer.lessons.doctor.asks import whose
-from styletransfer.lessons.doctor.examine import PROBES, examine
-from styletransfer.lessons.doctor.load import load
+from styletransfer.lessons.doctor.elsewhere import whose
+from styletransfer.lessons.doctor.examine import PROBES, examine, load
 from styletransfer.lessons.doctor.quotients import weights_like
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import Verdict, is_function
+from styletransfer.lessons.doctor.verdicts import Verdict
+from styletransfer.lessons.doctor.watch import is_function
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # The probes that torch refuses for a Function whose forward takes ctx: such a Function has no

@@ -8,9 +8,8 @@ from traceback import extract_tb
 from typing import Any
 
 from torch import nn
-from torch.autograd import Function
 
-from styletransfer.lessons.doctor.watch import backward_name, context_name
+from styletransfer.lessons.doctor.watch import backward_name, context_name, is_function
 
 
 @dataclass(frozen=True)
@@ -28,9 +27,15 @@ class Verdict:
 note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
 
 
-def is_function(target: Any) -> bool:
-    """Return whether the target is a class of `torch.autograd.Function`."""
-    return isinstance(target, type) and issubclass(target, Function)
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()
+
+
+def described(error: BaseException) -> str:
+    """Return an error's type and the first line of its text; of one that torch.compile wraps."""
+    error = getattr(error, "inner_exception", error)
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
