@@ -124,6 +124,7 @@ def test_the_wrong_one_of_two_functions_is_named():
         ("SavedIntermediate", "second derivative", "backward"),
         ("Overflowing", "extreme inputs", "backward"),
         ("Measured", "on a GPU", "forward"),
+        ("MeasuredBackward", "on a GPU", "backward"),
     ],
 )
 def test_the_guilty_one_of_two_functions_is_named(name, row, method):
@@ -327,8 +328,38 @@ def test_what_a_module_keeps_is_examined(target):
         found["backward is called"].text == "WrongReLU 1 x; examined with the result: Keeper.loss"
     )
     assert "WrongReLU.backward" in found["first derivative"].change
-    right = planted.Keeper(planted.Square)
-    assert faults(right) == {}
+    assert found["left on modules"].word == "note"
+
+
+@pytest.mark.parametrize("keeper", [planted.Keeper, planted.Appender])
+def test_a_right_function_in_a_keeper_has_no_fault(keeper):
+    assert faults(keeper(planted.Square)) == {}
+
+
+def test_a_loss_in_a_list_of_a_module_is_examined():
+    found = verdicts(planted.Appender(planted.WrongReLU))
+    assert "WrongReLU.backward" in found["first derivative"].change
+    assert "in Appender._losses, where they stay in memory, with" in found["left on modules"].text
+
+
+def test_what_is_left_without_a_graph_is_told_once_it_is_new():
+    found = verdicts(planted.History())["left on modules"]
+    assert found.text == "forward leaves tensors in History.seen, where they stay in memory"
+    assert re.match(r"planted.py:\d+, History.forward: return them", found.change)
+    assert "left on modules" not in verdicts(nn.LSTM(3, 2))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Square", "Dropped", "Product", "Keeper", "Printing"])
+def test_what_divides_a_compiled_graph_is_named(name):
+    target = planted.KEEPER if name == "Keeper" else getattr(planted, name)
+    found = verdicts(target, probes={"one graph": PROBES["compile, one graph"]})
+    if name != "Printing":
+        assert found == {}
+        return
+    line = inspect.getsourcelines(planted.Printing.forward)[1] + 2
+    assert found["one graph"].word == "note"
+    assert found["one graph"].change.startswith(f"planted.py:{line}, Printing.forward: take this")
 
 
 def test_equal_rows_of_the_table_are_one(capsys, monkeypatch):

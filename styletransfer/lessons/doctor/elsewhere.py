@@ -1,6 +1,8 @@
 """Probes elsewhere: other inputs, low precision, a GPU, torch.func and torch.compile."""
 
 import inspect
+import logging
+import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import replace
@@ -110,16 +112,14 @@ def device(study: Study) -> Iterator[Verdict]:
             x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
             for x in part.inputs
         ]
-        method = "context"
         try:
-            total = weighed(part.outputs(*inputs)).sum()
-            method = "backward"
-            gradients(total, differentiable_in(inputs))
+            gradients(weighed(part.outputs(*inputs)).sum(), differentiable_in(inputs))
         except Exception as error:
             said = first_line(error).partition(". ")[0]
             text = f"needs numbers on the host, or a tensor on the CPU: {said}"
-            change = "a GPU waits for this, and a CUDA graph cannot capture it"
-            yield note(text, change, method, error)
+            change = "use torch.where, x.new_zeros and other operations of torch: a GPU waits for "
+            change += "the host, and a CUDA graph cannot capture it"
+            yield note(text, change, error=error)
 
 
 def _unable(error: Exception) -> Verdict:
@@ -137,6 +137,7 @@ def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
 def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
     """Return the gradients of the compiled subject."""
     torch.compiler.reset()
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # others rows tell what it warns of
     total = torch.compile(study.total, backend=backend)(*study.leaves)
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
@@ -150,6 +151,19 @@ ASKED: dict[str, Ask] = {
     "compile, aot_eager": partial(compiled, "aot_eager"),
     "compile, inductor": partial(compiled, "inductor"),
 }
+
+
+def undivided(study: Study) -> Iterator[Verdict]:
+    """Does `torch.compile` make one graph of it?"""
+    study = study.anew(study.kind)
+    study.is_random = False  # a call that seeds divides it
+    torch.compiler.reset()
+    try:
+        torch.compile(study.call, backend="eager", fullgraph=True)(*study.inputs)
+    except Exception as error:
+        said = re.search("Explanation: (.+)", str(error))
+        text = f"torch.compile divides it: {said[1] if said else first_line(error)}"
+        yield note(text, "take this out of forward and backward", "forward", error)
 
 
 def whose(ask: Ask, study: Study) -> Iterator[Verdict]:

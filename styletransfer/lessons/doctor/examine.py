@@ -32,6 +32,7 @@ PROBES: dict[str, Probe] = {
     "grad_output": habits.grad_output,
     "inputs in place": habits.marked,
     "kept for backward": habits.kept,
+    "left on modules": habits.left,
     "layouts in memory": habits.layouts,
     "empty inputs": elsewhere.empty,
     "low precision": elsewhere.precision,
@@ -40,6 +41,7 @@ PROBES: dict[str, Probe] = {
     "func.jvp": elsewhere.jvp,
     "func.vmap": elsewhere.vmap,
     **{name: partial(elsewhere.whose, ask) for name, ask in elsewhere.ASKED.items()},
+    "compile, one graph": elsewhere.undivided,
 }
 SHAPE = re.compile(r"\d+(x\d+)*")
 KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]

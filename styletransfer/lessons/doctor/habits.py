@@ -109,6 +109,15 @@ def kept(study: Study) -> Iterator[Verdict]:
     yield Verdict("ok", f"{sum(own)} bytes beside inputs and outputs")
 
 
+def left(study: Study) -> Iterator[Verdict]:
+    """Does forward leave tensors in attributes of modules?"""
+    if names := [f"{type(module).__name__}.{name}" for module, name in study.left]:
+        graphs = ", with their graphs; after func.grad they have none"
+        text = f"forward leaves tensors in {', '.join(names)}, where they stay in memory"
+        text += graphs if any(study.left.values()) else ""
+        yield note(text, "return them, or read and delete them after each call", "forward")
+
+
 def _is_alive(study: Study) -> bool:
     """Return whether an output outlives its last name while no collector runs."""
     gc.disable()

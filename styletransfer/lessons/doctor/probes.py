@@ -62,7 +62,8 @@ def called(study: Study) -> Iterator[Verdict]:
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
         text = "autograd calls no method of a module, whatever its name"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
-    kept = [f"{type(module).__name__}.{name}" for module, name in study.kept]
+    left = study.left.items()
+    kept = [f"{type(module).__name__}.{name}" for (module, name), has_graph in left if has_graph]
     beside = f"; examined with the result: {', '.join(kept)}" if kept else ""
     if not counts:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"

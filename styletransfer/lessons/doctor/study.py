@@ -62,6 +62,7 @@ class Study:
     ) -> None:
         self.target, self.given, self.surrogates, self.kind = target, given, surrogates, kind
         self.name = name or getattr(target, "__name__", type(target).__name__)
+        self._called = target.apply if is_function(target) else target
         self._own: dict[str, Tensor] = {}
         if isinstance(target, nn.Module):
             self._own = dict(target.named_parameters()) | dict(target.named_buffers())
@@ -99,27 +100,32 @@ class Study:
         if self._own:
             own = dict(zip(self._own, map(torch.clone, values[count:]), strict=True))
             return torch.func.functional_call(self.target, own, tuple(given))
-        return (self.target.apply if is_function(self.target) else self.target)(*given)
+        return self._called(*given)
 
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
         """Return the tensors of the result, and those that modules keep, such as `.loss`.
 
         Complex ones become pairs.
         """
+        places = [place for place, has_graph in self.left.items() if has_graph]
+        old = tensors_in([getattr(*place) for place in places])
         found = tensors_in(self.call(*inputs, layout=layout))
-        for module, name in self.kept:
-            found += (x for x in tensors_in(getattr(module, name)) if not is_among(x, found))
+        for x in tensors_in([getattr(*place) for place in places]):
+            found += [] if is_among(x, [*found, *old]) else [x]
         return [torch.stack([x.real, x.imag], -1) if x.is_complex() else x for x in found]
 
     @cached_property
-    def kept(self) -> list[tuple[nn.Module, str]]:
-        """The modules that a call enters, and the attributes in which it leaves a new graph."""
+    def left(self) -> dict[tuple[nn.Module, str], bool]:
+        """Modules, and attributes in which a call leaves new tensors -> whether with a graph."""
         called: list[nn.Module] = []
         with register_module_forward_pre_hook(lambda module, _: called.extend(module.modules())):
             self.call()
-        before = _graphs(called)
+        before, found = _kept(called), {}
         self.call()
-        return [key for key, x in _graphs(called).items() if before.get(key) is not x]
+        for place, tensors in _kept(called).items():
+            if not all(is_among(x, before.get(place, ())) for x in tensors):
+                found[place] = any(x.grad_fn is not None for x in tensors)
+        return found
 
     @cached_property
     def functions(self) -> list[type[Function]]:
@@ -195,14 +201,11 @@ class Study:
         return gradients(self.total(*leaves), differentiable_in(leaves))
 
 
-def _graphs(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], Any]:
-    """Return the attributes of modules that hold tensors with a graph."""
-    return {
-        (module, name): value
-        for module in modules
-        for name, value in vars(module).items()
-        if not name.startswith("_") and any(x.grad_fn is not None for x in tensors_in(value))
-    }
+def _kept(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], list[Tensor]]:
+    """Return the tensors in attributes of modules, without parameters and buffers."""
+    places = ((module, name) for module in modules for name in vars(module))
+    torchs = {*vars(nn.Module()), "_flat_weights"}  # the latter are an LSTM's parameters
+    return {place: tensors_in(getattr(*place)) for place in places if place[1] not in torchs}
 
 
 def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:

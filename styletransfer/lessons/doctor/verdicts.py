@@ -40,17 +40,24 @@ def described(error: BaseException) -> str:
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
     """Return where a target is to be changed, "relu.py:14, ReLU.backward", or raised an error."""
-    name, code = getattr(of, "__name__", type(of).__name__), of
+    owner, code = getattr(of, "__name__", type(of).__name__), of
+    name = owner
     if is_function(of):
         method = {"backward": backward_name(of), "context": context_name(of)}.get(method, method)
-        name, code = f"{name}.{method}", getattr(of, method)
+        name, code = f"{owner}.{method}", getattr(of, method)
     elif isinstance(of, nn.Module):
-        name, code = f"{name}.forward", type(of).forward
+        name, code = f"{owner}.forward", type(of).forward
     try:
         code = inspect.unwrap(code)
         file, line = str(inspect.getsourcefile(code)), inspect.getsourcelines(code)[1]
     except (OSError, TypeError):
         return name
-    raised = extract_tb(error.__traceback__) if error else []
-    lines = [line, *(x.lineno for x in raised if x.filename == file)]
-    return f"{Path(file).name}:{lines[-1]}, {name}"
+    # torch.compile names the lines of what it compiles apart.
+    raised = getattr(error, "real_stack", None) or (
+        extract_tb(error.__traceback__) if error else ()
+    )
+    for frame in raised:
+        if frame.filename == file:
+            line = frame.lineno or line
+            name = f"{owner}.{frame.name}" if hasattr(of, frame.name) else name
+    return f"{Path(file).name}:{line}, {name}"
