@@ -85,10 +85,9 @@ def measured(
 ) -> dict[str, dict[str, float]]:
     """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
 
-    The ratios are those of time, memory and final loss; a ratio to 0 is NaN. Time is the median
-    wall time of one evaluation at full size, and memory its peak without the bytes in use before
-    it. The gradient error is measured in float64 on the CPU. The picture is the reference mode's
-    pastiche.
+    A ratio to 0 is NaN. Time is the median wall time of one evaluation of the reference's pastiche
+    at full size, and memory its peak without the bytes in use before it. The gradient error is
+    measured in float64 on the CPU.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -102,20 +101,14 @@ def measured(
     seconds = {mode: statistics.median(times) for mode, times in rounds.items()}
     memory = {mode: measure.peak_memory(each, image.device) for mode, each in work.items()}
     losses = {mode: outcome.losses["total"] for mode, outcome in outcomes.items()}
-
-    def ratio(values: Mapping[str, float], mode: str) -> float:
-        return values[mode] / values[reference] if values[reference] else math.nan
-
-    return {
-        mode: {
-            "time": ratio(seconds, mode),
-            "memory": ratio(memory, mode),
-            "final loss": ratio(losses, mode),
-            "gradient error": errors[mode],
-            "seconds": seconds[mode],
-        }
-        for mode in outcomes
-    }
+    ratios: dict[str, Mapping[str, float]]
+    ratios = {"time": seconds, "memory": memory, "final loss": losses}
+    found = {}
+    for mode in outcomes:
+        pairs = {name: (each[mode], each[reference]) for name, each in ratios.items()}
+        found[mode] = {name: x / other if other else math.nan for name, (x, other) in pairs.items()}
+        found[mode] |= {"gradient error": errors[mode], "seconds": seconds[mode]}
+    return found
 
 
 def objectives_of(job: Job) -> dict[str, Objective]:

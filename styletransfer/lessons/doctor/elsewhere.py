@@ -137,7 +137,7 @@ def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
 def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
     """Return the gradients of the compiled subject."""
     torch.compiler.reset()
-    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # others rows tell what it warns of
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another row tells what it warns of
     total = torch.compile(study.total, backend=backend)(*study.leaves)
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
