@@ -75,9 +75,7 @@ class Study:
         self.directions = tuple(map(weights_like, self.leaves))
         self.due = [index for index, x in enumerate(self.inputs) if is_among(x, self.leaves)]
         if not self.leaves:
-            raise UserError(
-                f"{self.name}: no input can be differentiated; give a floating point tensor"
-            )
+            raise UserError(f"{self.name}: give a floating point tensor, to be differentiated")
 
     def anew(self, kind: tuple[torch.dtype, str], change: Layout = torch.clone) -> "Study":
         """Return the study of another dtype, on another device, with changed inputs."""
