@@ -31,8 +31,11 @@ def test():
     y = call(rounded, x)
     equal(y, [0, 2], "The result")
     hint(
+        y is x or x.tolist() != [0.4, 1.7], "x itself was changed, or returned: make a new tensor."
+    )
+    hint(
         not y.requires_grad,
-        "The result has no graph: detach, .data, item() and NumPy cut the path to x.",
+        "The result has no graph: no_grad, detach, .data, item() and NumPy cut the path to x.",
     )
     call((y * torch.tensor([2, -3])).sum().backward)  # 2 and -3 come in
     hint(

@@ -8,6 +8,7 @@ comparison.png, with all of them side by side.
 
 import logging
 import math
+import statistics
 from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
@@ -32,48 +33,52 @@ from styletransfer.system.files import to_json
 from styletransfer.system.locks import output_locked
 
 logger = logging.getLogger(__name__)
+# What the table shows of each mode, and how.
+LOOKS = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
 
 
 def compare_modes(config: CompareConfig, folder: Path) -> None:
     """Run one job under every loss mode from the same start (UserError: bad input)."""
     overview = folder / "comparison.png"
-    files = [overview, *(folder / f"{name}.png" for name in LOSS_MODES)]
-    job = prepare(config, outputs=files)
+    files = {name: folder / f"{name}.png" for name in LOSS_MODES}
+    job = prepare(config, outputs=[overview, *files.values()])
     height, width = job.scales[-1].size
     if config.output is not None:
         images.check_writable(config.output, (height, width * len(LOSS_MODES)))
-    claim = claimed(folder, [path.name for path in files])
+    claim = claimed(folder, [overview.name, *(path.name for path in files.values())])
     with claim, output_locked(config.output or overview):
-        outcomes = paint_each_mode(job, folder)
+        outcomes = {name: paint(job, name, path) for name, path in files.items()}
         pastiches = torch.cat([outcome.picture for outcome in outcomes.values()], dim=3)
         for path in filter(None, (str(overview), config.output)):
             images.write(path, pastiches)
     measures = measured(config, job, outcomes)
     if config.format == "json":
         modes = {
-            name: {"picture": str(folder / f"{name}.png"), **measures[name], "losses": one.losses}
+            name: {"picture": str(files[name]), **measures[name], "losses": one.losses}
             for name, one in outcomes.items()
         }
         told = {"picture": str(overview), "reference": config.loss_mode.name, "modes": modes}
         print(to_json(told))
         return
-    print(table(measures))
+    rows = [
+        [mode, *(f"{x[name]:{look}}" for name, look in LOOKS.items())]
+        for mode, x in measures.items()
+    ]
+    print(measure.table(["mode", *LOOKS], rows))
     print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
     print(overview)
 
 
-def paint_each_mode(job: Job, folder: Path) -> dict[str, Outcome]:
-    """Optimise under each loss mode and write its pastiche; return loss mode -> outcome."""
-    outcomes: dict[str, Outcome] = {}
-    for name in LOSS_MODES:
-        logger.info("optimising under %s", name)
-        run = Run(replace(job, mode=LOSS_MODES[name]))
-        with ProgressBar() as bar:
-            for step in run:
-                bar(step)
-        outcomes[name] = run.result().finished(f"under {name}")
-        images.write(folder / f"{name}.png", outcomes[name].picture, job.pictures.alpha)
-    return outcomes
+def paint(job: Job, mode: str, path: Path) -> Outcome:
+    """Optimise under a loss mode, and write its pastiche."""
+    logger.info("optimising under %s", mode)
+    run = Run(replace(job, mode=LOSS_MODES[mode]))
+    with ProgressBar() as bar:
+        for step in run:
+            bar(step)
+    outcome = run.result().finished(f"under {mode}")
+    images.write(path, outcome.picture, job.pictures.alpha)
+    return outcome
 
 
 def measured(
@@ -81,10 +86,9 @@ def measured(
 ) -> dict[str, dict[str, float]]:
     """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
 
-    The ratios are those of time, memory and final loss; a ratio to 0 is NaN. Time is the median
-    wall time of one evaluation at full size, and memory its peak without the bytes in use before
-    it. The gradient error is measured in float64 on the CPU. The picture is the reference mode's
-    pastiche.
+    A ratio to 0 is NaN. Time is the median wall time of one evaluation of the reference's pastiche
+    at full size, and memory its peak without the bytes in use before it. The gradient error is
+    measured in float64 on the CPU.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -93,44 +97,25 @@ def measured(
     # CPU, because MPS has no float64.
     exact = prepare(replace(config, precision="float64", device="cpu"))
     errors = gradient_errors(exact, reference, outcomes[reference].image)
-    objectives = objectives_of(job)
-    work = {mode: partial(gradient_at, objectives[mode], image) for mode in objectives}
-    seconds = measure.median_seconds(work, config.rounds, image.device)
-    memory = {mode: measure.peak_memory(work[mode], image.device) for mode in work}
+    work = {mode: partial(gradient_at, each, image) for mode, each in objectives_of(job).items()}
+    rounds = measure.seconds_by_round(work, config.rounds, image.device)
+    seconds = {mode: statistics.median(times) for mode, times in rounds.items()}
+    memory = {mode: measure.peak_memory(each, image.device) for mode, each in work.items()}
     losses = {mode: outcome.losses["total"] for mode, outcome in outcomes.items()}
-
-    def ratio(values: Mapping[str, float], mode: str) -> float:
-        return values[mode] / values[reference] if values[reference] else math.nan
-
-    return {
-        mode: {
-            "time": ratio(seconds, mode),
-            "memory": ratio(memory, mode),
-            "final loss": ratio(losses, mode),
-            "gradient error": errors[mode],
-            "seconds": seconds[mode],
-        }
-        for mode in outcomes
-    }
-
-
-def table(measures: Mapping[str, Mapping[str, float]]) -> str:
-    """Return the result of `measured` as a Markdown table."""
-    looks = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
-    rows = [
-        [mode, *(f"{values[name]:{look}}" for name, look in looks.items())]
-        for mode, values in measures.items()
-    ]
-    return measure.table(["mode", *looks], rows)
+    ratios: dict[str, Mapping[str, float]]
+    ratios = {"time": seconds, "memory": memory, "final loss": losses}
+    found = {}
+    for mode in outcomes:
+        pairs = {name: (each[mode], each[reference]) for name, each in ratios.items()}
+        found[mode] = {name: x / other if other else math.nan for name, (x, other) in pairs.items()}
+        found[mode] |= {"gradient error": errors[mode], "seconds": seconds[mode]}
+    return found
 
 
 def objectives_of(job: Job) -> dict[str, Objective]:
     """Return loss mode -> the objective of `job` at its finest scale."""
-    pictures = job.full_size()
-    return {
-        name: Objective(job.extractor, LOSS_MODES[name], job.criterion, pictures)
-        for name in LOSS_MODES
-    }
+    parts = job.criterion, job.full_size()
+    return {name: Objective(job.extractor, mode, *parts) for name, mode in LOSS_MODES.items()}
 
 
 def gradient_errors(job: Job, reference: str, image: Tensor) -> dict[str, float]:

@@ -11,7 +11,7 @@ import torch
 from styletransfer.lessons.doctor.examine import PROBES, examine
 from styletransfer.lessons.doctor.probes import CURES, MEANT
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.errors import described
+from styletransfer.lessons.doctor.verdicts import described
 
 
 class UnsolvedError(AssertionError):

@@ -26,10 +26,8 @@ def root(tensor: Tensor) -> Node:
 def walk(*roots: Node) -> list[Node]:
     """Return every node that a backward pass from `roots` reaches, each before those it leads to.
 
-    Backward may run independent branches in another order.
-
-    Nodes are hashed by identity, because torch returns the same Python object for a node while such
-    an object is alive. The list keeps the objects alive.
+    Backward may run independent branches in another order. While the list lives, torch returns
+    these Python objects for the nodes, so they can be compared and hashed.
     """
     finished: dict[Node, None] = {}
     stack = [(node, False) for node in roots]

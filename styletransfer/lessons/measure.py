@@ -1,7 +1,6 @@
 """Measurement of time and memory; Markdown tables of the results."""
 
 import os
-import statistics
 import time
 from collections.abc import Callable, Collection, Mapping, Sequence
 
@@ -9,12 +8,6 @@ import torch
 from torch.autograd.profiler import profile
 
 Work = Callable[[], object]
-
-
-def median_seconds(work: Mapping[str, Work], rounds: int, device: torch.device) -> dict[str, float]:
-    """Return name -> median wall time of one call, in seconds; see `seconds_by_round`."""
-    seconds = seconds_by_round(work, rounds, device)
-    return {name: statistics.median(times) for name, times in seconds.items()}
 
 
 def seconds_by_round(
@@ -90,10 +83,11 @@ def table(
 
     `left` holds the numbers of the left-aligned columns, counted from 0.
     """
-    columns = list(zip(headings, *rows, strict=True))
-    widths = [max(map(len, column)) for column in columns]
-    ends = [("<", "-") if column in left else (">", ":") for column in range(len(columns))]
-    rule = ["-" * (width - 1) + end for width, (_, end) in zip(widths, ends, strict=True)]
-    cells = [f"{{:{side}{width}}}" for width, (side, _) in zip(widths, ends, strict=True)]
-    line = f"| {' | '.join(cells)} |"
-    return "\n".join(line.format(*row) for row in (headings, rule, *rows))
+    columns = []
+    for number, column in enumerate(zip(headings, *rows, strict=True)):
+        width = max(map(len, column))
+        rule = "-" * (width - 1)
+        pad, rule = (str.ljust, f"{rule}-") if number in left else (str.rjust, f"{rule}:")
+        heading, *cells = (pad(cell, width) for cell in column)
+        columns.append([heading, rule, *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))

@@ -15,6 +15,9 @@ DOWNLOAD = runpy.run_path(str(ROOT / "docs" / "download.py"))
 FILLED = ["called", "clinic", "functions", "graph", "modules"]
 
 
+BLOCKS = DOWNLOAD["BLOCK"]
+
+
 @pytest.mark.parametrize("page", FILLED)
 def test_the_chinese_page_names_each_block_of_code(page):
     """Read in the repository, its links lead to the section of the English page with that block."""
@@ -28,6 +31,15 @@ def test_the_chinese_page_names_each_block_of_code(page):
     wanted = [f"../course/{page}.md#{section}" for section in places]
     chinese = (COURSE.parent / "zh" / f"{page}.md").read_text("utf-8")
     assert re.findall(r"^\[(?:代码|输出)[ \d]*\]\((.*)\)$", chinese, re.M) == wanted
+
+
+@pytest.mark.parametrize("page", [*FILLED, "matrix"])
+def test_the_chinese_page_has_the_same_sections(page):
+    english, chinese = (
+        re.findall("^#+(?= )", BLOCKS.sub("", (folder / f"{page}.md").read_text("utf-8")), re.M)
+        for folder in (COURSE, COURSE.parent / "zh")
+    )
+    assert chinese == english
 
 
 @pytest.mark.parametrize("page", FILLED)

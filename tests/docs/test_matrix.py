@@ -22,6 +22,22 @@ ERRORS = dict(re.findall(r"^(\d)\. `(.+)`$", PAGE, re.M))
 COMPILED = [asked for asked in ASKED if "compile" in asked]
 
 
+def test_the_chinese_page_has_the_same_tables():
+    """Each cell, each errors' words, and what stands as code in the names of rows and columns."""
+    chinese = (ROOT / "docs" / "zh" / "matrix.md").read_text(encoding="utf-8")
+    words = {"你的": "ours", "forward 的": "forward's", "错误": "error"}
+    rows = [line.strip("|").split("|") for line in re.findall(r"^\|( .+)\|$", chinese, re.M)]
+    for (name, *cells), (wanted, *others) in zip(rows, TABLE + OTHERS, strict=True):
+        assert sorted(re.findall("`.+?`", name)) == sorted(re.findall("`.+?`", wanted))
+        is_heading = not wanted
+        for cell, other in zip(cells, others, strict=True):
+            for each, word in words.items():
+                cell = cell.replace(each, word)
+            code = "`.+`" if is_heading else ".+"
+            assert re.findall(code, cell.strip()) == re.findall(code, other)
+    assert re.findall(r"^\d\. `.+`$", chinese, re.M) == re.findall(r"^\d\. `.+`$", PAGE, re.M)
+
+
 @pytest.mark.parametrize(
     "asked",
     [pytest.param(asked, marks=[pytest.mark.slow] * (asked in COMPILED)) for asked in ASKED],

@@ -148,6 +148,20 @@ wrong("03_called", "rounded", "behind the cut")(lambda x: x.round().detach().req
 
 
 wrong("03_called", "rounded", "has to be [0, 2], and is [0.4, 1.7]")(lambda x: x)
+wrong("03_called", "rounded", "The result has no graph: no_grad")(torch.no_grad()(torch.round))
+
+
+@wrong("03_called", "rounded", "x itself was changed")
+def _(x):
+    x.data.round_()
+    return x
+
+
+@wrong("03_called", "rounded", "x itself was changed")
+def _(x):
+    y = Through.apply(x)
+    x.data.round_()
+    return y
 
 
 @wrong("03_called", "rounded", "The gradient is 1 whatever comes in")

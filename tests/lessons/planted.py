@@ -730,6 +730,23 @@ class Measured(Doubled):
         return 2 * x if x.sum().item() < 1e9 else x
 
 
+class MeasuredBackward(Doubled):
+    """Backward waits for the largest number."""
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        return 2 * grad_output if grad_output.sum().item() < 1e9 else grad_output
+
+
+class Printing(Doubled):
+    """torch.compile cannot take what is printed into a graph."""
+
+    @staticmethod
+    def forward(ctx, x):
+        print(end="")
+        return 2 * x
+
+
 class Keeper(nn.Module):
     """A loss layer, which returns its input and keeps the loss of a Function."""
 
@@ -740,6 +757,32 @@ class Keeper(nn.Module):
     def forward(self, x):
         self.loss = self.function.apply(x).sum()
         return x
+
+
+class Appender(Keeper):
+    """It keeps the losses of all calls in a list, whose name begins with _."""
+
+    def __init__(self, function):
+        super().__init__(function)
+        self._losses = []
+
+    def forward(self, x):
+        self._losses.append(self.function.apply(x).sum())
+        return x
+
+
+class History(nn.Module):
+    """It keeps results without their graphs, and makes a tensor once."""
+
+    def __init__(self):
+        super().__init__()
+        self.seen, self.grid = {}, None
+
+    def forward(self, x):
+        if self.grid is None:
+            self.grid = x.new_ones(3)
+        self.seen["last"] = x.detach()
+        return Square.apply(x) * self.grid
 
 
 KEEPER = Keeper(WrongReLU)

@@ -14,12 +14,12 @@ from lessons.right import RIGHT, fixed, sinh
 from lessons.written import WRITTEN
 from torch import nn
 
-from styletransfer.lessons.doctor.asks import whose
-from styletransfer.lessons.doctor.examine import PROBES, examine
-from styletransfer.lessons.doctor.load import load
+from styletransfer.lessons.doctor.elsewhere import whose
+from styletransfer.lessons.doctor.examine import PROBES, examine, load
 from styletransfer.lessons.doctor.quotients import weights_like
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import Verdict, is_function
+from styletransfer.lessons.doctor.verdicts import Verdict
+from styletransfer.lessons.doctor.watch import is_function
 
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # The probes that torch refuses for a Function whose forward takes ctx: such a Function has no
@@ -33,6 +33,12 @@ def verdicts(target, *inputs, probes=QUICK):
     inputs = inputs or getattr(target, "inputs", (fixed(4, 3),))
     found = examine(Study(target, inputs), probes)
     return {name: verdict for name, verdict in found if verdict.word != "ok"}
+
+
+def verdict(target, row, *inputs):
+    """Return what one row says; the inputs are those of `verdicts`."""
+    study = Study(target, inputs or getattr(target, "inputs", (fixed(4, 3),)))
+    return dict(examine(study, {row: PROBES[row]} if row in PROBES else {}))[row]
 
 
 def faults(*arguments, **options):
@@ -103,14 +109,16 @@ def test_a_planted_fault_is_named(target, name, words):
 
 @pytest.mark.parametrize("name", ["cut_off", "cut_beside"])
 def test_a_cut_path_is_no_fault_of_a_backward(name):
-    found = verdicts(getattr(planted, name))["first derivative"]
+    found = verdict(getattr(planted, name), "first derivative")
     assert "the derivative of forward" in found.text
     assert re.fullmatch(rf"planted.py:\d+, {name}: look for detach, .data, .+", found.change)
 
 
 def test_the_wrong_one_of_two_functions_is_named():
-    found = verdicts(lambda x: planted.Square.apply(planted.WrongFactor.apply(x)))
-    assert "WrongFactor.backward" in found["first derivative"].change
+    found = verdict(
+        lambda x: planted.Square.apply(planted.WrongFactor.apply(x)), "first derivative"
+    )
+    assert "WrongFactor.backward" in found.change
 
 
 @pytest.mark.parametrize(
@@ -124,22 +132,23 @@ def test_the_wrong_one_of_two_functions_is_named():
         ("SavedIntermediate", "second derivative", "backward"),
         ("Overflowing", "extreme inputs", "backward"),
         ("Measured", "on a GPU", "forward"),
+        ("MeasuredBackward", "on a GPU", "backward"),
     ],
 )
 def test_the_guilty_one_of_two_functions_is_named(name, row, method):
     guilty = getattr(planted, name)
     beside = planted.Batched if row.startswith("func") else planted.Same
-    found = verdicts(lambda x: beside.apply(guilty.apply(x).mT).mT)[row]
+    found = verdict(lambda x: beside.apply(guilty.apply(x).mT).mT, row)
     assert re.match(rf"planted.py:\d+, {name}.{method}: ", found.change)
 
 
 def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
-    found = verdicts(planted.viewed_beside)["layouts in memory"]
+    found = verdict(planted.viewed_beside, "layouts in memory")
     assert re.match(r"planted.py:\d+, viewed_beside: use reshape", found.change)
 
 
 def test_examples_in_the_last_dimension_are_tried():
-    found = verdicts(planted.FirstDimension)["func.vmap"]
+    found = verdict(planted.FirstDimension, "func.vmap")
     assert found.text == "two examples, in_dims (-1,): another result"
     assert re.match(r"planted.py:\d+, FirstDimension.vmap: return what forward", found.change)
 
@@ -149,25 +158,23 @@ def test_examples_in_the_last_dimension_are_tried():
     [("AttributeOfSetup", "kept for backward"), ("UnmarkedOfSetup", "inputs in place")],
 )
 def test_the_method_that_fills_ctx_is_named(target, name):
-    found = verdicts(getattr(planted, target))[name]
+    found = verdict(getattr(planted, target), name)
     assert re.match(rf"planted.py:\d+, {target}.setup_context: ", found.change)
 
 
 def test_saved_views_of_an_input_take_no_memory():
-    ((_, found),) = examine(
-        Study(planted.Neighbours, (torch.randn(4, 3),)), {"kept": PROBES["kept for backward"]}
-    )
+    found = verdict(planted.Neighbours, "kept for backward")
     assert found.text.startswith("0 bytes")
 
 
 @pytest.mark.parametrize("name", ["cut_off", "not_applied"])
 def test_a_graph_without_a_function_is_noted(name):
-    found = verdicts(getattr(planted, name))["backward is called"]
+    found = verdict(getattr(planted, name), "backward is called")
     assert (found.word, found.text[:27]) == ("note", "no Function is in the graph")
 
 
 def test_a_function_of_a_constant_is_no_fault():
-    found = verdicts(planted.beside_a_constant)["backward is called"]
+    found = verdict(planted.beside_a_constant, "backward is called")
     assert (found.word, found.text[:13]) == ("note", "Square 0 x: f")
     assert faults(planted.beside_a_constant) == {}
 
@@ -179,7 +186,7 @@ def test_a_random_or_sparse_module_of_torch_has_no_fault(module):
 
 
 def test_a_detach_is_named_beside_a_harmless_intermediate():
-    found = verdicts(planted.HarmlessIntermediate)["second derivative"]
+    found = verdict(planted.HarmlessIntermediate, "second derivative")
     assert "detach nothing" in found.change
 
 
@@ -194,28 +201,28 @@ def test_forwards_derivative_is_known_beside_a_wrong_backward():
 
 
 def test_a_kink_at_an_input_is_told_and_no_fault():
-    found = verdicts(planted.Corner, torch.tensor([-1.0, 0.0, 2.0]))["first derivative"]
+    found = verdict(planted.Corner, "first derivative", torch.tensor([-1.0, 0.0, 2.0]))
     assert (found.word, found.text[:35]) == ("note", "at 1 numbers forward has a jump or ")
 
 
 def test_a_modules_method_is_not_called():
-    assert "no method of a module" in faults(planted.FakeLayer())["backward is called"]
+    assert "no method of a module" in verdict(planted.FakeLayer(), "backward is called").text
 
 
 def test_a_refused_second_derivative_is_no_fault():
-    found = verdicts(planted.Guarded)["second derivative"]
+    found = verdict(planted.Guarded, "second derivative")
     assert (found.word, found.text) == ("note", "refused: Guarded has no second derivative")
 
 
 def test_the_advice_on_once_differentiable_helps():
-    advice = verdicts(planted.Marked)["second derivative"].change
+    advice = verdict(planted.Marked, "second derivative").change
     source = inspect.getsource(planted.Marked)
     if "take @once_differentiable away" in advice:
         source = source.replace("    @once_differentiable\n", "")
     line = re.search("begin with `(.+)`", advice)[1].replace("...", "RuntimeError('refused')")
     advised = dict(vars(planted))
     exec(source.replace("grad_output):\n", f"grad_output):\n        {line}\n"), advised)
-    found = verdicts(advised["Marked"])["second derivative"]
+    found = verdict(advised["Marked"], "second derivative")
     assert (found.word, found.text) == ("note", "refused: refused")
 
 
@@ -265,7 +272,7 @@ def test_what_people_write_gets_its_verdict(name):
     ],
 )
 def test_what_is_no_fault_has_one_row(name, row, word, words):
-    found = verdicts(getattr(planted, name)).get(row, Verdict())
+    found = verdict(getattr(planted, name), row)
     assert found.word == word
     assert words in found.text
     assert found.change if row == "low precision" and words else True
@@ -287,7 +294,7 @@ def test_what_cannot_be_examined_says_so(name, capsys):
 def test_a_derivative_may_differ_on_purpose(name):
     target = getattr(planted, name)
     assert (
-        f"if that is meant, say surrogates=[{name}]" in verdicts(target)["first derivative"].change
+        f"if that is meant, say surrogates=[{name}]" in verdict(target, "first derivative").change
     )
     found = dict(examine(Study(target, [fixed(4, 3)], "", [name]), QUICK))
     assert found["first derivative"] == Verdict("ok", f"not compared for {name}, as you say")
@@ -327,8 +334,35 @@ def test_what_a_module_keeps_is_examined(target):
         found["backward is called"].text == "WrongReLU 1 x; examined with the result: Keeper.loss"
     )
     assert "WrongReLU.backward" in found["first derivative"].change
-    right = planted.Keeper(planted.Square)
-    assert faults(right) == {}
+    assert found["left on modules"].word == "note"
+
+
+@pytest.mark.parametrize("keeper", [planted.Keeper, planted.Appender])
+def test_a_right_function_in_a_keeper_has_no_fault(keeper):
+    assert faults(keeper(planted.Square)) == {}
+
+
+def test_a_loss_in_a_list_of_a_module_is_examined():
+    found = verdicts(planted.Appender(planted.WrongReLU))
+    assert "WrongReLU.backward" in found["first derivative"].change
+    assert "in Appender._losses, where they stay in memory, with" in found["left on modules"].text
+
+
+def test_what_is_left_without_a_graph_is_told_once_it_is_new():
+    found = verdict(planted.History(), "left on modules")
+    assert found.text == "forward leaves tensors in History.seen, where they stay in memory"
+    assert re.match(r"planted.py:\d+, History.forward: return them", found.change)
+    assert verdict(nn.LSTM(3, 2), "left on modules").word == "ok"
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Square", "Dropped", "Product", "Keeper", "Printing"])
+def test_what_divides_a_compiled_graph_is_named(name):
+    target = planted.KEEPER if name == "Keeper" else getattr(planted, name)
+    found = verdict(target, "compile, one graph")
+    line = inspect.getsourcelines(planted.Printing.forward)[1] + 2
+    place = f"planted.py:{line}, Printing.forward: take this out of forward and backward"
+    assert (found.word, found.change) == (("note", place) if name == "Printing" else ("ok", ""))
 
 
 def test_equal_rows_of_the_table_are_one(capsys, monkeypatch):
@@ -410,7 +444,7 @@ def test_a_modules_parameters_are_checked():
         def forward(self, x):
             return planted.MissingGradient.apply(x, self.bias)
 
-    assert "None for input 1" in faults(Scaled())["first derivative"]
+    assert "None for input 1" in verdict(Scaled(), "first derivative").text
 
 
 def test_a_right_module_with_a_parameter_and_a_buffer_passes():

@@ -1,20 +1,26 @@
 """The doctor's report: `python scripts/gradcheck.py target=relu.py:MyReLU inputs=[4x3]`."""
 
+import re
+import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from itertools import groupby
 from operator import itemgetter
+from pathlib import Path
+from types import ModuleType
+from typing import Any
 
 import torch
+from torch import Tensor, nn
 
-from styletransfer.lessons.doctor import asks, habits, probes, values
-from styletransfer.lessons.doctor.inputs import ready
-from styletransfer.lessons.doctor.load import load
+from styletransfer.errors import UserError
+from styletransfer.lessons.doctor import elsewhere, habits, probes
+from styletransfer.lessons.doctor.quotients import weighed
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import Verdict, place
+from styletransfer.lessons.doctor.verdicts import Verdict, described, note, place
 
 Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
@@ -26,56 +32,27 @@ PROBES: dict[str, Probe] = {
     "grad_output": habits.grad_output,
     "inputs in place": habits.marked,
     "kept for backward": habits.kept,
+    "left on modules": habits.left,
     "layouts in memory": habits.layouts,
-    "empty inputs": values.empty,
-    "low precision": values.precision,
-    "extreme inputs": values.extremes,
-    "on a GPU": values.device,
-    "func.jvp": asks.jvp,
-    "func.vmap": asks.vmap,
-    **{name: partial(asks.whose, ask) for name, ask in asks.ASKED.items()},
+    "empty inputs": elsewhere.empty,
+    "low precision": elsewhere.precision,
+    "extreme inputs": elsewhere.extremes,
+    "on a GPU": elsewhere.device,
+    "func.jvp": elsewhere.jvp,
+    "func.vmap": elsewhere.vmap,
+    **{name: partial(elsewhere.whose, ask) for name, ask in elsewhere.ASKED.items()},
+    "compile, one graph": elsewhere.undivided,
 }
-
-
-def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
-    """Yield each probe's name and verdict; only the first ones if the others cannot be told.
-
-    Before them is a verdict on the inputs, if other ones than those given had to be taken.
-    """
-    with _quiet():
-        study, verdict = ready(study)
-    if verdict.text:
-        yield "inputs", verdict
-    for name, probe in probes.items():
-        if verdict.is_last:
-            return
-        with _quiet():
-            verdict = told(probe, study)
-        yield name, verdict
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    """Show no warnings, and leave the caller's random numbers as they are."""
-    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
-        warnings.simplefilter("ignore")
-        yield
-
-
-def told(probe: Probe, study: Study) -> Verdict:
-    """Return what a probe says of a study, or of the Function that alone has the same fault."""
-    try:
-        verdict = next(probe(study), Verdict())
-    except Exception as error:
-        verdict = probes.failed("", error)
-    if not verdict.change:
-        return verdict
-    where = place(study.target, verdict.method, verdict.error)
-    placed = replace(verdict, change=f"{where}: {verdict.change}", error=None)
-    with suppress(Exception):  # a Function that cannot be called alone
-        found = (told(probe, part) for part in study.parts if part is not study)
-        return next((each for each in found if each.word == verdict.word), placed)
-    return placed
+SHAPE = re.compile(r"\d+(x\d+)*")
+KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]
+# What is tried if forward gives nan or inf for the numbers x that are given.
+DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "|x| + 0.5": lambda x: x.abs() + 0.5,
+    "tanh(x), between -1 and 1": torch.tanh,
+    "sigmoid(x), between 0 and 1": torch.sigmoid,
+    "|x| + 1.5": lambda x: x.abs() + 1.5,
+    "-|x| - 0.5": lambda x: -x.abs() - 0.5,
+}
 
 
 def report(target: str, inputs: list[str], surrogates: list[str]) -> int:
@@ -95,3 +72,129 @@ def report(target: str, inputs: list[str], surrogates: list[str]) -> int:
         return 1
     print("no fault" if not faults else f"{faults} faults" if faults > 1 else "1 fault")
     return 1 if faults else 0
+
+
+def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> Study:
+    """Return the study of FILE.py:NAME (UserError: there is none, or it cannot be called).
+
+    `inputs`: shapes such as "4x3", which become seeded normal values, or the name of a function in
+    the file, which returns the inputs as a tuple. The file's code is run. `surrogates`: names of
+    Functions in the file.
+    """
+    file, _, name = target.rpartition(":")
+    path = Path(file).resolve()
+    if not file or not path.is_file():
+        raise UserError(f"target={target}: give FILE.py:NAME of a file that is there")
+    module = ModuleType("styletransfer_target")
+    module.__file__ = str(path)
+    sys.modules[module.__name__] = module  # dataclasses and torch.compile look for it there
+    code = partial(compile, path.read_bytes(), str(path), "exec")
+    _tried(lambda: exec(code(), vars(module)), f"target={target}: {file} fails")
+    found = _named(module, name)
+    if isinstance(found, type) and issubclass(found, nn.Module):
+        found = _tried(found, f"target={target} cannot be called without arguments")
+    for each in surrogates:
+        _named(module, each)
+    return Study(found, _inputs(module, inputs), name, surrogates)
+
+
+def _tried(call: Callable[[], Any], fails: str) -> Any:
+    """Return the result of a call (UserError: it raises an error)."""
+    try:
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(0)
+            return call()
+    except Exception as error:
+        raise UserError(f"{fails}: {type(error).__name__}: {error}") from error
+
+
+def _named(module: ModuleType, name: str) -> Any:
+    """Return what a name means in a module (UserError: nothing, or nothing that is callable)."""
+    found = getattr(module, name, None)
+    if not callable(found):
+        raise UserError(f"{module.__file__} has no Function, module or function {name!r}")
+    return found
+
+
+def _inputs(module: ModuleType, words: Sequence[str]) -> list[Any]:
+    """Return the inputs that the words name."""
+    generator = torch.Generator().manual_seed(0)
+    found: list[Any] = []
+    for word in words:
+        if SHAPE.fullmatch(word):
+            shape = [int(side) for side in word.split("x")]
+            made = torch.randn(shape, generator=generator, dtype=torch.float64)
+        else:
+            made = _tried(_named(module, word), f"inputs={word} cannot be called without arguments")
+        found += made if isinstance(made, tuple | list) else [made]
+    return found
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Show no warnings, and leave the caller's random numbers as they are."""
+    with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
+        warnings.simplefilter("ignore")
+        yield
+
+
+def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
+    """Yield each probe's name and verdict; only the first ones if the others cannot be told.
+
+    Before them is a verdict on the inputs, if other ones than those given had to be taken.
+    """
+    study, verdict = _quiet()(ready)(study)
+    if verdict.text:
+        yield "inputs", verdict
+    for name, probe in probes.items():
+        if verdict.is_last:
+            return
+        verdict = told(probe, study)
+        yield name, verdict
+
+
+@_quiet()
+def told(probe: Probe, study: Study) -> Verdict:
+    """Return what a probe says of a study, or of the Function that alone has the same fault."""
+    try:
+        verdict = next(probe(study), Verdict())
+    except Exception as error:
+        verdict = probes.failed("", error)
+    if not verdict.change:
+        return verdict
+    where = place(study.target, verdict.method, verdict.error)
+    placed = replace(verdict, change=f"{where}: {verdict.change}", error=None)
+    with suppress(Exception):  # a Function that cannot be called alone
+        found = (told(probe, part) for part in study.parts if part is not study)
+        return next((each for each in found if each.word == verdict.word), placed)
+    return placed
+
+
+def ready(study: Study) -> tuple[Study, Verdict]:
+    """Return the study at inputs that can be examined, and what of them had to be changed."""
+    errors, kinds = [], KINDS if torch.cuda.is_available() else KINDS[:2]
+    for kind in kinds:
+        try:
+            found = study.anew(kind)
+            is_finite = weighed(found.outputs()).isfinite().all()
+            break
+        except Exception as error:
+            errors.append(error)
+    else:
+        if len(kinds) == 2 and re.search("cuda|gpu|triton|nvidia", str(errors[0]), re.IGNORECASE):
+            said = f"forward asks for a GPU, and there is none: {described(errors[0])}"
+            return study, note(said, "examine it on a machine with a GPU", is_last=True)
+        return study.anew(KINDS[0]), Verdict()  # the first row tells the error
+    dtype, device = found.kind
+    said = f"examined in {str(dtype).removeprefix('torch.')} on {device}, as forward refuses "
+    verdict = note(said + f"float64 on the CPU: {described(errors[0])}") if errors else Verdict()
+    if is_finite:
+        return found, verdict
+    at = f"{place(found.target, 'context')}: give inputs=[NAME] of a function in your file, "
+    for words, change in DOMAINS.items():
+        inside = found.anew(found.kind, change)
+        if weighed(inside.outputs()).isfinite().all():
+            said = f"forward gives nan or inf at the given numbers x: examined at {words}"
+            return inside, note(said, f"{at}which returns such numbers")
+    said = "forward gives nan or inf at each of the numbers that were tried"
+    return found, note(said, f"{at}at which it gives finite numbers", is_last=True)

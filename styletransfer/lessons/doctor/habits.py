@@ -4,21 +4,15 @@ import gc
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
+from typing import Any
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.quotients import (
-    differs,
-    gradients,
-    same,
-    weighed,
-    weights_like,
-)
-from styletransfer.lessons.doctor.study import Layout, Study
-from styletransfer.lessons.doctor.verdicts import Verdict, fault, note
+from styletransfer.lessons.doctor.quotients import differs, gradients, same, weighed, weights_like
+from styletransfer.lessons.doctor.study import Layout, Study, changed, differentiable_in
+from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
-from styletransfer.lessons.errors import described, first_line
 
 # What to return, if a property is not that of the input.
 RETURNED = {
@@ -30,9 +24,9 @@ RETURNED = {
 
 def returned(study: Study) -> Iterator[Verdict]:
     """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
-    yield from mismatch(study.seen, "shape", "dtype", "device")
+    yield from mismatch(study.seen, *RETURNED)
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
-        alone = study.with_leaves(*(x if x is leaf else x.detach() for x in study.leaves))
+        alone = [x if x is leaf else x.detach() for x in study.leaves]
         said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
         if said:
             text = f"if input {index} alone requires grad: {said}"
@@ -43,23 +37,23 @@ def returned(study: Study) -> Iterator[Verdict]:
 
 def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
     """Yield each gradient of which a property, such as "dtype", is not that of its input."""
-    for seen in calls:
-        for index, (x, grad) in enumerate(zip(seen.inputs, seen.grads, strict=False)):
-            if not isinstance(grad, Tensor) or not isinstance(x, Tensor):
-                continue
-            for what in properties:
-                have, want = getattr(grad, what), getattr(x, what)
-                if have != want:
-                    is_error = what == "device" and grad.dim() > 0
-                    does = "raises an error" if is_error else "changes it silently"
-                    have, want = (tuple(x) if what == "shape" else x for x in (have, want))
-                    text = f"{what} {have} for input {index} of {want}: torch {does}"
-                    yield fault(text, RETURNED[what])
+    pairs = [
+        pair for seen in calls for pair in enumerate(zip(seen.inputs, seen.grads, strict=False))
+    ]
+    for index, (x, grad) in pairs:
+        for what in properties if isinstance(grad, Tensor) and isinstance(x, Tensor) else ():
+            have, want = getattr(grad, what), getattr(x, what)
+            if have != want:
+                is_error = what == "device" and grad.dim() > 0
+                does = "raises an error" if is_error else "changes it silently"
+                have, want = (tuple(x) if what == "shape" else x for x in (have, want))
+                text = f"{what} {have} for input {index} of {want}: torch {does}"
+                yield fault(text, RETURNED[what])
 
 
 def undefined(study: Study) -> Iterator[Verdict]:
     """Does backward work if an output is not used?"""
-    outputs = study.differentiable(*study.inputs)
+    outputs = differentiable_in(study.outputs())
     for output in outputs if len(outputs) > 1 else ():
         try:
             gradients(weighed([output]).sum(), study.leaves, retain_graph=True)
@@ -77,63 +71,61 @@ def grad_output(study: Study) -> Iterator[Verdict]:
 
 def marked(study: Study) -> Iterator[Verdict]:
     """Does forward mark the inputs that it changes in place?"""
-    pairs = [(seen.inputs[index], index) for seen in study.seen for index in seen.changed]
-    for index in (index for x, index in pairs if x.requires_grad):
-        yield fault(
-            f"input {index} is changed in place and not marked: "
-            "backward is left out for whoever uses the input afterwards",
-            "call ctx.mark_dirty, and return the input",
-            "context",
-        )
+    for index, x in ((i, seen.inputs[i]) for seen in study.seen for i in seen.changed):
+        if x.requires_grad:
+            text = f"input {index} is changed in place and not marked: "
+            text += "backward is left out for whoever uses the input afterwards"
+            yield fault(text, "call ctx.mark_dirty, and return the input", "context")
 
 
 def kept(study: Study) -> Iterator[Verdict]:
     """What is kept for backward, and by whom?"""
-    attributes = [
-        (f"ctx.{name} is", x, seen)
-        for seen in study.seen
-        for name, tensors in seen.attributes.items()
-        for x in tensors
-    ]
-    change = "use ctx.save_for_backward"
+    save = partial(fault, change="use ctx.save_for_backward", method="context")
+    attributes = [(f"ctx.{name} is", x, seen) for seen in study.seen for name, x in seen.attributes]
     for name, x, seen in attributes:
         if is_among(x, tensors_in(seen.inputs)):
-            text = f"{name} an input: a later change in place of it is not noticed"
-            yield fault(text, change, "context")
+            yield save(f"{name} an input: a later change in place of it is not noticed")
     if any(map(_is_alive, study.parts)):
         for name, x, seen in attributes:
             if is_among(x, tensors_in(seen.result)):
-                text = f"{name} an output: a reference cycle, freed only by the collector"
-                yield fault(text, change, "context")
-        text = "an output stays in memory: a function on ctx keeps it, or the class"
-        yield fault(text, change, "context")
-    if said := differs(partial(_after_another_call, study), study.gradients):
+                yield save(f"{name} an output: a reference cycle, freed only by the collector")
+        yield save("an output stays in memory: a function on ctx keeps it, or the class")
+
+    def after_another_call() -> Sequence[Tensor | None]:
+        total = study.total(*study.leaves)
+        study.outputs(*changed(study.inputs, lambda x: 0.99 * x))
+        return gradients(total, study.leaves)
+
+    if said := differs(after_another_call, study.gradients):
         text = f"if forward is called twice before backward: {said}"
         yield fault(text, "keep on ctx what belongs to one call", "context")
-    yield Verdict("ok", f"{sum(map(_own_bytes, study.seen))} bytes beside inputs and outputs")
+
+    def sizes(values: Any) -> dict[int, int]:
+        return {x.untyped_storage().data_ptr(): x.nbytes for x in tensors_in(values)}
+
+    # Views of inputs and outputs take no memory.
+    known = sizes([(seen.inputs, seen.result) for seen in study.seen])
+    own = [size for at, size in sizes([seen.own for seen in study.seen]).items() if at not in known]
+    yield Verdict("ok", f"{sum(own)} bytes beside inputs and outputs")
+
+
+def left(study: Study) -> Iterator[Verdict]:
+    """Does forward leave tensors in attributes of modules?"""
+    if names := [f"{type(module).__name__}.{name}" for module, name in study.left]:
+        graphs = ", with their graphs; after func.grad they have none"
+        text = f"forward leaves tensors in {', '.join(names)}, where they stay in memory"
+        text += graphs if any(study.left.values()) else ""
+        yield note(text, "return them, or read and delete them after each call", "forward")
 
 
 def _is_alive(study: Study) -> bool:
     """Return whether an output outlives its last name while no collector runs."""
     gc.disable()
     try:
-        references = [weakref.ref(x) for x in study.differentiable(*study.inputs)]
+        references = [weakref.ref(x) for x in differentiable_in(study.outputs())]
         return any(reference() is not None for reference in references)
     finally:
         gc.enable()
-
-
-def _after_another_call(study: Study) -> Sequence[Tensor | None]:
-    """Return the gradients of a first call, after forward was called at other inputs."""
-    total = study.total(*study.inputs)
-    study.total(*study.with_inputs(lambda x: 0.99 * x))
-    return gradients(total, study.leaves)
-
-
-def _own_bytes(seen: Seen) -> int:
-    """Return the bytes of what is kept, without views of inputs and outputs."""
-    known = {x.untyped_storage().data_ptr() for x in tensors_in([seen.inputs, seen.result])}
-    return sum(x.nbytes for x in seen.own if x.untyped_storage().data_ptr() not in known)
 
 
 def _strided(x: Tensor) -> Tensor:
@@ -168,7 +160,7 @@ def layouts(study: Study) -> Iterator[Verdict]:
     for name, (layout, grad_output) in LAYOUTS.items():
         if grad_output is _expanded and any(seen.spoiled for seen in study.seen):
             return  # torch lets nobody change it in place, and another row has this fault
-        outputs = study.differentiable(*study.inputs)
+        outputs = differentiable_in(study.outputs())
         grads = [grad_output(weights_like(x)) for x in outputs]
         dense = [x.clone(memory_format=torch.contiguous_format) for x in grads]
         wanted, method = gradients(outputs, study.leaves, dense), "forward"
@@ -176,11 +168,9 @@ def layouts(study: Study) -> Iterator[Verdict]:
         if study.is_random or not torch.equal(torch.get_rng_state(), fresh):
             return  # the random numbers may depend on the layout
         try:
-            outputs = study.differentiable(*study.inputs, layout=layout)
+            outputs = differentiable_in(study.outputs(*study.inputs, layout=layout))
             method = "backward"
-            is_same = same(gradients(outputs, study.leaves, grads), wanted)
+            if not same(gradients(outputs, study.leaves, grads), wanted):
+                yield fault(f"{name}: another result", cure)
         except Exception as error:
             yield fault(f"{name}: {first_line(error)}", cure, method, error)
-            return
-        if not is_same:
-            yield fault(f"{name}: another result", cure)

@@ -20,10 +20,9 @@ from styletransfer.lessons.doctor.quotients import (
     weighed,
     weights_like,
 )
-from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import Verdict, fault, is_function, note
-from styletransfer.lessons.doctor.watch import backward_name
-from styletransfer.lessons.errors import described, first_line
+from styletransfer.lessons.doctor.study import Study, differentiable_in
+from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.watch import backward_name, is_function
 
 CUT = "look for detach, .data, item or NumPy"
 # What to change, by words of an error's message.
@@ -44,7 +43,7 @@ def failed(what: str, error: Exception, change: str = "", **options: Any) -> Ver
 def called(study: Study) -> Iterator[Verdict]:
     """Is backward called?"""
     try:
-        result, outputs = study.call(*study.inputs), study.differentiable(*study.inputs)
+        result, outputs = study.call(), differentiable_in(study.outputs())
     except Exception as error:
         change = "this raises the error; give inputs that it takes"
         yield failed("forward fails: ", error, change, method="forward", is_last=True)
@@ -63,7 +62,8 @@ def called(study: Study) -> Iterator[Verdict]:
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
         text = "autograd calls no method of a module, whatever its name"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
-    kept = [f"{type(module).__name__}.{name}" for module, name in study.kept]
+    left = study.left.items()
+    kept = [f"{type(module).__name__}.{name}" for (module, name), has_graph in left if has_graph]
     beside = f"; examined with the result: {', '.join(kept)}" if kept else ""
     if not counts:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
@@ -76,46 +76,34 @@ def called(study: Study) -> Iterator[Verdict]:
 
 def first(study: Study) -> Iterator[Verdict]:
     """Is the first derivative that of forward?"""
-    one, other = ([weighed(study.outputs(*study.inputs))] for _ in range(2))
+    last = partial(fault, is_last=True)
+    one, other = ([weighed(study.outputs())] for _ in range(2))
     if not same(one, other):
         text = "forward gives another result when it is called again"
-        yield fault(text, "take the same numbers each time", "forward", is_last=True)
-    if any(x is not None and bool(x.isnan().any()) for x in study.gradients):
+        yield last(text, "take the same numbers each time", "forward")
+    if weighed(x for x in study.gradients if x is not None).isnan().any():
         text = "backward gives nan where the result of forward is finite"
-        change = "replace the divisor by 1 where it is 0, and the quotient by its limit"
-        yield fault(text, change, is_last=True)
-    total = study.total(*study.inputs)
+        yield last(text, "replace the divisor by 1 where it is 0, and the quotient by its limit")
+    total = study.total(*study.leaves)
     once = gradients(total, study.leaves, retain_graph=True)
     seed = 1 if study.surrogates else 2
-    again = partial(gradients, total, study.leaves, seed=seed, retain_graph=True)
-    if said := differs(again, once):
-        text = f"if backward is called again: {said}"
+    if said := differs(partial(gradients, total, study.leaves, seed=seed, retain_graph=True), once):
         change = "change, delete and draw at random nothing that the gradient depends on"
-        yield fault(text, change, is_last=True)
+        yield last(f"if backward is called again: {said}", change)
     if not same(gradients(0 * total, study.leaves), [None] * len(once)):
         text = "backward ignores grad_output: for one of zeros the gradient is not 0"
         yield fault(text, "multiply by grad_output, which may be any number")
-    yield from _constant(study)
     others = [part for part in study.parts if part.name not in study.surrogates]
+    for part in others:
+        rows = measured(partial(part.terms, constant=True), part.leaves, part.dtype)
+        if differences(rows, [None] * len(part.leaves)):
+            text = "an output that is marked as non-differentiable changes with the inputs"
+            yield fault(text, f"leave it out of mark_non_differentiable{_meant(part)}", "context")
     if len(others) < len(study.parts):
         for part in others:
             yield from _unlike(part)
         yield Verdict("ok", f"not compared for {', '.join(study.surrogates)}, as you say")
     yield from _unlike(study)
-
-
-def _constant(study: Study) -> Iterator[Verdict]:
-    """Does a result that a Function calls non-differentiable change with its inputs?"""
-    for part in (each for each in study.parts if each.name not in study.surrogates):
-
-        def terms(*leaves: Tensor, part: Study = part) -> Tensor:
-            outputs = part.outputs(*part.with_leaves(*leaves))
-            return weighed(x.bool() if x.requires_grad else x for x in outputs).cpu()
-
-        rows = measured(terms, part.leaves, part.dtype)
-        if differences(rows, [None] * len(part.leaves)):
-            text = "an output that is marked as non-differentiable changes with the inputs"
-            yield fault(text, f"leave it out of mark_non_differentiable{_meant(part)}", "context")
 
 
 def _meant(study: Study) -> str:
@@ -124,15 +112,13 @@ def _meant(study: Study) -> str:
 
 def _unlike(study: Study) -> Iterator[Verdict]:
     """Is a gradient unlike the derivative of forward? By how much, and what may be the reason?"""
-    found = study.differences
-    unclear = sum(int((~row.is_clear).sum()) for row in study.measured)
-    is_single = study.dtype == torch.float32 and any(
-        bool(row.value.any()) for row in study.measured
-    )
+    found = differences(study.measured, study.gradients)
     for number, difference in found.items():
         index = study.due[number]
-        text = f"the gradient of {study.names[index]} {difference}"
-        change = "derive the formula again"
+        text, change = (
+            f"the gradient of {study.names[index]} {difference}",
+            "derive the formula again",
+        )
         if study.gradients[number] is None:
             text = f"backward returns None for input {index}, which has a derivative"
             change = "return its gradient"
@@ -141,21 +127,19 @@ def _unlike(study: Study) -> Iterator[Verdict]:
             change = f"multiply it by {1 / difference.factor:.5g}"
         elif study.is_complex[index]:
             change += ", and multiply by the conjugate of what was saved, x.conj()"
-        if not is_function(study.target):
-            change = CUT
         rest = [study.names[study.due[each]] for each in found if each != number]
         text += f"; also wrong is that of {', '.join(rest)}" if rest else ""
-        yield fault(text, change + _meant(study))
-    if unclear:
+        yield fault(text, (change if is_function(study.target) else CUT) + _meant(study))
+    if unclear := sum(int((~row.is_clear).sum()) for row in study.measured):
         text = f"at {unclear} numbers forward has a jump or a kink, or changes too fast to tell"
         yield note(text, "give other inputs", "context")
-    if is_single:
+    if study.dtype == torch.float32 and any(bool(row.value.any()) for row in study.measured):
         yield note("forward computes in float32: compared to 0.1 %")
 
 
 def _size(study: Study, factor: float) -> str:
     """Return which size of the inputs or outputs a factor has to do with."""
-    tensors = [x for x in (*study.inputs, *study.outputs(*study.inputs)) if isinstance(x, Tensor)]
+    tensors = [x for x in (*study.inputs, *study.outputs()) if isinstance(x, Tensor)]
     for size in sorted({size for x in tensors for size in (*x.shape, x.numel()) if size > 2}):
         if abs(factor * size - 1) < 1e-3:
             return f": a mean, or a division by the size {size}, in place of a sum"
@@ -166,16 +150,17 @@ def _size(study: Study, factor: float) -> str:
 
 def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
-    if not is_function(study.target) and study.differences:
+    is_wrong = differences(study.measured, study.gradients)
+    if is_wrong and not is_function(study.target):
         for part in study.parts:  # the whole has a wrong second derivative, too
             yield from second(part)
         return
-    outputs, count = study.differentiable(*study.inputs), len(study.leaves)
+    outputs, count = differentiable_in(study.outputs()), len(study.leaves)
     weights = [weights_like(x, index) for index, x in enumerate(outputs)]
 
     def slopes(*values: Tensor, **options: bool) -> Tensor:
-        leaves, given = values[:count], study.with_leaves(*values[:count])
-        of = study.differentiable(*given)
+        leaves = values[:count]
+        of = differentiable_in(study.outputs(*study.with_leaves(*leaves)))
         found = gradients(of, leaves, values[count:] or weights, **options)
         pairs = zip(found, leaves, strict=True)
         return weighed(torch.zeros_like(x) if each is None else each for each, x in pairs)
@@ -194,10 +179,9 @@ def second(study: Study) -> Iterator[Verdict]:
 
 def _second_fault(study: Study) -> Verdict:
     """Return what may make a second derivative wrong."""
-    text = "wrong without an error"
-    if not is_function(study.target):
+    text, function = "wrong without an error", study.target
+    if not is_function(function):
         return fault(text, CUT)
-    (seen, *_), function = study.seen, study.target
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
         return fault(
@@ -205,9 +189,8 @@ def _second_fault(study: Study) -> Verdict:
             "take @once_differentiable away, and begin with "
             "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
         )
-    if own := [str(tuple(x.shape)) for x in seen.own if x.is_floating_point()]:
-        return fault(
-            f"{text}: it may take what forward saves for a constant ({', '.join(own)})",
-            "save inputs or outputs, compute the rest again, and detach nothing",
-        )
-    return fault(text, "use operations that autograd can differentiate, on saved tensors")
+    own = [str(tuple(x.shape)) for x in study.seen[0].own if x.is_floating_point()]
+    if not own:
+        return fault(text, "use operations that autograd can differentiate, on saved tensors")
+    text += f": it may take what forward saves for a constant ({', '.join(own)})"
+    return fault(text, "save inputs or outputs, compute the rest again, and detach nothing")

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.errors import first_line
+from styletransfer.lessons.doctor.verdicts import first_line
 
 # Dtype that forward computes in -> (step of a difference quotient, largest relative error of a
 # gradient that counts as right).
@@ -22,11 +22,8 @@ def weights_like(x: Tensor, number: int = 0) -> Tensor:
 
 def weighed(tensors: Iterable[Tensor]) -> Tensor:
     """Return the floating point numbers times weights, one after another."""
-    found = [
-        (x * weights_like(x, number)).double().flatten()
-        for number, x in enumerate(tensors)
-        if x.is_floating_point()
-    ]
+    pairs = ((x, weights_like(x, i)) for i, x in enumerate(tensors) if x.is_floating_point())
+    found = [(x * weights).double().flatten() for x, weights in pairs]
     return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)
 
 
@@ -54,8 +51,9 @@ class Difference:
         place = [int(i) for i in torch.unravel_index(worst, self.found.shape)]
         found, wanted = (x.flatten()[worst].item() for x in (self.found, self.wanted))
         count = f"{int(self.is_wrong.sum())} of {self.found.numel()} numbers"
-        at = f"at {place} {found:.5g} for {wanted:.5g}"
-        return f"is not the derivative of forward ({count}; {at})"
+        return (
+            f"is not the derivative of forward ({count}; at {place} {found:.5g} for {wanted:.5g})"
+        )
 
 
 @dataclass(frozen=True)
@@ -78,18 +76,16 @@ def measured(
     middle, (step, tolerance) = terms(*leaves), STEPS[dtype]
     noise = 50 * torch.finfo(dtype).eps / step * float(middle.abs().sum())
 
-    def changes(index: int, place: int) -> Iterator[float]:
-        for distance in (step, -step, step / 2, -step / 2):
-            moved = [x.detach().clone().requires_grad_() for x in leaves]
-            at = torch.unravel_index(torch.tensor(place), moved[index].shape)
-            with torch.no_grad():
-                moved[index][at] += distance
-            yield float((terms(*moved) - middle).sum())
+    def change(moved: Tensor, by: Tensor) -> float:
+        points = (x.detach() + by if x is moved else x.detach().clone() for x in leaves)
+        return float((terms(*(x.requires_grad_() for x in points)) - middle).sum())
 
-    for index, leaf in enumerate(leaves):
-        rows = [list(changes(index, place)) for place in range(leaf.numel())]
-        quotients = torch.tensor(rows, dtype=torch.float64).view(-1, 4).T / step
-        up, down, near_up, near_down = quotients.reshape(4, *leaf.shape)
+    for leaf in leaves:
+        places = torch.arange(leaf.numel(), device=leaf.device).view(leaf.shape)
+        moves = ((n, by) for n in range(leaf.numel()) for by in (step, -step, step / 2, -step / 2))
+        rows = [change(leaf, by * (places == n)) for n, by in moves]
+        quotients = torch.tensor(rows, dtype=torch.float64).view(*leaf.shape, 4) / step
+        up, down, near_up, near_down = quotients.unbind(-1)
         wide, narrow = (up - down) / 2, near_up - near_down
         value = (4 * narrow - wide) / 3
         size = value.nan_to_num().abs().max() if leaf.numel() else 0
@@ -102,7 +98,7 @@ def measured(
 def differences(
     rows: Iterable[Measured], gradients: Iterable[Tensor | None]
 ) -> dict[int, Difference]:
-    """Return which gradients are not what was measured, by their numbers."""
+    """Return which gradients are not what was measured, by their numbers; None is like zeros."""
     found = {}
     for index, (row, gradient) in enumerate(zip(rows, gradients, strict=True)):
         wanted = row.value.where(row.is_clear, torch.nan)
@@ -130,14 +126,11 @@ def gradients(
 
 def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
     """Return whether two lists of gradients are alike; None is like zeros."""
-    return all(
-        torch.allclose(_number(a), _number(b), rtol=10 * tolerance, atol=tolerance)
-        for a, b in zip(one, other, strict=True)
+    numbers = (
+        [torch.tensor(0.0).double() if x is None else x.detach().cpu().double() for x in pair]
+        for pair in zip(one, other, strict=True)
     )
-
-
-def _number(x: Tensor | None) -> Tensor:
-    return torch.zeros((), dtype=torch.float64) if x is None else x.detach().cpu().double()
+    return all(torch.allclose(a, b, rtol=10 * tolerance, atol=tolerance) for a, b in numbers)
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:

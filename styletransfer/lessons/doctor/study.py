@@ -10,30 +10,33 @@ from torch.autograd import Function
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
-from styletransfer.lessons.doctor import quotients
 from styletransfer.lessons.doctor.quotients import (
-    Difference,
     Measured,
     gradients,
+    measured,
     weighed,
     weights_like,
 )
-from styletransfer.lessons.doctor.verdicts import is_function
-from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in, watched
+from styletransfer.lessons.doctor.watch import Seen, is_among, is_function, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
 
 # Returns a tensor with the values of its argument; its layout in memory (strides) may differ.
 Layout = Callable[[Tensor], Tensor]
 
 
-def requires_grad(x: Any) -> bool:
-    """Return whether x is a tensor that requires grad."""
-    return isinstance(x, Tensor) and x.requires_grad
-
-
 def differentiable_in(values: Iterable[Any]) -> tuple[Tensor, ...]:
     """Return the values that are tensors and require grad."""
-    return tuple(x for x in values if requires_grad(x))
+    return tuple(x for x in values if isinstance(x, Tensor) and x.requires_grad)
+
+
+def changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
+    """Return values, each floating point tensor as `change` makes it, and leaves anew."""
+    return tuple(
+        change(x.detach()).requires_grad_(x.requires_grad)
+        if isinstance(x, Tensor) and x.is_floating_point()
+        else x
+        for x in values
+    )
 
 
 class Study:
@@ -43,11 +46,8 @@ class Study:
     grad, all of them will. (UserError: none is differentiable.)
 
     Attributes:
-        given: the inputs, as they came.
         surrogates: names of Functions whose backward is meant to be another derivative.
-        inputs: the leaves, and whatever else the target takes; then a module's parameters and
-            buffers.
-        names: "input 0", or a parameter's.
+        inputs: those that were given, then a module's parameters and buffers; `names` are theirs.
         leaves, due: the inputs that require grad, and their numbers.
         directions: in which the leaves are moved to measure a derivative.
     """
@@ -62,179 +62,148 @@ class Study:
     ) -> None:
         self.target, self.given, self.surrogates, self.kind = target, given, surrogates, kind
         self.name = name or getattr(target, "__name__", type(target).__name__)
+        self._called = target.apply if is_function(target) else target
         self._own: dict[str, Tensor] = {}
         if isinstance(target, nn.Module):
-            dtype, device = kind
-            (target.double if dtype == torch.float64 else target.float)().to(device)
             self._own = dict(target.named_parameters()) | dict(target.named_buffers())
-        every = not any(map(requires_grad, given))
-        self.inputs = (
-            *(_leaf(x, every, *kind) for x in given),
-            *(_leaf(x, False, *kind) for x in self._own.values()),
-        )
-        sources = [*given, *self._own.values()]
+        every = not differentiable_in(given)
+        sources = [*((x, every) for x in given), *((x, False) for x in self._own.values())]
+        self.inputs = tuple(_leaf(x, is_due, *kind) for x, is_due in sources)
         self.names = [*(f"input {index}" for index in range(len(given))), *self._own]
-        self.is_complex = [isinstance(x, Tensor) and x.is_complex() for x in sources]
+        self.is_complex = [isinstance(x, Tensor) and x.is_complex() for x, _ in sources]
         self.leaves = differentiable_in(self.inputs)
         self.directions = tuple(map(weights_like, self.leaves))
-        self.due = [index for index, x in enumerate(self.inputs) if requires_grad(x)]
+        self.due = [index for index, x in enumerate(self.inputs) if is_among(x, self.leaves)]
         if not self.leaves:
-            raise UserError(
-                f"{self.name}: no input can be differentiated; give a floating point tensor"
-            )
+            raise UserError(f"{self.name}: give a floating point tensor, to be differentiated")
 
     def anew(self, kind: tuple[torch.dtype, str], change: Layout = torch.clone) -> "Study":
         """Return the study of another dtype, on another device, with changed inputs."""
-        given = _changed(self.given, change)
+        given = changed(self.given, change)
         return Study(self.target, given, self.name, self.surrogates, kind)
 
     def call(self, *inputs: Any, layout: Layout = torch.clone) -> Any:
-        """Return the result for copies of the leaves, since the target may change its inputs.
+        """Return the result for copies of inputs, since the target may change them.
 
         A forward that draws random numbers draws the same ones each time.
         """
         values = [
             torch.complex(x[..., 0], x[..., 1]) if is_complex else x
-            for x, is_complex in zip(inputs, self.is_complex, strict=True)
+            for x, is_complex in zip(inputs or self.inputs, self.is_complex, strict=True)
         ]
         count = len(self.given)
         given = [layout(x) if isinstance(x, Tensor) else x for x in values[:count]]
         if self.is_random:
             torch.manual_seed(0)
         if self._own:
-            own = {name: x.clone() for name, x in zip(self._own, values[count:], strict=True)}
+            own = dict(zip(self._own, map(torch.clone, values[count:]), strict=True))
             return torch.func.functional_call(self.target, own, tuple(given))
-        return (self.target.apply if is_function(self.target) else self.target)(*given)
+        return self._called(*given)
 
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
-        """Return the tensors of the result, and those that modules keep, such as `.loss`."""
+        """Return the tensors of the result, and those that modules keep, such as `.loss`.
+
+        Complex ones become pairs.
+        """
+        places = [place for place, has_graph in self.left.items() if has_graph]
+        old = tensors_in([getattr(*place) for place in places])
         found = tensors_in(self.call(*inputs, layout=layout))
-        for module, name in self.kept:
-            found += (x for x in tensors_in(getattr(module, name)) if not is_among(x, found))
+        for x in tensors_in([getattr(*place) for place in places]):
+            found += [] if is_among(x, [*found, *old]) else [x]
         return [torch.stack([x.real, x.imag], -1) if x.is_complex() else x for x in found]
 
-    def differentiable(self, *inputs: Any, layout: Layout = torch.clone) -> tuple[Tensor, ...]:
-        """Return those of the outputs that can be differentiated; complex ones as pairs."""
-        return differentiable_in(self.outputs(*inputs, layout=layout))
-
     @cached_property
-    def kept(self) -> list[tuple[nn.Module, str]]:
-        """The modules that a call enters, and the attributes in which it leaves a new graph."""
+    def left(self) -> dict[tuple[nn.Module, str], bool]:
+        """Modules, and attributes in which a call leaves new tensors -> whether with a graph."""
         called: list[nn.Module] = []
-        hook = register_module_forward_pre_hook(lambda module, _: called.extend(module.modules()))
-        before = _graphs(self.target.modules()) if isinstance(self.target, nn.Module) else {}
-        with hook:
-            self.call(*self.inputs)
-        return [key for key, x in _graphs(called).items() if before.get(key) is not x]
+        with register_module_forward_pre_hook(lambda module, _: called.extend(module.modules())):
+            self.call()
+        before, found = _kept(called), {}
+        self.call()
+        for place, tensors in _kept(called).items():
+            if not all(is_among(x, before.get(place, ())) for x in tensors):
+                found[place] = any(x.grad_fn is not None for x in tensors)
+        return found
 
     @cached_property
     def functions(self) -> list[type[Function]]:
         """The target if it is a Function, else the Functions in the graph of its result."""
         if is_function(self.target):
             return [self.target]
-        outputs = self.differentiable(*self.inputs)  # the nodes live as long as these
-        nodes = walk(*map(root, outputs))
-        found = [vars(type(node))["_forward_cls"] for node in nodes if is_python_function(node)]
-        return list(dict.fromkeys(found))
+        outputs = differentiable_in(self.outputs())  # the nodes live as long as these
+        nodes = filter(is_python_function, walk(*map(root, outputs)))
+        return list(dict.fromkeys(vars(type(node))["_forward_cls"] for node in nodes))
 
     @cached_property
     def gradients(self) -> list[Tensor | None]:
-        """The gradients of the method `total`, one for each of `leaves`; None if unused."""
-        return self.gradients_of(*self.inputs)
+        """The gradients of `total`, one for each of `leaves`; None if unused."""
+        return self.gradients_of(*self.leaves)
 
     @cached_property
     def seen(self) -> list[Seen]:
         """The recorded calls of the Functions, in one backward pass from `total`."""
         with watched(self.functions) as seen:
-            self.gradients_of(*self.inputs)
+            self.gradients_of(*self.leaves)
         return seen
 
     @cached_property
     def parts(self) -> "list[Study]":
-        """One study for each call of a Function, with the inputs that it received.
-
-        A Function has one part, itself.
-        """
+        """One study for each call of a Function; a Function has one part, itself."""
         if is_function(self.target):
             return [self]
-        calls = [seen for seen in self.seen if seen.called]
         kept = self.surrogates, self.kind
-        return [Study(seen.function, seen.inputs, "", *kept) for seen in calls]
+        return [Study(seen.function, seen.inputs, "", *kept) for seen in self.seen if seen.called]
 
     @cached_property
     def is_random(self) -> bool:
         """Whether forward draws random numbers of torch."""
         self.is_random = False  # for the call that tells
         state = torch.get_rng_state()
-        self.call(*self.inputs)
+        self.call()
         return not torch.equal(state, torch.get_rng_state())
 
     @cached_property
     def dtype(self) -> torch.dtype:
         """In which forward computes: it may be float32 for float64, and its results tell."""
-        outputs = self.differentiable(*self.with_inputs(lambda x: 0.99 * x))
+        outputs = differentiable_in(self.outputs(*changed(self.inputs, lambda x: 0.99 * x)))
         is_single = all(torch.equal(x, x.float().to(x.dtype)) for x in outputs)
         return torch.float32 if is_single else self.kind[0]
 
     @cached_property
     def measured(self) -> list[Measured]:
         """The derivative of `total` by each of the leaves, by difference quotients of forward."""
-        return list(quotients.measured(self.terms, self.leaves, self.dtype))
-
-    @cached_property
-    def differences(self) -> dict[int, Difference]:
-        """The gradients that are not the derivative of forward, by the numbers of the leaves."""
-        return quotients.differences(self.measured, self.gradients)
-
-    def total(self, *inputs: Any) -> Tensor:
-        """Return a sum of all outputs, with weights that differ from number to number."""
-        return weighed(self.outputs(*inputs)).sum()
+        return list(measured(self.terms, self.leaves, self.dtype))
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
         """Return the inputs with other tensors in the place of the leaves."""
-        others = iter(leaves)
-        return [next(others) if requires_grad(x) else x for x in self.inputs]
+        others = dict(zip(self.due, leaves, strict=True))
+        return [others.get(index, x) for index, x in enumerate(self.inputs)]
 
-    def total_at(self, *leaves: Tensor) -> Tensor:
-        """Return `total` with other tensors in the place of the leaves."""
-        return self.total(*self.with_leaves(*leaves))
+    def total(self, *leaves: Tensor) -> Tensor:
+        """Return a sum of all outputs, with weights that differ from number to number."""
+        return weighed(self.outputs(*self.with_leaves(*leaves))).sum()
 
-    def terms(self, *leaves: Tensor) -> Tensor:
-        """Return the weighed numbers of `total`, without outputs that have no derivative."""
+    def terms(self, *leaves: Tensor, constant: bool = False) -> Tensor:
+        """Return the weighed numbers of `total`, of outputs with a derivative or of the others."""
         outputs = self.outputs(*self.with_leaves(*leaves))
-        return weighed(x if x.requires_grad else x.bool() for x in outputs).detach().cpu()
+        found = (x if x.requires_grad != constant else x.bool() for x in outputs)
+        return weighed(found).detach().cpu()
 
     def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
         """Return the derivative of `total` if the leaves move in the directions."""
         pairs = zip(derivative, self.directions, strict=True)
         return sum((x * way).sum() for x, way in pairs if x is not None) + torch.zeros(())
 
-    def gradients_of(self, *inputs: Any) -> list[Tensor | None]:
-        """Return the gradient of `total` with respect to each input that requires grad."""
-        return gradients(self.total(*inputs), differentiable_in(inputs))
-
-    def with_inputs(self, change: Layout) -> tuple[Any, ...]:
-        """Return the inputs, each floating point tensor as `change` makes it, and leaves anew."""
-        return _changed(self.inputs, change)
+    def gradients_of(self, *leaves: Tensor) -> list[Tensor | None]:
+        """Return the gradient of `total` with respect to each of the leaves that requires grad."""
+        return gradients(self.total(*leaves), differentiable_in(leaves))
 
 
-def _graphs(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], Any]:
-    """Return the attributes of modules that hold tensors with a graph."""
-    return {
-        (module, name): value
-        for module in modules
-        for name, value in vars(module).items()
-        if not name.startswith("_") and any(x.grad_fn is not None for x in tensors_in(value))
-    }
-
-
-def _changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
-    return tuple(
-        change(x.detach()).requires_grad_(x.requires_grad)
-        if isinstance(x, Tensor) and x.is_floating_point()
-        else x
-        for x in values
-    )
+def _kept(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], list[Tensor]]:
+    """Return the tensors in attributes of modules, without parameters and buffers."""
+    places = ((module, name) for module in modules for name in vars(module))
+    torchs = {*vars(nn.Module()), "_flat_weights"}  # the latter are an LSTM's parameters
+    return {place: tensors_in(getattr(*place)) for place in places if place[1] not in torchs}
 
 
 def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:

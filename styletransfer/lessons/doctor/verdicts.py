@@ -8,9 +8,8 @@ from traceback import extract_tb
 from typing import Any
 
 from torch import nn
-from torch.autograd import Function
 
-from styletransfer.lessons.doctor.watch import backward_name, context_name
+from styletransfer.lessons.doctor.watch import backward_name, context_name, is_function
 
 
 @dataclass(frozen=True)
@@ -28,24 +27,37 @@ class Verdict:
 note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
 
 
-def is_function(target: Any) -> bool:
-    """Return whether the target is a class of `torch.autograd.Function`."""
-    return isinstance(target, type) and issubclass(target, Function)
+def first_line(error: BaseException) -> str:
+    """Return the first line of an error's text."""
+    return (str(error).strip().splitlines() or [type(error).__name__])[0].strip()
+
+
+def described(error: BaseException) -> str:
+    """Return an error's type and the first line of its text; of one that torch.compile wraps."""
+    error = getattr(error, "inner_exception", error)
+    return f"{type(error).__name__}: {first_line(error)}"
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
     """Return where a target is to be changed, "relu.py:14, ReLU.backward", or raised an error."""
-    name, code = getattr(of, "__name__", type(of).__name__), of
+    owner, code = getattr(of, "__name__", type(of).__name__), of
+    name = owner
     if is_function(of):
         method = {"backward": backward_name(of), "context": context_name(of)}.get(method, method)
-        name, code = f"{name}.{method}", getattr(of, method)
+        name, code = f"{owner}.{method}", getattr(of, method)
     elif isinstance(of, nn.Module):
-        name, code = f"{name}.forward", type(of).forward
+        name, code = f"{owner}.forward", type(of).forward
     try:
         code = inspect.unwrap(code)
         file, line = str(inspect.getsourcefile(code)), inspect.getsourcelines(code)[1]
     except (OSError, TypeError):
         return name
-    raised = extract_tb(error.__traceback__) if error else []
-    lines = [line, *(x.lineno for x in raised if x.filename == file)]
-    return f"{Path(file).name}:{lines[-1]}, {name}"
+    # torch.compile names the lines of what it compiles apart.
+    raised = getattr(error, "real_stack", None) or (
+        extract_tb(error.__traceback__) if error else ()
+    )
+    for frame in raised:
+        if frame.filename == file:
+            line = frame.lineno or line
+            name = f"{owner}.{frame.name}" if hasattr(of, frame.name) else name
+    return f"{Path(file).name}:{line}, {name}"

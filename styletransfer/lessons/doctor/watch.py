@@ -12,16 +12,20 @@ from torch.autograd import Function
 
 def tensors_in(result: Any) -> list[Tensor]:
     """Return the tensors of a result: a tensor, or a tuple, list or dictionary of anything."""
-    if isinstance(result, dict):
-        result = list(result.values())
-    if isinstance(result, tuple | list):
-        return [x for each in result for x in tensors_in(each)]
+    if isinstance(result, tuple | list | dict):
+        values = result.values() if isinstance(result, dict) else result
+        return [x for each in values for x in tensors_in(each)]
     return [result] if isinstance(result, Tensor) else []
 
 
 def is_among(x: Tensor, others: Iterable[Tensor]) -> bool:
     """Return whether x is one of these objects."""
     return any(x is other for other in others)
+
+
+def is_function(target: Any) -> bool:
+    """Return whether the target is a class of `torch.autograd.Function`."""
+    return isinstance(target, type) and issubclass(target, Function)
 
 
 @dataclass
@@ -33,7 +37,7 @@ class Seen:
     result: Any
     changed: list[int]  #: inputs changed in place, and not marked
     saved: list[Tensor]  #: by `save_for_backward`
-    attributes: dict[str, list[Tensor]]  #: tensors set on `ctx`
+    attributes: list[tuple[str, Tensor]]  #: tensors set on `ctx`, and their names
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
@@ -64,10 +68,6 @@ def _states(values: Sequence[Any]) -> list[Any]:
     ]
 
 
-def _as_tuple(result: Any) -> tuple[Any, ...]:
-    return result if isinstance(result, tuple) else (result,)
-
-
 @contextmanager
 def _patched(
     functions: Sequence[type[Function]], make: Callable[[type[Function]], dict[str, Any]]
@@ -75,8 +75,8 @@ def _patched(
     """Replace methods of each Function by those that `make` returns, by their names."""
     with ExitStack() as stack:
         for function in functions:
-            for name, method in make(function).items():
-                stack.enter_context(patch.object(function, name, staticmethod(method)))
+            methods: Any = {name: staticmethod(each) for name, each in make(function).items()}
+            stack.enter_context(patch.multiple(function, **methods))
         yield
 
 
@@ -95,26 +95,24 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
     is_apart = context_name(function) == "setup_context"
     before: list[Any] = []
 
-    def note(ctx: Any, inputs: tuple[Any, ...], result: Any) -> None:
-        marked = tensors_in(ctx.dirty_tensors or ())
-        pairs = enumerate(zip(before, _states(inputs), strict=True))
-        changed = [i for i, (old, new) in pairs if old != new and not is_among(inputs[i], marked)]
-        found = {name: tensors_in(value) for name, value in vars(ctx).items()}
-        saved, attributes = tensors_in(ctx.to_save or ()), {n: x for n, x in found.items() if x}
-        calls.append(Seen(function, inputs, result, changed, saved, attributes))
-        ctx._doctor = len(calls) - 1
-
     def watched_forward(*args: Any) -> Any:
         inputs = args if is_apart else args[1:]
         before[:] = _states(inputs)
         result = forward(*args)
         if not is_apart:
-            note(args[0], inputs, result)
+            watched_setup(args[0], inputs, result)
         return result
 
     def watched_setup(ctx: Any, inputs: tuple[Any, ...], output: Any) -> None:
-        setup(ctx, inputs, output)
-        note(ctx, inputs, output)
+        if is_apart:
+            setup(ctx, inputs, output)
+        marked = tensors_in(ctx.dirty_tensors or ())
+        pairs = enumerate(zip(before, _states(inputs), strict=True))
+        changed = [i for i, (old, new) in pairs if old != new and not is_among(inputs[i], marked)]
+        attributes = [(name, x) for name, value in vars(ctx).items() for x in tensors_in(value)]
+        saved = tensors_in(ctx.to_save or ())
+        calls.append(Seen(function, inputs, output, changed, saved, attributes))
+        ctx._doctor = len(calls) - 1
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
         seen, before = calls[ctx._doctor], _states(grads)
@@ -122,8 +120,9 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
         seen.called += 1
         seen.spoiled |= before != _states(grads)
         seen.is_sparse |= any(x.is_sparse for x in tensors_in(result))
-        pairs = ((x, isinstance(x, Tensor) and x.is_sparse) for x in _as_tuple(result))
-        seen.grads = seen.grads or tuple(x.to_dense() if sparse else x for x, sparse in pairs)
+        found = result if isinstance(result, tuple) else (result,)
+        dense = (x.to_dense() if isinstance(x, Tensor) else x for x in found)
+        seen.grads = seen.grads or tuple(dense)
         return result
 
     methods = {"forward": watched_forward, backward_name(function): watched_backward}
@@ -137,7 +136,8 @@ def scaled(functions: Sequence[type[Function]], factor: float) -> AbstractContex
         backward = getattr(function, backward_name(function))
 
         def method(ctx: Any, *grads: Any) -> Any:
-            found = _as_tuple(backward(ctx, *grads))
+            found = backward(ctx, *grads)
+            found = found if isinstance(found, tuple) else (found,)
             return tuple(None if each is None else each * factor for each in found)
 
         return {backward_name(function): method}

@@ -22,14 +22,14 @@ class Map:
         self.trunk = [group for group in study.groups if group.kind in ("image", "trunk")]
         self.losses = [group for group in study.groups if group.kind == "loss"]
         self.drivers = [group for group in study.groups if group.kind == "driver"]
-        names = (group.name for group in self.trunk)
-        self.left = {name: self.MARGIN + self.COLUMN * n for n, name in enumerate(names)}
+        self.left = {each.name: self.MARGIN + self.COLUMN * n for n, each in enumerate(self.trunk)}
         self.right = self.MARGIN + self.COLUMN * len(self.trunk)
         # The row of each loss: its number among the losses that read the same group of the trunk.
         columns = [loss.at for loss in self.losses]
-        rows = [columns[:number].count(at) for number, at in enumerate(columns)]
-        self.row = dict(zip((loss.name for loss in self.losses), rows, strict=True))
-        self.sums = self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(rows, default=-1))
+        self.row = {loss.name: columns[:n].count(loss.at) for n, loss in enumerate(self.losses)}
+        self.sums = (
+            self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(self.row.values(), default=-1))
+        )
         self.backward = self.sums + (48 if self.drivers else 0) + 22
         self.height = self.backward + self.PASS * len(study.passes) + 84
 
@@ -41,11 +41,9 @@ class Map:
         """Return (x, kind, number of nodes) that backward pass `number` entered, right to left."""
         marks = []
         for group in self.study.groups:
-            x = self.right - 16
+            x = self.left.get(group.name, self.right - 40) + 24
             if group.kind == "loss":
                 x = self.left[group.at] + 50 + 26 * self.row[group.name]
-            elif group.kind != "driver":
-                x = self.left[group.name] + 24
             marks.append((x, group.kind, group.entered(number)))
         return sorted((mark for mark in marks if mark[2]), reverse=True)
 
@@ -59,7 +57,6 @@ def render(name: str, **values: Any) -> str:
     """Return the text of the template `name` in `templates/`, filled in with `values`."""
     from jinja2 import Environment, PackageLoader, StrictUndefined
 
-    tools = {"Map": Map, "count": count, "COLOURS": COLOURS}
     templates = Environment(
         loader=PackageLoader("styletransfer.lessons.explain"),
         autoescape=True,  # values are text, not HTML
@@ -67,13 +64,12 @@ def render(name: str, **values: Any) -> str:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    return templates.get_template(name).render(values | tools)
+    return templates.get_template(name).render(values, Map=Map, count=count, COLOURS=COLOURS)
 
 
 def count(number: int, noun: str) -> str:
-    """Return a number with its noun in the singular or plural: "1 node", "2 passes"."""
-    plural = "es" if noun.endswith("s") else "s"
-    return f"{number} {noun}{'' if number == 1 else plural}"
+    """Return a number with its noun in the singular or plural: "1 node", "2 nodes"."""
+    return f"{number} {noun}{'' if number == 1 else 's'}"
 
 
 def summary(study: Study) -> list[str]:

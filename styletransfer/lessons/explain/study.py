@@ -53,10 +53,12 @@ class Group:
 
 @dataclass(frozen=True)
 class Pass:
-    """A Pass is one call of `Tensor.backward`."""
+    """A Pass is one call of `Tensor.backward`.
 
-    # The tensor that `backward` is called on: the name of a loss, such as "style/relu1_1" or
-    # "total_variation"; "total", the sum of all losses; or "output", the network's output.
+    `root` is the tensor of the call: the name of a loss, such as "style/relu1_1"; "total", the sum
+    of all losses; or "output", the network's output.
+    """
+
     root: str
     retain_graph: bool  # the argument of the call
 
@@ -79,8 +81,8 @@ class Study:
 
         Return the backward's name -> number of its nodes, and how often the passes entered them.
         """
-        groups = [group for group in self.groups if group.kind == "loss"]
-        nodes = [node for group in groups for node in group.nodes if node.is_function]
+        losses = (group.nodes for group in self.groups if group.kind == "loss")
+        nodes = [node for each in losses for node in each if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
 
@@ -109,9 +111,8 @@ class Watch(TorchFunctionMode):
             func(*args, **kwargs)
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
-        reached = {self.home.get(node) for node in nodes}
         total = "output" if args[0].dim() else "total"  # tensor_hook calls output.backward
-        if reached.isdisjoint(term.name for term in self.terms):
+        if {self.home.get(node) for node in nodes}.isdisjoint(term.name for term in self.terms):
             total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
         self.passes.append(Pass(root, bool(kwargs.get("retain_graph"))))
@@ -122,8 +123,7 @@ class Watch(TorchFunctionMode):
         if module not in self.group_of:
             return
         made = [output, getattr(module, "loss", None)]
-        tensors = [each for each in made if isinstance(each, Tensor)]
-        roots = [graph.root(tensor) for tensor in tensors if tensor.requires_grad]
+        roots = [graph.root(x) for x in made if isinstance(x, Tensor) and x.requires_grad]
         for node in graph.walk(*roots):
             is_image = hasattr(node, "variable")  # it fills the `.grad` of a leaf
             self.home.setdefault(node, "image" if is_image else self.group_of[module])
