@@ -19,7 +19,7 @@ from torch.nn.functional import adaptive_avg_pool2d, pad
 
 from styletransfer.copying.copied import Refinement
 from styletransfer.copying.patches import Axes, PatchSearch, patches
-from styletransfer.copying.pieces import join
+from styletransfer.copying.pieces import Seams, join
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Correspondence, Inputs
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
@@ -110,9 +110,9 @@ class Photographs:
         search.begin(keys, wanted)
         search.improve(keys, wanted)
         told()
-        both = torch.cat([keys, self.shown], 1)
+        both, seams = torch.cat([keys, self.shown], 1), Seams(search, wanted, self.shown)
         for _ in range(ROUNDS):
-            join(search, keys, wanted, self.shown)
+            join(search, keys, wanted, seams)
             made = patches(search.pixels(self.painted))
             search.improve(both, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
             told()

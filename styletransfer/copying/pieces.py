@@ -15,13 +15,19 @@ from styletransfer.copying.patches import PatchSearch
 
 # Sides in pixels of the blocks, which are fields of a random grid; each has TRIES tries.
 SIDES, TRIES = (32, 16, 8), 12
-# Weight of a seam where the content is flat. A seam may lie at an edge of the content: the weight
-# is halved where the squared difference of the two neighbouring pixels is CALM times its mean.
-SEAM, CALM = 0.7, 0.03
+# Weight of a seam, if those of the first search cost 1 on average: about as much as if the painted
+# patches on both sides had nothing in common. Where the photographs tell the painting well, such
+# seams cost little, and all seams have less weight in proportion. Seams may lie at edges of the
+# content: the weight is halved where the squared difference of two pixels is CALM times its mean.
+SEAM, CALM = 1.0, 0.03
 
 
 class Seams:
-    """`Seams` tells what the seams between pairs of neighbouring pixels cost."""
+    """`Seams` tells what the seams between pairs of neighbouring pixels cost.
+
+    `wanted` (h * w, D) are the content's values; `shown` (pixels of all sources, P) are those of
+    the paintings' patches.
+    """
 
     def __init__(self, search: PatchSearch, wanted: Tensor, shown: Tensor) -> None:
         self.search, self.shown = search, shown
@@ -30,7 +36,11 @@ class Seams:
         second = torch.cat([grid[:, 1:].flatten(), grid[1:].flatten()])  # right of, or below, first
         self.pairs, self.down = torch.stack([first, second]), (second - first) // search.size[1]
         contrast = (wanted[first] - wanted[second]).square_().sum(1)
-        self.weights = SEAM / (1 + contrast / (CALM * contrast.mean()).clamp_min(1e-12))
+        mean = contrast.double().mean().float()  # the same for any number of threads
+        self.weights = 1 / (1 + contrast / (CALM * mean).clamp_min(1e-12))
+        costs = self.costs(search.index, self.down >= 0).double()
+        total = self.weights[costs > 0].double().sum().clamp_min(1e-12)
+        self.weights *= (SEAM * costs.sum() / total).float()
 
     def costs(self, index: Tensor, chosen: Tensor) -> Tensor:
         """Return the costs of the seams at the `chosen` pairs, for matches `index` (h * w,)."""
@@ -42,14 +52,13 @@ class Seams:
         return self.weights[chosen] * cost
 
 
-def join(search: PatchSearch, keys: Tensor, wanted: Tensor, shown: Tensor) -> None:
+def join(search: PatchSearch, keys: Tensor, wanted: Tensor, seams: Seams) -> None:
     """Let blocks of pixels take a common offset where that lowers the sum of all costs.
 
-    `keys` (pixels of all sources, D) and `wanted` (h * w, D) give the costs of matches; `shown`
-    (pixels of all sources, P), values of the paintings' patches, gives those of seams.
+    `keys` (pixels of all sources, D) and `wanted` (h * w, D) give the costs of matches.
     """
     search.compare(keys, wanted)
-    seams, generator = Seams(search, wanted, shown), torch.Generator().manual_seed(0)
+    generator = torch.Generator().manual_seed(0)
     for side in SIDES * TRIES:
         blocks, offered = _offered(search, side, generator)
         cost = search.cost_of(offered)
