@@ -3,11 +3,11 @@
     python benchmarks/paired.py [--ebsynth PROGRAM] [--artists ink,tint] [--pairs turned] \\
         [--pictures FOLDER]
 
-Six synthetic artists, functions that paint any picture by a fixed rule, paint a key photograph and
-a frame. `style_source` paints the frame like the painted key; the artist's own frame is the truth.
-The table has the root mean square error in grey levels of 255, after both pictures are blurred by
-0, 2 and 4 pixels; for comparison, the errors of a picture of one colour, the mean of the painted
-key; and the power beyond CRISP cycles per pixel, divided by the painted key's.
+Eight synthetic artists, functions that paint any picture by a fixed rule, paint a key photograph
+and a frame. `style_source` paints the frame like the painted key; the artist's own frame is the
+truth. The table has the root mean square error in grey levels of 255, after both pictures are
+blurred by 0, 2 and 4 pixels; for comparison, the errors of a picture of one colour, the mean of the
+painted key; and the structure, the share of the truth's texture that is there, wherever it lies.
 
 `--ebsynth` is the program of Jamriska et al. 2019 (https://github.com/jamriska/ebsynth, built from
 source), a rival with its default weights: the photographs are its guide, and in a second column
@@ -33,7 +33,8 @@ from styletransfer.resources import resource
 Array = NDArray[np.float64]
 SIZE = (192, 144)  # (width, height) of every picture
 BLURS = (0, 2, 4)  # standard deviations in pixels
-CRISP = 0.15  # cycles per pixel
+# Texture is what has more than COARSE cycles per pixel, in windows of WINDOW x WINDOW pixels.
+WINDOW, COARSE = 32, 0.09
 
 
 def blurred(picture: Array, deviation: float) -> Array:
@@ -147,7 +148,33 @@ def paper(picture: Array) -> Array:
     return page
 
 
-ARTISTS = {one.__name__: one for one in (contours, hatching, flat, tints, strokes, paper)}
+def halftone(picture: Array) -> Array:
+    """Print dots on a slanted grid, larger where the picture is darker."""
+    (x, y), angle = _grid(picture), np.deg2rad(30)
+    across = np.cos((x * np.cos(angle) + y * np.sin(angle)) * 2 * np.pi / 6)
+    down = np.cos((y * np.cos(angle) - x * np.sin(angle)) * 2 * np.pi / 6)
+    screen = (across + down) / 4 + 0.5
+    ink = np.clip((screen - _light(picture, 1.5)) * 6 + 0.5, 0, 1)[..., None]
+    page: Array = ink * [0.12, 0.1, 0.35] + (1 - ink) * [0.98, 0.94, 0.8]
+    return page
+
+
+def chalk(picture: Array) -> Array:
+    """Draw chalk lines of varying length on dark paper, broader where the picture is lighter."""
+    (x, y), (height, width) = _grid(picture), picture.shape[:2]
+    noise = np.random.default_rng(7).random((height + width, height + width))
+    long = np.mean([np.roll(noise, step, 0) for step in range(15)], 0)
+    grain = ((long - long.mean()) / long.std())[(x + y).astype(int) // 2, (x - y).astype(int)]
+    wave = 0.35 * np.sin((x + y) * 2 * np.pi / 9) + 0.18 * grain
+    white = np.clip((_light(picture, 2.0) - 0.5 + wave) * 4 + 0.5, 0, 1)[..., None]
+    page: Array = (1 - white) * [0.16, 0.2, 0.22] + white * (blurred(picture, 2.5) * 0.5 + 0.5)
+    return page
+
+
+ARTISTS = {
+    artist.__name__: artist
+    for artist in (contours, hatching, flat, tints, strokes, paper, halftone, chalk)
+}
 
 
 def photograph(name: str, box: tuple[float, float, float, float]) -> Array:
@@ -214,11 +241,22 @@ def error(picture: Array, truth: Array, deviation: float) -> float:
     return 255 * float(np.sqrt((difference**2).mean()))
 
 
-def fine_power(picture: Array) -> float:
-    """Return the power beyond CRISP cycles per pixel, summed over channels."""
-    down, across = (np.fft.fftfreq(side) for side in picture.shape[:2])
-    fine = np.hypot(down[:, None], across[None]) > CRISP
-    return float((np.abs(np.fft.fft2(picture, axes=(0, 1))[fine]) ** 2).sum())
+def structure(picture: Array, truth: Array) -> float:
+    """Return the share of the truth's texture, from 0 to 1, that a picture has.
+
+    In each window, of the power spectra of both lumas the smaller values are summed, and divided by
+    the sum of the truth's. A texture that is moved keeps its spectrum; one that is blurred, or
+    mixed from several phases, loses its peaks. Two samples of the same noise have about 0.5.
+    """
+    frequencies, window = np.fft.fftfreq(WINDOW), np.hanning(WINDOW + 2)[1:-1]
+    fine = np.hypot(frequencies[:, None], frequencies) > COARSE
+    powers = []
+    for each in (picture, truth):
+        parts = np.lib.stride_tricks.sliding_window_view(_light(each, 0), (WINDOW, WINDOW))
+        parts = parts[:: WINDOW // 2, :: WINDOW // 2]
+        parts = (parts - parts.mean((2, 3), keepdims=True)) * window * window[:, None]
+        powers.append(np.abs(np.fft.fft2(parts))[..., fine] ** 2)
+    return float(np.minimum(*powers).sum() / powers[1].sum())
 
 
 def as_image(picture: Array) -> Image.Image:
@@ -262,7 +300,7 @@ Painter = Callable[[Array, Array, Array], Array]
 def compare(
     artists: list[str], pairs: list[str], painters: list[Painter], folder: Path | None = None
 ) -> list[list[str]]:
-    """Return a row for each artist and pair, each painter's errors and power; and their means."""
+    """Return a row for each artist and pair, each painter's errors and structure; and the means."""
     pictures, rows, numbers = _pairs(), [], []
     for name in artists:
         artist, sheet = ARTISTS[name], []
@@ -270,9 +308,9 @@ def compare(
             key, frame = pictures[pair]
             painted, truth = artist(key), artist(frame)
             made = [painter(key, painted, frame) for painter in painters]
-            powers = [fine_power(one) / fine_power(painted) for one in made]
             errors = [[error(one, truth, blur) for blur in BLURS] for one in made]
-            numbers.append([[*own, power] for own, power in zip(errors, powers, strict=True)])
+            shares = [structure(one, truth) for one in made]
+            numbers.append([[*own, share] for own, share in zip(errors, shares, strict=True)])
             rows.append([name, pair, *_written(numbers[-1])])
             sheet.append(np.hstack([key, painted, frame, truth, *made]))
         if folder is not None:
@@ -283,9 +321,9 @@ def compare(
 
 
 def _written(numbers: list[list[float]]) -> list[str]:
-    """Return the cells of a row: for each painter its errors, and its power with two decimals."""
+    """Return the cells of a row: for each painter its errors and its structure."""
     return [
-        cell for *own, power in numbers for cell in (*(f"{e:.1f}" for e in own), f"{power:.2f}")
+        cell for *own, share in numbers for cell in (*(f"{e:.1f}" for e in own), f"{share:.2f}")
     ]
 
 
@@ -303,7 +341,7 @@ def main() -> None:
         painters |= {"EbSynth": rival, "and place": partial(rival, by_place=True)}
     artists, pairs = asked.artists.split(","), asked.pairs.split(",")
     rows = compare(artists, pairs, [*painters.values()], asked.pictures)
-    titles = [f"{name} {what}" for name in painters for what in (*BLURS, "power")]
+    titles = [f"{name} {what}" for name in painters for what in (*BLURS, "structure")]
     print(table(["artist", "pair", *titles], rows, left=(0, 1)))
 
 

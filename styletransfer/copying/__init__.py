@@ -2,5 +2,5 @@
 
 Losses copy no pixels: they compare features, or statistics of features. Nothing is optimised here;
 a run starts from the copied picture. Read `paired.py` first: what is compared.
-`patches.py` searches; `copied.py` shows the matches.
+`patches.py` searches; `pieces.py` keeps textures whole; `copied.py` shows the matches.
 """

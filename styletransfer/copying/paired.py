@@ -3,9 +3,10 @@
 For each pixel of the content image, a search finds the most similar pixel of the photographs that
 were painted. The painting's pixel at the same row and column is copied. This method is image
 analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al. 2009). Strokes stay
-whole for two reasons. Neighbouring pixels propose their matches to each other. And the search is
-repeated; it then also compares patches of the picture copied so far with patches of the paintings,
-as in StyLit (Fiser et al. 2016).
+whole for three reasons. Neighbouring pixels propose their matches to each other. Whole blocks take
+one offset where the photograph is flat, see `pieces.py`. And the search is repeated; it then also
+compares patches of the picture copied so far with patches of the paintings, as in StyLit (Fiser et
+al. 2016).
 """
 
 from collections.abc import Callable, Sequence
@@ -18,6 +19,7 @@ from torch.nn.functional import adaptive_avg_pool2d, pad
 
 from styletransfer.copying.copied import Refinement
 from styletransfer.copying.patches import Axes, PatchSearch, patches
+from styletransfer.copying.pieces import Seams, join
 from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Correspondence, Inputs
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
@@ -33,8 +35,9 @@ LAYERS, AXES = {"relu2_1": 0.4, "relu3_1": 0.2, "relu4_1": 0.2}, 8
 # Weight of row and column: of pixels that are otherwise equal, the nearest in position is taken.
 POSITION_WEIGHT = 0.08
 WEIGHTS = (*(COLOR_WEIGHT for _ in COLORS), EDGES_WEIGHT, POSITION_WEIGHT, *LAYERS.values())
-# After the first search, ROUNDS searches also compare patches of the picture so far with patches of
-# the paintings, along PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
+# After the first search, blocks are joined and a search is made ROUNDS times. These searches also
+# compare patches of the picture so far with patches of the paintings, along PATCH_AXES principal
+# axes; PATCH_WEIGHT is the weight of these axes.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
 # Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
 # all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
@@ -107,10 +110,11 @@ class Photographs:
         search.begin(keys, wanted)
         search.improve(keys, wanted)
         told()
-        keys = torch.cat([keys, self.shown], 1)
+        both, seams = torch.cat([keys, self.shown], 1), Seams(search, wanted, self.shown)
         for _ in range(ROUNDS):
+            join(search, keys, wanted, seams)
             made = patches(search.pixels(self.painted))
-            search.improve(keys, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
+            search.improve(both, torch.cat([wanted, self.texture.along(made, size_of(made))], 1))
             told()
         found = search.result()
         if kept is None:

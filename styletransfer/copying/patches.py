@@ -144,10 +144,14 @@ class PatchSearch:
         self.index = torch.where(kept, own, self.index)
         self.active = (~kept).nonzero()[:, 0]
 
+    def compare(self, keys: Tensor, wanted: Tensor) -> None:
+        """Compare `keys` (pixels of all sources, D) and `wanted` (h * w, D) from now on."""
+        self.keys, self.wanted = keys.contiguous(), wanted[self.active]
+        self.cost = self.cost_of(self.index[self.active])
+
     def improve(self, keys: Tensor, wanted: Tensor) -> None:
         """Try neighbours' matches and random pixels near each match; keep those of lower cost."""
-        self.keys, self.wanted = keys.contiguous(), wanted[self.active]
-        self.cost = self._cost(self.index[self.active])
+        self.compare(keys, wanted)
         self._propagate()
         generator = torch.Generator().manual_seed(0)
         for reach in RANDOM:
@@ -163,7 +167,7 @@ class PatchSearch:
                 neighbours = (y - down) % height * width + (x - right) % width
                 self._try(self.index[neighbours], down, right)
 
-    def _cost(self, index: Tensor) -> Tensor:
+    def cost_of(self, index: Tensor) -> Tensor:
         """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
@@ -171,7 +175,7 @@ class PatchSearch:
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
         """Try the pixels `down` rows and `right` columns from `index`; take those of lower cost."""
         index = self.moved(index, down, right)
-        cost = self._cost(index)
+        cost = self.cost_of(index)
         is_better = cost < self.cost
         self.index[self.active[is_better]] = index[is_better]
         self.cost = torch.where(is_better, cost, self.cost)

@@ -94,6 +94,23 @@ def test_of_equal_pixels_the_one_in_place_is_copied():
     assert found.places[2].equal(torch.arange(48.0).expand(40, 48))
 
 
+def noisy(seed):
+    """Return a sky (1, 3, 48, 64) with noise, and something dark at its left."""
+    return 0.7 - 0.5 * (torch.arange(64) < 20) + 0.05 * picture(seed, 48, 64).float()
+
+
+@pytest.mark.parametrize("shape", ["dots", "lines", "slanted"])
+def test_a_texture_of_the_page_keeps_its_period(shape):
+    """Check textures of period 4: what is copied is the same 4 rows and 4 columns further."""
+    y, x = torch.meshgrid(torch.arange(48), torch.arange(64), indexing="ij")
+    ink = {"dots": (y % 4 < 2) & (x % 4 < 2), "lines": x % 4 < 2, "slanted": (x + y) % 4 < 2}
+    page = ink[shape].float().expand(1, 3, 48, 64)
+    pictures = Inputs(noisy(1), (page,), sources=(noisy(0),))
+    made = pixels(correspondence(tiny_network(VGG19).float(), pictures), [page])
+    assert (made[..., 4:, :] - made[..., :-4, :]).abs().mean() < 0.02
+    assert (made[..., 4:] - made[..., :-4]).abs().mean() < 0.02
+
+
 @pytest.mark.parametrize(
     ("second", "distances"), [(0, (0.06, 0.04)), (1, (100.0, 0.1))], ids=["nearer", "far"]
 )
