@@ -25,13 +25,18 @@ class TrainNetworkConfig:
     style: Any = field(default=str(ASSETS / "style" / "oil.jpg"), metadata=PATHS)
     """Path of the style image; or several paths, [a.jpg,b.jpg], or a folder of style images, for
     one network that knows all these styles and can blend them."""
+    style_source: Any = field(default=None, metadata=PATHS)
+    """Photograph of which the style image is a painting: the network learns to paint like it.
+    Frames of the film `pictures` are painted by copied pixels first, as by film, and are then
+    learned. With several style images, one photograph for each; all are one style."""
     network: str = choice("small", "tiny", "full")
     """Width and depth of the network: tiny, small, or full as in Johnson et al. 2016."""
     start: str | None = path("auto", words=("auto",))
     """Initial weights: the path of a network of the same layout; null for random weights; auto for
     the shipped network painters, or for random weights if the layout of painters differs."""
     pictures: str = path(str(ASSETS / "content"))
-    """Folder of photographs; the training pictures are crops of them."""
+    """Folder of photographs; the training pictures are crops of them. With style_source, a film or
+    a folder of frames; default: none, only the painted photographs are learned."""
     steps: int = number(1200, "[1, inf)")
     """Training steps in all; the learning rate falls to zero over them. A network with random
     weights needs several times as many steps."""
@@ -41,7 +46,8 @@ class TrainNetworkConfig:
     crop: int = 384
     """Side of a training picture in pixels; a multiple of 4."""
     style_size: int = number(512, "[1, inf)")
-    """Longer side of the style image in pixels; its strokes keep their size in the pastiches."""
+    """Longer side of the style image in pixels; its strokes keep their size in the pastiches. With
+    style_source, also the largest longer side of the film's frames."""
     learning_rate: float = number(2e-3, "(0, 1]")
     """Largest learning rate of AdamW: about the change of each weight in a step; at most 1."""
     averaging: float = number(0.99, "[0, 1)")

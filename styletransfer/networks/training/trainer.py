@@ -10,7 +10,7 @@ The sums of gradients and losses equal those of a single process, except for rou
 """
 
 from collections.abc import Mapping
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Any, NamedTuple, cast
 
 import torch
@@ -20,12 +20,12 @@ from torch.optim import AdamW, Optimizer
 from torch.optim.lr_scheduler import ChainedScheduler, CosineAnnealingLR, LinearLR, LRScheduler
 from torch.optim.swa_utils import AveragedModel, get_ema_multi_avg_fn
 
+from styletransfer.copying.copied import held
 from styletransfer.errors import UserError
 from styletransfer.features.vgg import randomize
 from styletransfer.features.weights import digest
 from styletransfer.networks import encoder
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork, adopt
-from styletransfer.networks.training.crops import Crops
 from styletransfer.networks.training.prepare import NetworkTask
 from styletransfer.networks.training.processes import Processes
 from styletransfer.objective import Criterion
@@ -37,10 +37,10 @@ from styletransfer.runs.resume import check_settings
 from styletransfer.system.checkpoint import check_like, natural, refused
 from styletransfer.system.signals import signals_held
 
-# Settings that may differ when a training is resumed. For `style` and `start`, the hashes of the
-# files and weights are compared instead.
+# Settings that may differ when a training is resumed. For `style`, `style_source` and `start`, the
+# hashes of the files and weights are compared instead.
 FREE_SETTINGS = (
-    *("style", "start", "pictures", "preview", "preview_every"),
+    *("style", "style_source", "start", "pictures", "preview", "preview_every"),
     *("device", "checkpoint_every"),
 )
 # Attributes of NetworkTraining whose `state_dict` is saved in a checkpoint.
@@ -77,7 +77,7 @@ class NetworkTraining:
         if state is not None:
             with refused(ANOTHER):
                 check_settings(state.get("recipe", {}), recipe_of(task))
-        self.make = Crops(task.photos, self.config.crop)
+        self.make = task.make
         self.criterion = Criterion.of(self.config.objective)
         self.styles = styles_of(task, self.criterion)
         self.network = initial_network(task)
@@ -138,16 +138,20 @@ class NetworkTraining:
         """Add to the weights' `grad` the gradient of the mean losses of `images`, times `share`.
 
         Return the mean losses: name -> scalar, not multiplied by `share`.
-        `images` are content images (N, 3, H, W) in [0, 1], `drawn` (N,) holds the index of each
-        image's style, and `share` is N over the number of images in the batch of all processes.
+        `images` are content images (N, 3, H, W) in [0, 1], or (N, 6, H, W) with how each is to be
+        painted; `drawn` (N,) holds the index of each image's style, and `share` is N over the
+        number of images in the batch of all processes.
         """
+        is_paired = images.shape[1] > 3
         styles = [self.styles[int(number)] for number in drawn]
-        pastiches = self.network(images, torch.cat([style.code for style in styles]))
+        pastiches = self.network(images[:, :3], torch.cat([style.code for style in styles]))
         gradients, values = [], []
         for content, pastiche, style in zip(
-            torch.split(images, 1), torch.split(pastiches, 1), styles, strict=True
+            torch.split(images[:, -3:], 1), torch.split(pastiches, 1), styles, strict=True
         ):
             inputs = pair(content, style.image)
+            if is_paired:
+                inputs = replace(inputs, anchor=held(content))
             objective = Objective(
                 self.task.extractor, self.task.mode, self.criterion, inputs, style.targets
             )

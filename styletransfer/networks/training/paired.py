@@ -1,0 +1,104 @@
+"""Training pairs: frames of a film, and the same frames, painted like given photographs.
+
+Pixels are copied from the paintings of these photographs (`styletransfer.copying`), in a second or
+so for a frame. From the pairs a small network learns to paint further frames of the scene in one
+pass, as in Texler et al. 2020, "Interactive Video Stylization Using Few-Shot Patch-Based Training".
+"""
+
+from collections.abc import Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import torch
+from torch import Tensor
+
+from styletransfer.films.copier import FrameCopier
+from styletransfer.films.read import Film
+from styletransfer.job.prepare import prepare
+from styletransfer.job.sources import files_of
+from styletransfer.networks.commands.train_network import TrainNetworkConfig
+from styletransfer.networks.johnson import STRIDE
+from styletransfer.pictures.images import Picture, resize, scaled_size
+from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
+from styletransfer.system.progress import progress_bar
+
+# From FRAMES frames of a longer film on, and fewer than twice as many, become training pairs.
+FRAMES = 16
+# The losses of a training from pairs, beside that of pixels (`copied.held`): features of what the
+# network paints are compared with those of the painted frame, position by position.
+LEARNT = ["relu1_1", "relu2_1", "relu3_1"]
+OBJECTIVE = ObjectiveConfig(content_weight=1.0, content_layers=LEARNT, style_layers=LEARNT)
+
+
+class Pairs:
+    """`Pairs` makes training pictures from pairs: square parts of photographs and paintings.
+
+    A pair (6, H, W) is a photograph and its painting, sRGB in [0, 1].
+    """
+
+    def __init__(self, pairs: Sequence[Tensor], size: int) -> None:
+        shortest = min(min(pair.shape[1:]) for pair in pairs)
+        self.pairs, self.size = pairs, min(size, shortest // STRIDE * STRIDE)
+
+    def __call__(self, count: int, generator: torch.Generator) -> Tensor:
+        """Return (count, 6, size, size) in [0, 1]; the CPU generator makes every random choice."""
+        return torch.stack([self._picture(generator) for _ in range(count)])
+
+    def _picture(self, generator: torch.Generator) -> Tensor:
+        pair = self.pairs[int(torch.randint(len(self.pairs), (), generator=generator))]
+        height, width = pair.shape[1:]
+        top = int(torch.randint(height - self.size + 1, (), generator=generator))
+        left = int(torch.randint(width - self.size + 1, (), generator=generator))
+        return pair[:, top : top + self.size, left : left + self.size]
+
+
+def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor]]:
+    """Return the pairs (6, H, W) of `style_source`, and those of painted frames of `pictures`.
+
+    (UserError if a picture or the film cannot be read, or if they do not fit each other.)
+    """
+    first = files_of("style_source", config.style_source)[0]
+    is_alone = config.pictures == TrainNetworkConfig.pictures
+    frames = [] if is_alone else spread(Path(config.pictures), config.style_size)
+    settings = StyleTransferConfig(
+        content=first,
+        style=config.style,
+        style_source=config.style_source,
+        size=max(frames[0].shape) if frames else config.style_size,
+        device=config.device,
+        precision=config.precision,
+        features=config.features,
+        seed=config.seed,
+        objective=ObjectiveConfig(match_weight=1.0, content_weight=0.0, style_weight=0.0),
+    )
+    shown = {"content": Picture(frames[0], name=config.pictures)} if frames else {}
+    job = prepare(settings, shown, search=False)
+    given = [
+        torch.cat(pair, 1)[0].float()
+        for pair in zip(job.pictures.sources, job.pictures.styles, strict=True)
+    ]
+    made = []
+    with TemporaryDirectory() as folder:
+        painter = FrameCopier(job, Path(folder), tuple)  # no frame of the film counts as a key
+        bar = progress_bar(frames, desc="painting", unit="frame", leave=False)
+        for frame in bar:
+            painted = painter.paint(frame).image
+            painter.follow(frame, painted)
+            made.append(torch.cat((frame, painted), 1)[0])
+    return given, made
+
+
+def spread(path: Path, side: int) -> list[Tensor]:
+    """Return frames (1, 3, H, W) of a film at equal distances, all if there are few; see FRAMES.
+
+    A frame's longer side has at most `side` pixels.
+    """
+    frames, step = list[Tensor](), 1
+    with Film(path) as film:
+        size = scaled_size(film.size, min(side, max(film.size)))
+        for number, frame in enumerate(film.frames()):
+            if number % step == 0:
+                frames.append(resize(frame.image, size))
+            if len(frames) == 2 * FRAMES:
+                frames, step = frames[::2], 2 * step
+    return frames
