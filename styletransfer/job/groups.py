@@ -24,9 +24,10 @@ from styletransfer.pictures.regions import Regions
 
 logger = logging.getLogger(__name__)
 
-# Colours of the groups in label pictures, the largest group first. With two groups, half of a lion
-# was in the background; with four, hats and collars were cut from their heads.
-COLORS = ((255, 0, 0), (0, 128, 0), (0, 0, 255))
+# Colours of the groups in label pictures, the largest group first; their number is that of the
+# groups. With four, hats and collars were cut from their heads. If a group covers less than the
+# share SMALL of the content image, as the eyes of a cat do, there is one group less.
+COLORS, SMALL = ((255, 0, 0), (0, 128, 0), (0, 0, 255)), 0.12
 # Longer side in pixels at which pictures are compared, so that groups hardly depend on the size of
 # the pastiche; it is larger if the shorter side would have less than LEAST.
 SIDE, LEAST = 384, 64
@@ -59,8 +60,8 @@ class Groups:
 
     @classmethod
     @torch.no_grad()
-    def of(cls, job: Job, image: Tensor) -> Self:
-        """Return the groups of an image (1, 3, H, W), the largest group first."""
+    def of(cls, job: Job, image: Tensor, count: int) -> Self:
+        """Return `count` groups of an image (1, 3, H, W), the largest group first."""
         side = long_enough(size_of(image), SIDE, LEAST)
         image = resize(image, scaled_size(size_of(image), side))
         seen = job.extractor(job.on_device(image), LAYERS)
@@ -71,10 +72,10 @@ class Groups:
         kinds = [(seen[name].float().cpu(), weight) for name, weight in LAYERS.items()]
         kinds += [(lab[:, :1], LIGHT), (lab[:, 1:], COLOR), (place, PLACE)]
         rows = torch.cat([weight * _alike(kind, grid) for kind, weight in kinds])
-        centres, distances = k_means(rows.mT.double(), len(COLORS))
+        centres, distances = k_means(rows.mT.double(), count)
         near = distances.square().mT.view(1, -1, *grid)
         soft = torch.softmax(-SHARPNESS * near / near.amin(1).mean().clamp_min(1e-12), 1)
-        owned = one_hot(distances.argmin(1), len(COLORS)).double()
+        owned = one_hot(distances.argmin(1), count).double()
         shares = owned.mean(0).clamp_min(1 / len(owned))
         edge = torch.ones(grid)
         edge[1:-1, 1:-1] = 0
@@ -100,13 +101,16 @@ def grouped(job: Job, count: int) -> tuple[Region, ...]:
     divided, too; a further one, that of `style_detail`, paints every region as a whole.
     """
     (whole,), styles = job.pictures.regions, job.pictures.styles[:count]
-    own, of_styles = Groups.of(job, job.pictures.content), [Groups.of(job, one) for one in styles]
+    own = Groups.of(job, job.pictures.content, len(COLORS))
+    if own.shares.min() < SMALL:
+        own = Groups.of(job, job.pictures.content, len(COLORS) - 1)
+    of_styles = [Groups.of(job, style, len(own.shares)) for style in styles]
     covers = weights_for(own.weights, job.pictures.content)
     masks = [
         weights_for(groups.weights, style)[:, own.partners(groups)]
         for groups, style in zip(of_styles, styles, strict=True)
     ]
-    names = Regions(torch.empty(0), COLORS).names
+    names = Regions(torch.empty(0), COLORS[: len(own.shares)]).names
     shown = (f"{name} ({share:.0%})" for name, share in zip(names, own.shares, strict=True))
     logger.info("content_regions=auto: %s", ", ".join(shown))
     regions = []

@@ -67,8 +67,9 @@ def _check(blend: Blend, sources: Sources) -> None:
     for picture in sources.styles:
         if any(blend.rotation) or has_margins(picture):
             key = "content_regions" if blend.by_groups else "style_regions"
+            needs = "content_regions=auto needs" if blend.by_groups else "style_regions need"
             raise UserError(
-                f"{key} need {picture.name} without style_rotation and without transparent "
+                f"{needs} {picture.name} without style_rotation and without transparent "
                 "margins; turn and crop the file first",
                 key,
             )
