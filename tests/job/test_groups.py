@@ -81,6 +81,14 @@ def test_groups_are_the_same_in_each_run_and_at_each_size(config):
         ).abs().mean() < 0.03
 
 
+def test_a_small_group_is_no_region_of_its_own(config):
+    picture = bands(CONTENT)
+    picture[..., 64:] = picture[..., :32]
+    picture[..., 40:56, 40:52] = bands(CONTENT)[..., 40:56, 70:82]
+    images.write("content.png", picture)
+    assert [region.name for region in prepare(config).pictures.regions] == ["red", "green"]
+
+
 def test_label_pictures_of_groups_give_these_regions_again(config):
     found = prepare(config).pictures.regions
     content, style = label_pictures(found)
@@ -145,3 +153,10 @@ def test_k_means_finds_groups_far_apart_largest_first():
     centres, distances = k_means(rows, 3)
     torch.testing.assert_close(centres, rows.new_tensor([[5.1], [0.05], [9.0]]))
     assert distances.argmin(1).tolist() == [1, 1, 2, 0, 0, 0]
+
+
+def test_k_means_does_not_depend_on_what_was_drawn_before():
+    rows = torch.rand(200, 4, dtype=torch.float64, generator=torch.Generator().manual_seed(1))
+    found = [k_means(rows, 3)[0] for _ in range(3)]
+    assert torch.equal(found[0], found[1])
+    assert torch.equal(found[0], found[2])
