@@ -218,8 +218,10 @@ class Recording:
                 if not (path.exists() and path.samefile(self.picture)):
                     images.write(path, rgb, pictures.alpha, bit_depth=depth, xmp=text)
             if self.config.content_regions == "auto":
-                for number, labels in enumerate(label_pictures(pictures.regions)):
-                    name = f"{STYLE_REGIONS}/{number}.png" if number else CONTENT_REGIONS
+                styles = [part.style + 1 for part in pictures.regions[0].sources]
+                names = [CONTENT_REGIONS, *(f"{STYLE_REGIONS}/{number}.png" for number in styles)]
+                found = label_pictures(pictures.regions)
+                for name, labels in zip(names, found, strict=False):  # none for style_detail
                     images.write(self.folder / name, labels)
         except UserError as error:
             logger.warning("%s; going on without", error)
