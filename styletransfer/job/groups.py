@@ -72,8 +72,8 @@ class Groups:
         kinds = [(seen[name].float().cpu(), weight) for name, weight in LAYERS.items()]
         kinds += [(lab[:, :1], LIGHT), (lab[:, 1:], COLOR), (place, PLACE)]
         rows = torch.cat([weight * _alike(kind, grid) for kind, weight in kinds])
-        centres, distances = k_means(rows.mT.double(), count)
-        near = distances.square().mT.view(1, -1, *grid)
+        centres, distances = k_means(rows.mT.contiguous(), count)
+        near = distances.mT.view(1, -1, *grid)
         soft = torch.softmax(-SHARPNESS * near / near.amin(1).mean().clamp_min(1e-12), 1)
         owned = one_hot(distances.argmin(1), count).double()
         shares = owned.mean(0).clamp_min(1 / len(owned))
@@ -140,22 +140,28 @@ def _largest(weights: Sequence[Tensor | None]) -> Tensor | None:
 
 
 def k_means(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
-    """Return the centres (count, D) of groups of rows (N, D), and distances (N, count) to them.
+    """Return centres (count, D) of groups of rows (N, D), and squared distances (N, count) to them.
 
     The largest group comes first.
     """
-    generator, found = torch.Generator().manual_seed(0), []
+    generator, lengths = torch.Generator().manual_seed(0), rows.square().sum(1, keepdim=True)
+
+    def squares(centres: Tensor) -> Tensor:
+        products = rows @ centres.mT  # torch.cdist would copy the rows each time
+        return (lengths - 2 * products + centres.square().sum(1)).clamp_min(0)
+
+    found = []
     for _ in range(STARTS):
         centres = rows[torch.randint(len(rows), (1,), generator=generator)]
         while len(centres) < count:
-            near = torch.cdist(rows, centres).amin(1).square() + 1e-12
-            centres = torch.cat([centres, rows[torch.multinomial(near, 1, generator=generator)]])
+            drawn = torch.multinomial(squares(centres).amin(1) + 1e-12, 1, generator=generator)
+            centres = torch.cat([centres, rows[drawn]])
         for _ in range(ROUNDS):
-            owned = one_hot(torch.cdist(rows, centres).argmin(1), count).to(rows)
+            owned = one_hot(squares(centres).argmin(1), count).to(rows)
             sizes = owned.sum(0)[:, None]
             centres = torch.where(sizes > 0, owned.mT @ rows / sizes.clamp_min(1), centres)
-        found.append((centres, torch.cdist(rows, centres)))
-    centres, distances = min(found, key=lambda one: float(one[1].amin(1).square().sum()))
+        found.append((centres, squares(centres)))
+    centres, distances = min(found, key=lambda one: float(one[1].amin(1).sum()))
     order = distances.argmin(1).bincount(minlength=count).argsort(descending=True, stable=True)
     return centres[order], distances[:, order]
 

@@ -68,7 +68,7 @@ def test_the_weights_of_groups_sum_to_one(config):
     masks = [[region.weights for region in pictures.regions]]
     masks.append([region.sources[0].weights for region in pictures.regions])
     for weights in masks:
-        torch.testing.assert_close(sum(weights), torch.ones(1, 1, 96, 96))
+        assert (sum(weights) - 1).abs().max() < 1e-5
 
 
 def test_groups_are_the_same_in_each_run_and_at_each_size(config):
