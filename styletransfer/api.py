@@ -211,8 +211,8 @@ def stylize(
             `**{"objective.content_weight": 0.5}`. `init`, `style_detail` and
             `style_source` may also be pictures like `content`, and `protect` a mask: a grey
             picture, or an array (H, W) of bool or of floats in [0, 1]. `content_regions` and
-            `style_regions` may be paths, images or arrays of label pictures; `region_styles` is a
-            dict.
+            `style_regions` may be paths, images or arrays of label pictures, `content_regions` also
+            "auto"; `region_styles` is a dict.
 
     Raises:
         UserError: the input is bad, or the run gave up; the message is one line.

@@ -84,6 +84,9 @@ class FilmRun:
         if config.style_source is not None:
             copied = "with style_source, from whose paintings pixels are copied"
             warn_if_typed(copied, "steps", "scales", "init", "loss_mode", "objective", "optimizer")
+        if config.content_regions == "auto":
+            problem = "content_regions=auto is for one picture; give a film a label picture"
+            raise UserError(problem, "content_regions")
         frames, outputs = folder / FRAMES, [*film_files(self.output), folder / RECORD]
         check_flow(images.scaled_size(film.size, config.size))
         first = images.Picture(next(film.frames()).image, name=config.content)

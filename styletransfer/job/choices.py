@@ -8,6 +8,7 @@ from styletransfer.copying.paired import LAYERS
 from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
+from styletransfer.job.groups import LAYERS as GROUPED
 from styletransfer.job.job import FeatureNetwork, InputFiles, Job, Start
 from styletransfer.job.scales import Pyramid
 from styletransfer.job.sources import files_read
@@ -25,6 +26,7 @@ class Blend:
     weights: tuple[float, ...]  # weights of the styles; () for equal weights
     rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
     region_styles: Mapping[Any, int]  # colour of a region -> number of its style, from 1
+    by_groups: bool  # content_regions=auto: whether `grouped` finds the regions
     # Two lists: the layers at which `style` acts, and the layers at which `style_detail` acts. None
     # without `style_detail`.
     layers: tuple[list[str], list[str]] | None
@@ -36,6 +38,7 @@ class Blend:
             tuple(config.style_weights),
             tuple(each(config.style_rotation)),
             config.region_styles,
+            config.content_regions == "auto",
             None if config.style_detail is None else _divided_layers(config.objective),
         )
 
@@ -110,7 +113,9 @@ class Choices:
         criterion = Criterion.of(config.objective)
         device = choose_device(config.device)
         dtype = choose_precision(config.precision, device)
-        layers = tuple(criterion.layers)
+        blend, layers = Blend.of(config), tuple(criterion.layers)
+        if blend.by_groups:
+            layers += tuple(GROUPED)
         if config.style_source is not None:
             layers += tuple(LAYERS)
             if config.style_detail is not None:
@@ -121,7 +126,7 @@ class Choices:
             criterion=criterion,
             network=FeatureNetwork(config.features, config.seed, layers, device, dtype),
             pyramid=Pyramid.of(config),
-            blend=Blend.of(config),
+            blend=blend,
             start=Start(config.init, config.seed),
             colors=Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
             optimizer=config.optimizer,

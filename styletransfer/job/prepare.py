@@ -11,6 +11,7 @@ from styletransfer.copying.paired import fits
 from styletransfer.errors import about
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.choices import Choices
+from styletransfer.job.groups import grouped
 from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
@@ -61,8 +62,10 @@ def prepare(
     else:
         extractor = choices.network.build()
     job = choices.job(extractor, pictures)
+    if choices.blend.by_groups and enlarge:
+        job = replace(job, pictures=replace(pictures, regions=grouped(job, len(sources.styles))))
     check_smallest(job.extractor, job.scales[0], pictures.names)
-    if any(region.weights is not None for region in pictures.regions):
+    if any(region.weights is not None for region in job.pictures.regions):
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
     for source, style, name in pairs:
@@ -127,11 +130,11 @@ def load(choices: Choices, sources: Sources, *, enlarge: bool = True) -> Inputs:
 def _turned_styles(choices: Choices, sources: Sources) -> Sequence[Picture]:
     """Return the style images, rotated, then `style_detail`; their margins are cut off.
 
-    The style images keep uniform margins if they have label pictures or photographs, because these
-    correspond to them pixel by pixel.
+    The style images keep uniform margins if they have or get label pictures, or if they have
+    photographs, because these correspond to them pixel by pixel.
     """
     styles = list(map(crop_transparent, sources.styles))
-    if not sources.style_regions and not sources.painted_from:
+    if not (sources.style_regions or sources.painted_from or choices.blend.by_groups):
         styles = list(map(crop_margins, styles))
     styles = _turned(choices, styles)
     if sources.detail is not None:

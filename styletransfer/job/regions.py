@@ -54,18 +54,24 @@ def _check(blend: Blend, sources: Sources) -> None:
             ("style_regions", sources.style_regions),
             ("region_styles", blend.region_styles),
         ):
+            if there and blend.by_groups:
+                raise UserError(
+                    f"content_regions=auto finds regions of its own; leave {key} out", key
+                )
             if there:
                 raise UserError(f"{key} needs content_regions, a label picture of the content")
-    if not sources.style_regions:
+    if not sources.style_regions and not blend.by_groups:
         return
     if blend.region_styles:
         raise UserError("style_regions and region_styles exclude each other; leave one of them out")
     for picture in sources.styles:
         if any(blend.rotation) or has_margins(picture):
+            key = "content_regions" if blend.by_groups else "style_regions"
+            needs = "content_regions=auto needs" if blend.by_groups else "style_regions need"
             raise UserError(
-                f"style_regions need {picture.name} without style_rotation and without transparent "
-                "margins; turn and crop both files first",
-                "style_regions",
+                f"{needs} {picture.name} without style_rotation and without transparent "
+                "margins; turn and crop the file first",
+                key,
             )
 
 

@@ -74,7 +74,8 @@ class Sources:
         with about("style_source"):
             painted_from = _painted_from(named["style_source"], styles)
         with about("content_regions"):
-            content_regions = _regions(named["content_regions"], "content_regions", content)
+            labels = None if config.content_regions == "auto" else named["content_regions"]
+            content_regions = _regions(labels, "content_regions", content)
         with about("protect"):
             protected = _mask(named["protect"], content)
         return cls(

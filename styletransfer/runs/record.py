@@ -16,6 +16,9 @@ PASTICHE = "pastiche.png"
 # The content image in the pastiche's size. It is not called content.png, because a user's own
 # photograph may have that name.
 CONTENT = "content_resized.png"
+# Label pictures of the regions that content_regions=auto found: of the content, and a folder with
+# one for each style.
+CONTENT_REGIONS, STYLE_REGIONS = "content_regions.png", "style_regions"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"
 # File in which a failed job of a sweep writes the error.

@@ -11,6 +11,7 @@ from torch import Tensor
 
 from styletransfer.errors import UserError
 from styletransfer.job import Job
+from styletransfer.job.groups import label_pictures
 from styletransfer.job.prepare import prepare
 from styletransfer.optimize import Iterate, Outcome, Run
 from styletransfer.pictures import images
@@ -20,10 +21,12 @@ from styletransfer.runs.recipe import Recipe, metadata, recipe
 from styletransfer.runs.record import (
     CHECKPOINT,
     CONTENT,
+    CONTENT_REGIONS,
     FREE_KEYS,
     METRICS,
     PASTICHE,
     RECORD,
+    STYLE_REGIONS,
     write_record,
 )
 from styletransfer.runs.resume import check_recipe
@@ -41,7 +44,8 @@ logger = logging.getLogger(__name__)
 def names_of(config: TrainConfig) -> list[str]:
     """Return the names of the files that a run may write in its folder."""
     spare = f"pastiche{Path(config.output or PASTICHE).suffix}"
-    return list(dict.fromkeys((RECORD, PASTICHE, spare, CONTENT, METRICS, CHECKPOINT)))
+    found = (CONTENT_REGIONS, STYLE_REGIONS) if config.content_regions == "auto" else ()
+    return list(dict.fromkeys((RECORD, PASTICHE, spare, CONTENT, *found, METRICS, CHECKPOINT)))
 
 
 def files_of(config: TrainConfig, folder: Path) -> list[Path]:
@@ -214,6 +218,12 @@ class Recording:
                 path = self.folder / name
                 if not (path.exists() and path.samefile(self.picture)):
                     images.write(path, rgb, pictures.alpha, bit_depth=depth, xmp=text)
+            if self.config.content_regions == "auto":
+                styles = [part.style + 1 for part in pictures.regions[0].sources]
+                names = [CONTENT_REGIONS, *(f"{STYLE_REGIONS}/{number}.png" for number in styles)]
+                found = label_pictures(pictures.regions)
+                for name, labels in zip(names, found, strict=False):  # none for style_detail
+                    images.write(self.folder / name, labels)
         except UserError as error:
             logger.warning("%s; going on without", error)
 

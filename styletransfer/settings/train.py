@@ -155,8 +155,9 @@ class StyleTransferConfig:
     style."""
     style_detail: str | None = path(None)
     """Path of a style image for the fine texture: for losses at objective.detail_layers."""
-    content_regions: str | None = path(None)
-    """Path of the content's label picture, in which each region has one flat colour."""
+    content_regions: str | None = path(None, words=("auto",))
+    """Path of the content's label picture, in which each region has one flat colour; or auto: three
+    regions are found in the content and in each style, and paired with each other."""
     style_regions: Any = field(default=None, metadata=PATHS)
     """Path of the style image's label picture: each region of the content gets its style from the
     style's region of the same colour. With several styles, one label picture for each."""

@@ -221,6 +221,7 @@ def test_bad_input_is_one_line_and_leaves_nothing(config, tmp_path):
         ({"output": "film.xyz"}, "film.xyz"),
         ({"size": 8}, "8 x 6 pixels are too small"),
         ({"output": "out/%05d.png"}, "cannot write a film to out/%05d.png; use .mp4"),
+        ({"content_regions": "auto"}, "content_regions=auto is for one picture; give a film"),
     ]
     check_refused(lambda **changed: film(replace(config, **changed), tmp_path / "run"), cases)
     assert not (tmp_path / "run").exists()

@@ -9,6 +9,7 @@ from hydra.core.global_hydra import GlobalHydra
 from omegaconf import OmegaConf
 
 from styletransfer.cli.hydrated import run_command
+from styletransfer.job import groups
 from styletransfer.pictures import images
 from styletransfer.train import paint, train
 
@@ -44,6 +45,18 @@ def test_run_folder(photos, tmp_path, capsys):
     assert [(line["width"], line["height"]) for line in lines] == [(16, 12)] * 3 + [(32, 24)] * 3
     for line in lines:
         assert line["total"] == pytest.approx(sum(line[name] for name in losses[1:]), rel=1e-5)
+
+
+def test_regions_that_are_found_can_be_given_again(photos, tmp_path, monkeypatch):
+    monkeypatch.setattr(groups, "SIDE", 96)
+    found = tmp_path / "found"
+    paint(configured(photos, "content_regions=auto", "steps=1"), found)
+    labels = {"content_regions.png", "style_regions/1.png"}
+    assert labels < files_in(found).keys()
+    words = [f"content_regions={found}/content_regions.png", f"style_regions={found}/style_regions"]
+    run = paint(configured(photos, *words, "steps=1"), tmp_path / "given")
+    assert {region.name for region in run.run.job.pictures.regions} <= {"red", "green", "blue"}
+    assert not labels & files_in(tmp_path / "given").keys()
 
 
 @pytest.mark.slow
