@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -170,16 +171,12 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, size, memory, warning, and expected seconds (None: unknown)."""
-    (asked, cost), studio = await _checked(request), _studio(request)
-    work, usual = cost.pop("work"), cost.pop("pace", None)
-    pace = studio.queue.pace(asked.kind, asked.settings) or usual
-    if asked.shown is not None and asked.kind == "film":
-        frames = studio.pictures.frames_of(asked.shown.content)
-        work = frames * cost["width"] * cost["height"]
+    """Return a run's command line, a warning or None, and the expected seconds (None: unknown)."""
+    asked, cost = await _checked(request)
+    pace, work = _studio(request).queue.pace(asked.settings), cost.get("work")
     seconds = pace * work if pace and work else None
-    command = command_of(asked.overrides, name=asked.command)
-    return PlainJson(cost | {"command": command, "seconds": seconds})
+    told = {"command": command_of(asked.overrides, name=asked.command), "seconds": seconds}
+    return PlainJson(told | {"warning": cost.get("warning")})
 
 
 async def submit(request: Request) -> Response:
@@ -224,7 +221,8 @@ async def list_runs(request: Request) -> Response:
 async def get_run(request: Request) -> Response:
     """Return one of a run's parts: "picture", "content", "film" or "download".
 
-    "download" is the pastiche at full size, in the format that the query names.
+    "download" is the pastiche at full size, in the format and with the opacity over its photograph
+    that the query names.
     """
     run = await _run(request)
     match request.path_params["part"]:
@@ -238,8 +236,8 @@ async def get_run(request: Request) -> Response:
             kind = request.query_params.get("format", "png")
             if kind not in FORMATS:
                 raise RefusedError(f"format must be one of {', '.join(FORMATS)}")
-            picture = str(run.part(PASTICHE))
-            file = await _studio(request).reader.ask(reader.converted, picture, f".{kind}")
+            parts = str(run.part(PASTICHE)), f".{kind}", str(run.part(CONTENT)), _opacity(request)
+            file = await _studio(request).reader.ask(reader.converted, *parts)
             # The header names no file, so the browser uses the name in the page's link.
             headers = {"content-disposition": "attachment"}
             return Response(file, media_type=f"image/{kind}", headers=headers)
@@ -315,6 +313,14 @@ async def _small(request: Request, file: Path) -> Response:
         await _studio(request).reader.ask(reader.copy, file)
     small, large = reader.copies_of(file)
     return FileResponse(small if side <= reader.SIDES[0] else large, headers=KEPT)
+
+
+def _opacity(request: Request) -> float:
+    """Return the opacity, from 0 to 1, that a request asks for, 1 by default."""
+    text = request.query_params.get("opacity", "1")
+    if not re.fullmatch(r"[01]|0?\.\d{1,9}", text):
+        raise RefusedError("opacity must be a number from 0 to 1")
+    return float(text)
 
 
 def _side(request: Request) -> int:

@@ -26,8 +26,6 @@ from styletransfer.system.files import new_folder
 
 # Statuses of runs that have not ended; with all but the first, the runner has received the run.
 OPEN = ("queued", "starting", "painting", "paused", "stopping")
-# Command -> approximate time of one of its steps or frames, as a number of steps of `train`.
-STEPS = {"train": 1.0, "film": 2.0}
 
 
 @dataclass
@@ -90,15 +88,13 @@ class RunQueue:
         """The run that is being painted, or None."""
         return self.current if self.current and self.current.is_open else None
 
-    def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
-        """Return the expected seconds per pixel (of `guide.work`) for a run with these settings.
+    def pace(self, settings: dict[str, Any]) -> float | None:
+        """Return the expected seconds per pixel (of `guide.work`) for a picture.
 
-        They are those of the last run of its `_kind`, or else an estimate from the runner's
-        warm-up. None before the warm-up, and for the first film or sketch by the network.
+        They are those of the last picture of its `_kind`, or else of the runner's warm-up; None
+        before the warm-up.
         """
-        steps, warm = STEPS.get(command_name(kind, settings)), self._paces.get(_kind("picture", {}))
-        usual = steps * warm if steps and warm else None
-        return self._paces.get(_kind(kind, settings), usual)
+        return self._paces.get(_kind(settings), self._paces.get(_kind({})))
 
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
@@ -222,7 +218,7 @@ class RunQueue:
         """Handle a message of the runner's process; most of them come from `guide.py`."""
         entry = self.current
         if message["type"] == "ready":
-            self._paces.setdefault(_kind("picture", {}), message["pace"])
+            self._paces.setdefault(_kind({}), message["pace"])
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -254,7 +250,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self._paces[_kind(entry.kind, entry.settings)] = pace
+            self._paces[_kind(entry.settings)] = pace
         self._tell("progress", message)
         if picture is not None:
             entry.picture = picture
@@ -291,10 +287,8 @@ class RunQueue:
             self._end(entry, "failed", f"the painting process {reason}")
 
 
-def _kind(kind: str, settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values, besides the sizes, on which the time of a step or frame depends."""
-    if kind != "picture":
-        return (command_name(kind, settings),)
+def _kind(settings: dict[str, Any]) -> tuple[Any, ...]:
+    """Return the values, besides the sizes, on which the time of a step depends."""
     return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 

@@ -47,8 +47,6 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     style = sent(client, Image.radial_gradient("L").convert("RGB"))
     settings = {**TINY, "content": film, "style": [style], "objective.content_weight": 0.5}
     told = client.post("/api/check", json={"settings": settings}).json()
-    assert (told["width"], told["height"]) == (48, 32)
-    assert told["seconds"] > 0
     asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
@@ -90,9 +88,8 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     acting = {"content": film, "size": 48}
     plain = client.post("/api/check", json={"settings": acting}).json()
-    others = {**TINY, "protect": "style-oil", "color": "content_palette"}
+    others = {**TINY, "protect": "style-oil", "style_rotation": 90}
     assert client.post("/api/check", json={"settings": acting | others}).json() == plain
-    assert "color" not in plain["command"]
     refused = client.post("/api/check", json={"settings": acting | {"size": 10**6}})
     assert (refused.status_code, "choose size=" in refused.json()["error"]) == (422, True)
     playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)
