@@ -16,6 +16,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
+from styletransfer.films.formats import is_film
+from styletransfer.formats.folders import film_and_place
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
@@ -24,6 +26,7 @@ from styletransfer.studio import checks, pictures, reader, runner
 from styletransfer.studio.access import Access, PlainJson, RefusedError
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
+    SECONDS,
     RunRequest,
     command_of,
     default_config,
@@ -82,6 +85,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/pictures", take_picture, methods=["POST"]),
             Route("/api/pictures/{id}", get_picture),
             Route("/api/pictures/{id}/delete", remove_picture, methods=["POST"]),
+            Route("/api/pictures/{id}/{part}", get_part),
             Route("/api/look", get_look),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
@@ -143,6 +147,20 @@ async def get_picture(request: Request) -> Response:
     if picture.kind != "upload":
         return FileResponse(picture.path, headers=KEPT)
     return await _small(request, Path(picture.path))
+
+
+async def get_part(request: Request) -> Response:
+    """Return a film, for the part "film", or for "frame" the frame at a time as a PNG."""
+    film = _studio(request).pictures.find(request.path_params["id"])
+    part = request.path_params["part"]
+    if part not in ("film", "frame") or not is_film(film.path):
+        raise RefusedError("a picture has no such part", 404)
+    if part == "film":
+        return FileResponse(film.path, headers=KEPT)
+    if not re.fullmatch(SECONDS, at := request.query_params.get("at", "")):
+        raise RefusedError("at must be a time in seconds")
+    frame = await _studio(request).reader.ask(reader.frame, film.path, f"{at}s")
+    return Response(frame, media_type="image/png", headers=KEPT)
 
 
 async def remove_picture(request: Request) -> Response:
@@ -278,7 +296,7 @@ async def _checked(request: Request) -> tuple[RunRequest, dict[str, Any]]:
     asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)
     config = asked.shown or asked.config
     named = (config.content, *each(config.style), *each(config.style_source))
-    sizes = {path: shelf.size_of(path) for path in named}
+    sizes = {path: shelf.size_of(film_and_place(path)[0]) for path in named}
     question: Any = (checks.check, config, sizes)
     if asked.command == "apply":
         question = (checks.check_film, asked.config, sizes[config.content])

@@ -2,6 +2,7 @@
 
 from collections.abc import Mapping
 from dataclasses import replace
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -66,23 +67,26 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     def grey(path: str, level: float = 0.5) -> Picture:
         return Picture(torch.full((1, 3, *_small_size(*sizes[path])), level), name=path)
 
-    paths, source = files_of("style", config.style), config.style_source
+    paths, sources = files_of("style", config.style), each(config.style_source)
     styles = [grey(path) for path in paths]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    if source is not None:
+    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses other numbers
         with about(SOURCE):
-            if source == paths[0]:
+            if source == path:
                 raise UserError("choose the photograph here, and not the painting itself")
-            check_aspect(sizes[source][::-1], sizes[paths[0]][::-1], "the photograph")
-            if has_margins(paths[0], age_of(paths[0])):
+            check_aspect(sizes[source][::-1], sizes[path][::-1], "the photograph")
+            if has_margins(path, age_of(path)):
                 raise UserError("the style has transparent margins; crop both pictures alike")
-        given[SOURCE] = [grey(paths[0], level=0.25)]
+    if sources:
+        given[SOURCE] = [grey(path, level=0.25) for path in paths[: len(sources)]]
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"] = job
-    if source is not None:
-        seen = [photograph(one, age_of(one), GREY) for one in (source, paths[0])]
+    if sources:
+        if len(sources) > 1 or not isfile(sources[0]):  # frames of a film, which take long to read
+            return {}
+        seen = [photograph(one, age_of(one), GREY) for one in (sources[0], paths[0])]
         return {"warning": None if fits(job.extractor, *seen) else UNLIKE}
     return {"work": sum(scale.steps * guide.work(scale) for scale in job.scales)}
 

@@ -84,7 +84,8 @@ HELP = {
     "style": "The picture gets the strokes and colours of this painting. Move two sliders above 0 "
     "to mix two styles.",
     "style_source": "If the style is your own painting of a photograph, add that photograph here. "
-    "Then the photograph above is painted as you painted this one.",
+    "Then the photograph above is painted as you painted this one. In a film, look for a frame, "
+    "save it, paint it, and add your painting: its name tells the time of the frame.",
     "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
     "objective.content_weight": "To the right, the photograph stays clearer. To the left, the "
     "style becomes stronger.",

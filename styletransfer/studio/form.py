@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from styletransfer.errors import UserError
 from styletransfer.films.commands.film import film
 from styletransfer.films.formats import is_film
+from styletransfer.formats.folders import film_and_place
 from styletransfer.networks.commands.apply import ApplyConfig, apply
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
@@ -39,6 +40,7 @@ from styletransfer.train import train
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
+SECONDS = r"\d{1,6}(\.\d{1,6})?"  # the time of a film's frame
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 WEIGHT = "objective.content_weight"  # of the photograph
@@ -133,8 +135,12 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 
 
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
+    if control.kind in ONE_PICTURE and isinstance(value, list):
+        return [_shown(control, one, shelf) for one in value]
     if control.kind in ONE_PICTURE:
-        return shelf.id_of(value) if shelf and isinstance(value, str) else None
+        path, place = film_and_place(value or "")
+        id = shelf.id_of(path) if shelf and value else None
+        return f"{id}:{place}" if id and place else id
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
@@ -281,6 +287,8 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
     if isinstance(value, list | Mapping) and len(value) > most:
         raise RefusedError(f"{key} holds {len(value)} values; choose at most {most}", key=key)
     match control.kind:
+        case "picture" if key == SOURCE and isinstance(value, list):
+            return [_frame(key, one, shelf) for one in value]
         case "picture" | "regions" | "mask":
             return None if value is None else _path(key, value, shelf)
         case "pictures":
@@ -309,6 +317,17 @@ def _path(key: str, value: Any, shelf: PictureShelf) -> str:
     if key != "content" and is_film(picture.path):
         raise RefusedError(f"{key} takes a picture, and {picture.name} is a film", key=key)
     return picture.path
+
+
+def _frame(key: str, value: Any, shelf: PictureShelf) -> str:
+    """Return the path of "ID:4.8s", the frame of a film at a time, or of "ID", a picture."""
+    id, _, place = _text(key, value).partition(":")
+    if not place:
+        return _path(key, id, shelf)
+    film = shelf.find(id).path
+    if not is_film(film) or not re.fullmatch(f"{SECONDS}s", place):
+        raise RefusedError(f"{key} takes a frame as FILM:4.8s", key=key)
+    return f"{film}:{place}"
 
 
 def _text(key: str, value: Any) -> str:

@@ -165,6 +165,15 @@ def copy(path: Path) -> dict[str, int]:
     return {"width": width, "height": height, "frames": frames}
 
 
+def frame(path: str, place: str) -> bytes:
+    """Return a frame of a film as a PNG; see `Film.frame` (UserError: there is none)."""
+    from styletransfer.films.read import Film
+    from styletransfer.pictures.convert import png, to_image
+
+    with Film(path) as film:
+        return png(to_image(film.frame(place).image))
+
+
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     """Return the settings and the input files' SHA-256s, each by key, of a pastiche of `train`.
 

@@ -5,11 +5,13 @@ import re
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from films.film_files import make
 from helpers import picture
-from PIL import Image
+from PIL import Image, ImageOps
 from studio.studio_pages import dab, png, served, violations, visit
+from studio.studios import bytes_of
 
 from styletransfer.films.read import Film
 from styletransfer.studio import access
@@ -510,7 +512,37 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     fresh.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the film has 48 \u00d7 32")
     fresh.expect("#result a").to_have_text(["Film"])
     fresh.expect("#result a").to_have_attribute("href", re.compile("/film"))
+    by_painted_frames(fresh, tmp_path / "walk.mp4")
     assert fresh.complaints == []
+
+
+def by_painted_frames(page, film):
+    """Look for two frames of a film, save and paint them, add both, and paint the film by them."""
+    page.click(".own > summary")
+    player = page.locator(".film video")
+    paintings = []
+    for seconds in (0.06, 0.14):
+        player.evaluate(f"(video) => {{ video.currentTime = {seconds} }}")
+        page.expect(".film a").to_have_attribute("download", f"walk {seconds}s.png")
+        with page.expect_download() as saved:
+            page.click("text=Save this frame")
+        with Film(film) as opened, Image.open(saved.value.path()) as image:
+            own = opened.frame(f"{seconds}s").image[0].permute(1, 2, 0) * 255
+            assert abs(own.numpy() - np.asarray(image)).max() < 1
+            painting = bytes_of(ImageOps.invert(image))
+        paintings.append((saved.value.suggested_filename, painting))
+    page.drop(".film", **{name.removesuffix(".png"): data for name, data in paintings[::-1]})
+    page.expect(".film .caption").to_have_text(["0.06 s", "0.14 s"])
+    page.expect("#details pre").to_contain_text(re.compile("film .*:0.06s.*:0.14s"))
+    page.click("#go")
+    page.expect("#status").to_contain_text("Finished after 5 frames")
+    page.locator(".film button >> text=Remove").first.click()
+    page.expect(".film .caption").to_have_text(["0.14 s"])
+    page.click("#undo")
+    page.expect(".film .caption").to_have_text(["0.06 s", "0.14 s"])
+    for _ in range(2):
+        page.locator(".film button >> text=Remove").first.click()
+    page.expect("#details pre").to_contain_text("styletransfer apply")
 
 
 def test_run_outlives_its_tab_and_two_tabs_show_the_same(address, visited):

@@ -5,6 +5,7 @@ import { Picker, sketchOf, trialUrl } from "./picker.js";
 import { html, useState } from "./preact.js";
 import { active, aim, change, isFilm, isPair, list, pictureUrl, runOf } from "./store.js";
 import { same, settings, show, state, steered, subject, value, values } from "./store.js";
+import { Strip } from "./strip.js";
 
 /** Whether a control has a row; for a film or a pair, only controls that act on it have one. */
 const isShown = ({ of_films, of_pairs }) => (of_films || !isFilm()) && (of_pairs || !isPair());
@@ -23,7 +24,9 @@ const FIELDS = { picture: Picker, pictures: Picker };
 const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that can have a <label>
 
 function Row({ control }) {
-  const { key, label, kind, steerable, help } = control;
+  const { key, kind, steerable, help } = control;
+  const isStrip = key === "style_source" && isFilm();
+  const label = isStrip ? "Frames that you painted" : control.label;
   const [isOpen, setOpen] = useState(false);
   const id = `control-${key}`;
   const error = refusalOf(key);
@@ -37,7 +40,7 @@ function Row({ control }) {
       <span class="live" hidden=${!steered() || !steerable}
         title="Changes the picture that is being painted"> changes it at once</span>
     </div>
-    <${FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
+    <${isStrip ? Strip : FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
     ${key === "style_source" && html`<p class="warning" id="fits" role="status">${state.cost.warning}</p>`}
     <p class="help" id="${id}-help" hidden=${!isOpen}>${help}</p>
     <p class="error" id="${id}-error" role="alert" hidden=${!error}>${error}</p>
@@ -88,8 +91,8 @@ export function Panel() {
     await null; // until the page is drawn again
     refocus(find("control-size"));
   };
-  const own = list(value("style")).length === 1 && html`
-    <${Fold} class="own" title="Did you paint this style yourself?"
+  const own = (isFilm() || list(value("style")).length === 1) && html`
+    <${Fold} class="own" title="Did you paint ${isFilm() ? "frames of it" : "this style"} yourself?"
       opens=${isPair() || refusalOf("style_source")}>${source}<//>`;
   const painted = more.length > 0 && html`<h2 class="later">When painted</h2>
     ${!isPair() && html`<${Looks} />`}<${Fold} class="more" id="more" title="More"

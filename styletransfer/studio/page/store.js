@@ -195,8 +195,7 @@ function parsedSettings(text) {
 
 /** Return settings without pictures that the server no longer has. */
 export function available(all) {
-  const isThere = ([key, one]) =>
-    !PICTURES.includes(state.controls.get(key).kind) || list(one).every(picture);
+  const isThere = ([key, one]) => !PICTURES.includes(state.controls.get(key).kind) || areThere(one);
   const { region_styles, ...kept } = Object.fromEntries(Object.entries(all).filter(isThere));
   return kept.content_regions ? { ...kept, region_styles: region_styles ?? {} } : kept;
 }
@@ -206,6 +205,7 @@ const isText = (one) => typeof one === "string";
 /** Kind of control -> whether it can have a value; any text may be the value of other kinds. */
 const FITS = {
   pictures: (one) => list(one).every(isText),
+  picture: (one, { key }) => isText(one) || (key === "style_source" && list(one).every(isText)),
   number: Number.isFinite,
   integer: Number.isFinite,
   numbers: (one) => list(one).every(Number.isFinite),
@@ -248,9 +248,12 @@ export function change(wanted, byHand = true) {
   const rules = { ...wanted };
   if (wanted.content && wanted.content !== value("content"))
     Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
+  if (rules.content && list(value("style_source")).some((one) => one.includes(":")))
+    rules.style_source = null; // a frame of the film before
   if (wanted.style && !("style_source" in wanted)) {
     sources.set(String(value("style")), value("style_source")); // it comes back with its painting
-    rules.style_source = picture(sources.get(String(wanted.style)))?.id ?? null;
+    const source = sources.get(String(wanted.style)) ?? null;
+    rules.style_source = areThere(source) ? source : null;
   }
   if (wanted.content_regions) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
@@ -279,6 +282,9 @@ export function aim(target) {
   state.aim = target;
   forgive();
 }
+
+/** Whether the server has pictures, which may be named by their frames, as ID:4.8s. */
+const areThere = (ids) => list(ids).every((id) => picture(id.split(":")[0]));
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
 
