@@ -191,7 +191,7 @@ async def get_look(request: Request) -> Response:
 async def check(request: Request) -> Response:
     """Return a run's command line, a warning or None, and the expected seconds (None: unknown)."""
     asked, cost = await _checked(request)
-    pace, work = _studio(request).queue.pace(asked.settings), cost.get("work")
+    pace, work = _studio(request).queue.pace, cost.get("work")
     seconds = pace * work if pace and work else None
     told = {"command": command_of(asked.overrides, name=asked.command), "seconds": seconds}
     return PlainJson(told | {"warning": cost.get("warning")})

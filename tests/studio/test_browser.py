@@ -621,7 +621,7 @@ def test_a_photograph_is_painted_as_another_one_was(page):
     page.click("[data-picker=style_source] [aria-pressed=true]")
     page.click("[data-picker=style] .tile[title=oil]")
     page.click("[data-picker=style] .tile[title='hand.png']")
-    page.expect("#details pre").to_contain_text("hand")
+    page.expect("#details pre").to_contain_text("style=/")
     page.expect("#details pre").not_to_contain_text("style_source=")
 
 

@@ -153,7 +153,7 @@ def test_a_pictures_time_is_told_before_it_is_painted(client, monkeypatch):
     queue = client.app.state.studio.queue
     costs = []
     for size, pace in ((256, None), (256, 1e-6), (2048, 1e-6)):
-        monkeypatch.setattr(queue, "pace", lambda settings, pace=pace: pace)
+        monkeypatch.setattr(queue, "pace", pace)
         costs.append(client.post("/api/check", json={"settings": {"size": size}}).json())
     assert costs[0]["seconds"] is None
     assert 0 < costs[1]["seconds"] < costs[2]["seconds"]
