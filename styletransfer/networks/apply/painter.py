@@ -57,6 +57,7 @@ logger = logging.getLogger(__name__)
 MAPS = 5
 # Values of `color` by which a pastiche gets another mean and covariance of its colours, in OKLab.
 PALETTES = ("style_palette", "content_palette")
+SAMPLED = 256  # about as many pixels of the longer side are sampled to compute these
 
 
 class Painter:
@@ -145,13 +146,15 @@ class Painter:
             painted = styles.finished(painted, blend[0])
             is_grey = styles.is_grey and images.is_grey([content])
         if config.color in PALETTES and config.color_strength > 0:
-            goal = palette([(1.0, content, None)])
+            every = 1 + max(image.shape) // SAMPLED
+            few, start = (one[..., ::every, ::every] for one in (content, painted))
+            goal = palette([(1.0, few, None)])
             if styles is not None and config.color == "style_palette":
                 colors = styles.colors(blend[0])
-                lit = in_palette(content, goal, colors, 1.0, keep_light=True)
+                lit = in_palette(few, goal, colors, 1.0, keep_light=True)
                 goal = palette([(1.0, lit, None)])
-            start = palette([(1.0, painted, None)])
-            painted = in_palette(painted, start, goal, config.color_strength)
+            own = palette([(1.0, start, None)])
+            painted = in_palette(painted, own, goal, config.color_strength)
         return in_colors(painted, content, config.color, config.color_strength, grey=is_grey)
 
 
