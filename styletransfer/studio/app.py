@@ -2,6 +2,7 @@
 
 import asyncio
 import json
+import re
 from collections.abc import AsyncIterator, Sequence
 from contextlib import asynccontextmanager, suppress
 from pathlib import Path
@@ -15,6 +16,8 @@ from starlette.routing import Mount, Route, WebSocketRoute
 from starlette.staticfiles import StaticFiles
 
 from styletransfer.errors import UserError
+from styletransfer.films.formats import is_film
+from styletransfer.formats.folders import film_and_place
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.runs.record import CHECKPOINT, CONTENT, PASTICHE
 from styletransfer.settings import each
@@ -23,6 +26,7 @@ from styletransfer.studio import checks, pictures, reader, runner
 from styletransfer.studio.access import Access, PlainJson, RefusedError
 from styletransfer.studio.controls import CONTROLS
 from styletransfer.studio.form import (
+    SECONDS,
     RunRequest,
     command_of,
     default_config,
@@ -81,6 +85,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
             Route("/api/pictures", take_picture, methods=["POST"]),
             Route("/api/pictures/{id}", get_picture),
             Route("/api/pictures/{id}/delete", remove_picture, methods=["POST"]),
+            Route("/api/pictures/{id}/{part}", get_part),
             Route("/api/look", get_look),
             Route("/api/check", check, methods=["POST"]),
             Route("/api/queue", submit, methods=["POST"]),
@@ -144,6 +149,20 @@ async def get_picture(request: Request) -> Response:
     return await _small(request, Path(picture.path))
 
 
+async def get_part(request: Request) -> Response:
+    """Return a film, for the part "film", or for "frame" the frame at a time as a PNG."""
+    film = _studio(request).pictures.find(request.path_params["id"])
+    part = request.path_params["part"]
+    if part not in ("film", "frame") or not is_film(film.path):
+        raise RefusedError("a picture has no such part", 404)
+    if part == "film":
+        return FileResponse(film.path, headers=KEPT)
+    if not re.fullmatch(SECONDS, at := request.query_params.get("at", "")):
+        raise RefusedError("at must be a time in seconds")
+    frame = await _studio(request).reader.ask(reader.frame, film.path, f"{at}s")
+    return Response(frame, media_type="image/png", headers=KEPT)
+
+
 async def remove_picture(request: Request) -> Response:
     """Remove an uploaded picture (RefusedError: the current or a waiting run needs it)."""
     studio, id = _studio(request), request.path_params["id"]
@@ -170,16 +189,12 @@ async def get_look(request: Request) -> Response:
 
 
 async def check(request: Request) -> Response:
-    """Return a run's command line, size, memory, warning, and expected seconds (None: unknown)."""
-    (asked, cost), studio = await _checked(request), _studio(request)
-    work, usual = cost.pop("work"), cost.pop("pace", None)
-    pace = studio.queue.pace(asked.kind, asked.settings) or usual
-    if asked.shown is not None and asked.kind == "film":
-        frames = studio.pictures.frames_of(asked.shown.content)
-        work = frames * cost["width"] * cost["height"]
+    """Return a run's command line, a warning or None, and the expected seconds (None: unknown)."""
+    asked, cost = await _checked(request)
+    pace, work = _studio(request).queue.pace, cost.get("work")
     seconds = pace * work if pace and work else None
-    command = command_of(asked.overrides, name=asked.command)
-    return PlainJson(cost | {"command": command, "seconds": seconds})
+    told = {"command": command_of(asked.overrides, name=asked.command), "seconds": seconds}
+    return PlainJson(told | {"warning": cost.get("warning")})
 
 
 async def submit(request: Request) -> Response:
@@ -224,7 +239,8 @@ async def list_runs(request: Request) -> Response:
 async def get_run(request: Request) -> Response:
     """Return one of a run's parts: "picture", "content", "film" or "download".
 
-    "download" is the pastiche at full size, in the format that the query names.
+    "download" is the pastiche at full size, in the format and with the opacity over its photograph
+    that the query names.
     """
     run = await _run(request)
     match request.path_params["part"]:
@@ -238,8 +254,8 @@ async def get_run(request: Request) -> Response:
             kind = request.query_params.get("format", "png")
             if kind not in FORMATS:
                 raise RefusedError(f"format must be one of {', '.join(FORMATS)}")
-            picture = str(run.part(PASTICHE))
-            file = await _studio(request).reader.ask(reader.converted, picture, f".{kind}")
+            parts = str(run.part(PASTICHE)), f".{kind}", str(run.part(CONTENT)), _opacity(request)
+            file = await _studio(request).reader.ask(reader.converted, *parts)
             # The header names no file, so the browser uses the name in the page's link.
             headers = {"content-disposition": "attachment"}
             return Response(file, media_type=f"image/{kind}", headers=headers)
@@ -280,7 +296,7 @@ async def _checked(request: Request) -> tuple[RunRequest, dict[str, Any]]:
     asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)
     config = asked.shown or asked.config
     named = (config.content, *each(config.style), *each(config.style_source))
-    sizes = {path: shelf.size_of(path) for path in named}
+    sizes = {path: shelf.size_of(film_and_place(path)[0]) for path in named}
     question: Any = (checks.check, config, sizes)
     if asked.command == "apply":
         question = (checks.check_film, asked.config, sizes[config.content])
@@ -315,6 +331,14 @@ async def _small(request: Request, file: Path) -> Response:
         await _studio(request).reader.ask(reader.copy, file)
     small, large = reader.copies_of(file)
     return FileResponse(small if side <= reader.SIDES[0] else large, headers=KEPT)
+
+
+def _opacity(request: Request) -> float:
+    """Return the opacity, from 0 to 1, that a request asks for, 1 by default."""
+    text = request.query_params.get("opacity", "1")
+    if not re.fullmatch(r"[01]|0?\.\d{1,9}", text):
+        raise RefusedError("opacity must be a number from 0 to 1")
+    return float(text)
 
 
 def _side(request: Request) -> int:

@@ -1,9 +1,8 @@
 """Tries a run's settings in the reader's process: what it costs, and how it looks when small."""
 
-import time
 from collections.abc import Mapping
 from dataclasses import replace
-from functools import cache
+from os.path import isfile
 from pathlib import Path
 from typing import Any
 
@@ -19,10 +18,6 @@ TRIAL, TRIAL_STEPS = 112, 15
 # _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
-# Time of the search of paired painting, as a number of steps at the same size.
-SEARCH = 12
-# Time that a frame of a film takes, as a multiple of the time that `Painter.paint` takes for it.
-FILM_TIME = 2.0
 UNLIKE = (
     "This photograph and the style seem to show different things. A painting should follow its "
     "photograph line for line."
@@ -53,51 +48,47 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     files, only the photograph `style_source` and its painting are read. Files of regions, the mask
     and `style_detail` are read, too.
 
-    Return the pastiche's "width" and "height" in pixels; "memory", such as "1.2 GiB"; and "work",
-    the sum of `guide.work` over all steps. With `style_source`, "work" includes the search, and
-    "warning" is a line, or None if photograph and painting fit.
+    Return "work", the sum of `guide.work` over all steps. With `style_source` return instead
+    "warning", a line, or None if photograph and painting fit.
     """
     import torch
 
     from styletransfer.copying.paired import fits
     from styletransfer.job.choices import Choices
-    from styletransfer.job.memory import check_room, plan_memory
+    from styletransfer.job.memory import check_room
     from styletransfer.job.prepare import prepare
     from styletransfer.job.sources import files_of
     from styletransfer.pictures.images import Picture
     from styletransfer.pictures.masks import check_aspect
     from styletransfer.studio import guide
-    from styletransfer.system.devices import free_bytes, readable
 
     choices = Choices.of(config)
 
     def grey(path: str, level: float = 0.5) -> Picture:
         return Picture(torch.full((1, 3, *_small_size(*sizes[path])), level), name=path)
 
-    paths, source = files_of("style", config.style), config.style_source
+    paths, sources = files_of("style", config.style), each(config.style_source)
     styles = [grey(path) for path in paths]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    if source is not None:
+    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses other numbers
         with about(SOURCE):
-            if source == paths[0]:
+            if source == path:
                 raise UserError("choose the photograph here, and not the painting itself")
-            check_aspect(sizes[source][::-1], sizes[paths[0]][::-1], "the photograph")
-            if has_margins(paths[0], age_of(paths[0])):
+            check_aspect(sizes[source][::-1], sizes[path][::-1], "the photograph")
+            if has_margins(path, age_of(path)):
                 raise UserError("the style has transparent margins; crop both pictures alike")
-        given[SOURCE] = [grey(paths[0], level=0.25)]
+    if sources:
+        given[SOURCE] = [grey(path, level=0.25) for path in paths[: len(sources)]]
     width, height = sizes[config.content]
     check_room(choices, (height, width), len(styles) + (config.style_detail is not None))
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
-    _prepared["job"], free, peak, work, told = job, free_bytes(job.device), 0.0, 0.0, {}
-    if source is not None:
-        seen = [photograph(one, age_of(one), GREY) for one in (source, paths[0])]
-        told["warning"] = None if fits(job.extractor, *seen) else UNLIKE
-        work += SEARCH * guide.work(job.scales[-1])
-    for scale in job.scales:
-        peak = max(peak, plan_memory(job, scale, free).bytes)
-        work += scale.steps * guide.work(scale)
-    height, width = choices.pyramid.pastiche((height, width))
-    return {"width": width, "height": height, "memory": readable(peak), "work": work} | told
+    _prepared["job"] = job
+    if sources:
+        if len(sources) > 1 or not isfile(sources[0]):  # frames of a film, which take long to read
+            return {}
+        seen = [photograph(one, age_of(one), GREY) for one in (sources[0], paths[0])]
+        return {"warning": None if fits(job.extractor, *seen) else UNLIKE}
+    return {"work": sum(scale.steps * guide.work(scale) for scale in job.scales)}
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
@@ -115,29 +106,15 @@ def _small_size(width: int, height: int) -> tuple[int, int]:
 def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
     """Check the settings of a sketch, or of a film with frames of (width, height) `size`.
 
-    Return the same as `check`; "work" is the number of a frame's pixels. Also return "pace", the
-    estimated seconds per pixel on this machine. (UserError: weights are wrong, or the size is too
-    small, or too large for the memory.)
+    Return no facts. (UserError: weights or regions are wrong, or the size is too small or too
+    large.)
     """
+    from styletransfer.networks.apply.division import Division
     from styletransfer.networks.apply.painter import blend
-    from styletransfer.system.devices import readable
 
-    painter = sketcher()
+    painter, styles = sketcher(), list(each(config.style))
     painter.config = config
-    blend(config, list(each(config.style)), named=False)
-    height, width = painter.size(size[::-1], Path(config.input))
-    memory = readable(painter.needed((height, width)))
-    cost = {"width": width, "height": height, "memory": memory, "work": height * width}
-    return cost | {"pace": _film_pace()}
-
-
-@cache
-def _film_pace() -> float:
-    """Return the expected seconds for one pixel of a film's frame, after a measurement."""
-    import torch
-
-    frame = torch.rand(1, 3, 256, 256)
-    for _ in range(2):  # the first one is slower
-        began = time.perf_counter()
-        sketcher().paint(frame)
-    return (time.perf_counter() - began) * FILM_TIME / frame[0, 0].numel()
+    blend(config, styles, named=False)
+    Division(config, len(styles))
+    painter.size(size[::-1], Path(config.input))
+    return {}

@@ -1,4 +1,4 @@
-"""The controls of the page, in groups: each sets one key of a run's settings."""
+"""The controls of the page: each sets one key of a run's settings."""
 
 from dataclasses import dataclass
 from functools import cached_property
@@ -58,42 +58,34 @@ class Control:
         return "numbers" if is_several else kinds.get(field.type, "text")
 
 
-# Title of a group -> its controls. The first group is always visible.
-GROUPS = {
-    "": (
-        Control("content", "Photograph"),
-        Control("style", "Style"),
-        Control(SOURCE, "The photograph that you painted"),
-        Control("style_weights", "How much of each style", 0.0, 1.0),
-        Control("size", "Size", 64, 2048),
-        Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
-        Control("color", "Colours"),
-        Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
-    ),
-    "Strokes and colour": (
-        Control("style_rotation", "Turn the strokes", -180, 180, 1),
-        Control("color_strength", "Strength of the choice of colours", 0.0, 1.0),
-    ),
-    "Parts of the photograph": (
-        Control("content_regions", "Regions"),
-        Control("region_styles", "Which style paints which"),
-        Control("protect", "Protect"),
-    ),
-    "Style in detail": (
-        Control("objective.style_loss", "How styles are compared"),
-        Control("objective.match_weight", "Strokes from similar places", 0.0, 2.0),
-        Control("objective.style_weight", "Strength of the style", 0.01, 100.0, log=True),
-        Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
-    ),
-    "Steps": (Control("steps", "Steps", 1, 1000), Control("scales", "Scales", 0, 8)),
-}
+# Controls that act on the sketch, too, and controls that act only once the picture is painted.
+SKETCHED = (
+    Control("content", "Photograph"),
+    Control("style", "Style"),
+    Control(SOURCE, "The photograph that you painted"),
+    Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
+    Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
+    Control("color", "Colours"),
+    Control("color_strength", "Strength of the colours", 0.0, 1.0),
+    Control("size", "Size", 64, 2048),
+)
+PAINTED = (
+    Control("objective.match_weight", "Strokes from similar places", 0.0, 2.0),
+    Control("objective.style_weight", "Strength of the style", 0.01, 100.0, log=True),
+    Control("objective.style_loss", "How styles are compared"),
+    Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
+    Control("style_rotation", "Turn the strokes", -180, 180, 1),
+    Control("steps", "Steps", 1, 1000),
+    Control("scales", "Scales", 0, 8),
+)
 # Key -> what the page says behind "?".
 HELP = {
     "content": "The photograph that is painted. Its shapes stay in place.",
     "style": "The picture gets the strokes and colours of this painting. Move two sliders above 0 "
     "to mix two styles.",
     "style_source": "If the style is your own painting of a photograph, add that photograph here. "
-    "Then the photograph above is painted as you painted this one.",
+    "Then the photograph above is painted as you painted this one. In a film, look for a frame, "
+    "save it, paint it, and add your painting: its name tells the time of the frame.",
     "size": "The longer side of the picture in pixels. More pixels take more time and memory.",
     "objective.content_weight": "To the right, the photograph stays clearer. To the left, the "
     "style becomes stronger.",
@@ -102,9 +94,6 @@ HELP = {
     "style_scale": "How large the strokes are. At 2 they are twice as large as at 1.",
     "style_rotation": "Turns the style, and so its strokes, to the left, in degrees.",
     "color_strength": "How much the choice of colours does: 0 is nothing, 1 is all.",
-    "content_regions": "Choose several styles, and draw where each of them paints. The sliders "
-    "below the styles are then hidden, because each place has one style.",
-    "protect": "What you draw here stays as it is in the photograph.",
     "objective.style_loss": "What the picture and the style must have in common: which marks and "
     "colours occur together, or how much of each there is, or both.",
     "objective.match_weight": "How strongly each place takes strokes from the place of the style "
@@ -115,6 +104,13 @@ HELP = {
     "scales": "The picture is painted in several sizes, from small to large; each size is a scale. "
     "0 lets the studio choose how many.",
 }
-# Controls that the page does not show; their keys are set by presets such as experiment=bold.
-HIDDEN = (Control("objective.content_layers", "Layers of the photograph"),)
-CONTROLS = {control.key: control for group in (*GROUPS.values(), HIDDEN) for control in group}
+# Controls without a row of their own: the brush, the sliders below the styles, and presets such as
+# experiment=bold set their keys.
+HIDDEN = (
+    Control("style_weights", "How much of each style"),
+    Control("content_regions", "Regions"),
+    Control("region_styles", "Which style paints which"),
+    Control("protect", "Protect"),
+    Control("objective.content_layers", "Layers of the photograph"),
+)
+CONTROLS = {control.key: control for control in (*SKETCHED, *PAINTED, *HIDDEN)}

@@ -80,10 +80,9 @@ class _Viewer:
             self._next_preview, picture = now + OFTEN, encode(painted)
         left = self.seconds / self.count * max(frames - self.count, 0)
         steps, seconds = max(frames, self.count), round(self.seconds, 1)
-        pace = self.seconds / self.count / painted[0, 0].numel()
         where = {"step": self.count, "steps": steps, "scale": 1, "scales": 1, "left": left}
         try:
-            self._link.say("progress", **where, pace=pace, seconds=seconds, picture=picture)
+            self._link.say("progress", **where, seconds=seconds, picture=picture)
             self._link.obey()
         except KeyboardInterrupt:
             self.is_stopped = True

@@ -15,6 +15,7 @@ from omegaconf import OmegaConf
 from styletransfer.errors import UserError
 from styletransfer.films.commands.film import film
 from styletransfer.films.formats import is_film
+from styletransfer.formats.folders import film_and_place
 from styletransfer.networks.commands.apply import ApplyConfig, apply
 from styletransfer.settings import TrainConfig, each
 from styletransfer.settings.changes import FIXED
@@ -23,23 +24,33 @@ from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import keys, unknown_key
 from styletransfer.settings.values import command_line, override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.controls import CONTROLS, GROUPS, HELP, HIDDEN, SOURCE, Control
+from styletransfer.studio.controls import (
+    BRUSHED,
+    CONTROLS,
+    HELP,
+    HIDDEN,
+    PAINTED,
+    SKETCHED,
+    SOURCE,
+    Control,
+)
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.train import train
 
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
+SECONDS = r"\d{1,6}(\.\d{1,6})?"  # the time of a film's frame
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 WEIGHT = "objective.content_weight"  # of the photograph
 # `apply` paints sketches, and films without SOURCE. BOTH: keys of the page that `apply` has too.
-# ACTING: keys of the page that act in `apply`, see `network_values`. STEADY: value of `steady` in
-# `apply`, the weight of the previous painted frame in the next.
+# ACTING: keys of the page that act on a film in `apply`, see `network_values`; what is drawn would
+# not move with the film. STEADY: value of `steady` in `apply`, the weight of the previous painted
+# frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
-ACTING = BOTH | {"content", SOURCE, WEIGHT, "style_scale"}
+ACTING = BOTH - {*BRUSHED, "region_styles"} | {"content", SOURCE, WEIGHT, "style_scale"}
 STEADY = 0.6
-FILM_COLORS = ("style", "content_luminance")  # values of `color` in `apply`
 # If SOURCE is set: keys of the page that act on a film, and on a picture; and values of `color`.
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
@@ -52,14 +63,11 @@ LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the groups of controls, the hidden controls and the presets, for JSON."""
+    """Return the controls, as in controls.py, and the presets, for JSON."""
     shown = shown_values(defaults(), shelf)
-    groups = [
-        {"title": title, "controls": [_described(control, shown) for control in controls]}
-        for title, controls in GROUPS.items()
-    ]
-    hidden = [_described(control, shown) for control in HIDDEN]
-    return {"groups": groups, "hidden": hidden, "looks": looks(), "most_styles": MOST_STYLES}
+    groups = {"controls": SKETCHED, "later": PAINTED, "hidden": HIDDEN}
+    told = {name: [_described(one, shown) for one in some] for name, some in groups.items()}
+    return told | {"looks": looks(), "most_styles": MOST_STYLES}
 
 
 def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
@@ -68,7 +76,7 @@ def _described(control: Control, shown: Mapping[str, Any]) -> dict[str, Any]:
         "default": shown[control.key],
         "help": HELP.get(control.key, ""),
         "choices": control.choices,
-        "of_films": FILM_COLORS if control.key == "color" else control.key in ACTING,
+        "of_films": control.key in ACTING,
         "of_pairs": COPYING_COLORS if control.key == "color" else control.key in COPYING_PICTURES,
         "step": 1 if control.kind == "integer" else control.step,
         "steerable": control.key not in (*FIXED, SOURCE),
@@ -127,8 +135,12 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 
 
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
+    if control.kind in ONE_PICTURE and isinstance(value, list):
+        return [_shown(control, one, shelf) for one in value]
     if control.kind in ONE_PICTURE:
-        return shelf.id_of(value) if shelf and isinstance(value, str) else None
+        path, place = film_and_place(value or "")
+        id = shelf.id_of(path) if shelf and value else None
+        return f"{id}:{place}" if id and place else id
     if control.kind == "pictures":
         return [shelf.id_of(path) for path in each(value)] if shelf else []
     if control.kind == "mapping":
@@ -211,10 +223,8 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     if whole["content"] is None:
         raise RefusedError("choose a photograph", key="content")
     made = {"network": "any", "input": whole["content"]}
-    made |= {key: whole[key] for key in ("style", "size")}
+    made |= {key: whole[key] for key in ("style", "size", "color")}
     made |= {key: values[key] for key in sorted(BOTH & values.keys())}
-    if made.get("color") not in FILM_COLORS:
-        made.pop("color", None)
     weight = whole[WEIGHT] / defaults()[WEIGHT]
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
@@ -277,6 +287,8 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
     if isinstance(value, list | Mapping) and len(value) > most:
         raise RefusedError(f"{key} holds {len(value)} values; choose at most {most}", key=key)
     match control.kind:
+        case "picture" if key == SOURCE and isinstance(value, list):
+            return [_frame(key, one, shelf) for one in value]
         case "picture" | "regions" | "mask":
             return None if value is None else _path(key, value, shelf)
         case "pictures":
@@ -305,6 +317,17 @@ def _path(key: str, value: Any, shelf: PictureShelf) -> str:
     if key != "content" and is_film(picture.path):
         raise RefusedError(f"{key} takes a picture, and {picture.name} is a film", key=key)
     return picture.path
+
+
+def _frame(key: str, value: Any, shelf: PictureShelf) -> str:
+    """Return the path of "ID:4.8s", the frame of a film at a time, or of "ID", a picture."""
+    id, _, place = _text(key, value).partition(":")
+    if not place:
+        return _path(key, id, shelf)
+    film = shelf.find(id).path
+    if not is_film(film) or not re.fullmatch(f"{SECONDS}s", place):
+        raise RefusedError(f"{key} takes a frame as FILM:4.8s", key=key)
+    return f"{film}:{place}"
 
 
 def _text(key: str, value: Any) -> str:

@@ -104,10 +104,6 @@ class PictureShelf:
             raise RefusedError(f"{picture.name} is gone; choose another picture", 404)
         return picture.width, picture.height
 
-    def frames_of(self, path: str) -> int:
-        """Return the number of frames of the film at a path, or 0 if it is unknown."""
-        return self.find(self.id_of(path) or "").frames
-
     def with_hash(self, digest: str) -> str | None:
         """Return the id of the picture whose file has this SHA-256, or None."""
         is_hash = re.fullmatch("[0-9a-f]{64}", digest)

@@ -26,8 +26,6 @@ from styletransfer.system.files import new_folder
 
 # Statuses of runs that have not ended; with all but the first, the runner has received the run.
 OPEN = ("queued", "starting", "painting", "paused", "stopping")
-# Command -> approximate time of one of its steps or frames, as a number of steps of `train`.
-STEPS = {"train": 1.0, "film": 2.0}
 
 
 @dataclass
@@ -82,23 +80,14 @@ class RunQueue:
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.runner = Worker(paint, self._hear, self._runner_ended)
         self._steered = 0  # number of requests to change settings so far
-        self._paces: dict[Any, float] = {}  # result of `_kind` -> seconds per pixel
+        # Seconds per pixel (of `guide.work`) of the last picture, or of the runner's warm-up.
+        self.pace: float | None = None
         self._runs_changed = 0  # number of changes of the runs on disk
 
     @property
     def at_work(self) -> QueueEntry | None:
         """The run that is being painted, or None."""
         return self.current if self.current and self.current.is_open else None
-
-    def pace(self, kind: str, settings: dict[str, Any]) -> float | None:
-        """Return the expected seconds per pixel (of `guide.work`) for a run with these settings.
-
-        They are those of the last run of its `_kind`, or else an estimate from the runner's
-        warm-up. None before the warm-up, and for the first film or sketch by the network.
-        """
-        steps, warm = STEPS.get(command_name(kind, settings)), self._paces.get(_kind("picture", {}))
-        usual = steps * warm if steps and warm else None
-        return self._paces.get(_kind(kind, settings), usual)
 
     def submit(self, request: RunRequest) -> str:
         """Append a new run to the queue and return its id."""
@@ -222,7 +211,7 @@ class RunQueue:
         """Handle a message of the runner's process; most of them come from `guide.py`."""
         entry = self.current
         if message["type"] == "ready":
-            self._paces.setdefault(_kind("picture", {}), message["pace"])
+            self.pace = self.pace or message["pace"]
         if entry is None or message.get("id") != entry.id:
             return
         if "now" in message:
@@ -254,7 +243,7 @@ class RunQueue:
         pace = message.pop("pace", None)
         # Only the pace of the finest scale counts, because this scale takes most of the time.
         if pace is not None and message["scale"] == message["scales"]:
-            self._paces[_kind(entry.kind, entry.settings)] = pace
+            self.pace = pace
         self._tell("progress", message)
         if picture is not None:
             entry.picture = picture
@@ -289,13 +278,6 @@ class RunQueue:
             self._end(entry, "stopped")
         else:
             self._end(entry, "failed", f"the painting process {reason}")
-
-
-def _kind(kind: str, settings: dict[str, Any]) -> tuple[Any, ...]:
-    """Return the values, besides the sizes, on which the time of a step or frame depends."""
-    if kind != "picture":
-        return (command_name(kind, settings),)
-    return settings.get("objective.style_loss"), settings.get("objective.match_weight")
 
 
 def _forget(entry: QueueEntry) -> None:

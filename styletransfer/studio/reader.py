@@ -165,6 +165,15 @@ def copy(path: Path) -> dict[str, int]:
     return {"width": width, "height": height, "frames": frames}
 
 
+def frame(path: str, place: str) -> bytes:
+    """Return a frame of a film as a PNG; see `Film.frame` (UserError: there is none)."""
+    from styletransfer.films.read import Film
+    from styletransfer.pictures.convert import png, to_image
+
+    with Film(path) as film:
+        return png(to_image(film.frame(place).image))
+
+
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     """Return the settings and the input files' SHA-256s, each by key, of a pastiche of `train`.
 
@@ -245,13 +254,20 @@ def _painting(style: str, size: int, age: int) -> Any:
     return paintings.look_at(style)
 
 
-def converted(path: str, extension: str) -> bytes:
-    """Return a picture file in the format of an extension, such as ".tiff", at full size."""
+def converted(path: str, extension: str, content: str, opacity: float) -> bytes:
+    """Return a pastiche as a file with an extension, such as ".tiff", at full size.
+
+    Below an `opacity` of 1 the content image, a file, shines through, as on the page: sRGB values
+    are mixed. The file then has no recipe, because a recipe does not tell the opacity.
+    """
     from styletransfer.formats import xmp_packet
     from styletransfer.pictures import images
 
-    picture = images.read(path)
+    picture, xmp = images.read(path), xmp_packet(Path(path))
+    if opacity < 1:
+        photo = images.resize(images.read(content).rgb, picture.size)
+        picture, xmp = replace(picture, rgb=photo.lerp(picture.rgb, opacity)), b""
     with tempfile.TemporaryDirectory() as folder:
         file = Path(folder) / f"pastiche{extension}"
-        images.write(file, picture.rgb, picture.alpha, xmp=xmp_packet(Path(path)))
+        images.write(file, picture.rgb, picture.alpha, xmp=xmp)
         return file.read_bytes()

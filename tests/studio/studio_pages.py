@@ -90,13 +90,10 @@ class Visit:
         field.fill(text)
         field.press("Enter")
 
-    def unfold(self, *groups):
-        """Unfold the named groups of controls, or all groups."""
+    def unfold(self):
+        """Unfold the controls that act only once a picture is painted."""
         if not self.page.locator("#more[open]").count():
             self.page.click("#more > summary")
-        for query in [f"[data-group={group}]" for group in groups] or [".group"]:
-            for summary in self.page.locator(f"{query} > summary").all():
-                summary.click()
 
     def last_long(self):
         """Enter the settings LONG, whose loss falls for minutes: a run ends once it settles."""
@@ -113,7 +110,7 @@ class Visit:
 
     def paint_tiny(self):
         """Start a run that lasts for minutes and whose steps are short."""
-        self.unfold("steps", "style")
+        self.unfold()
         self.last_long()
         self.paint()
 

@@ -5,11 +5,13 @@ import re
 from io import BytesIO
 from pathlib import Path
 
+import numpy as np
 import pytest
 from films.film_files import make
 from helpers import picture
-from PIL import Image
+from PIL import Image, ImageOps
 from studio.studio_pages import dab, png, served, violations, visit
+from studio.studios import bytes_of
 
 from styletransfer.films.read import Film
 from styletransfer.studio import access
@@ -76,11 +78,10 @@ def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     fresh.expect(error).to_contain_text("must be 0 or more")
     fresh.enter("size", "99999999")
     fresh.expect("[data-control=size] .error").to_contain_text("and at most")
-    fresh.expect("#cost").to_have_text("")
     fresh.enter(WEIGHT, "0.25")
     fresh.expect(error).to_be_hidden()
     fresh.enter("size", "96")
-    fresh.expect("#cost").to_contain_text("96 \u00d7 64 pixels, about ")
+    fresh.expect("#pixels").to_contain_text("96 \u00d7 64 pixels")
     fresh.enter("size", "512")
     fresh.expect("[id=control-size]").to_have_value("512")
     fresh.expect("#details pre").not_to_contain_text("size")
@@ -160,7 +161,6 @@ def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
     page.expect("[data-picker=style] input[type=range]").to_have_count(0)
     page.expect("#brushes .dabs button").to_have_text(["oil", "mosaic"])
     page.expect("#details pre").to_contain_text("region_styles={blue:1,red:2}")
-    page.expect("#cost").to_contain_text("pixels")
     page.click("[data-picker=style] .tile[title=woodcut]")  # adds it
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(3)
     page.click("#brushes >> text=woodcut")
@@ -297,7 +297,7 @@ def settled(page):
 def test_the_tour_in_the_docs(width, scheme, address, visited):
     """Go through the tour of docs/studio.md, in its order, with one run."""
     with visited(address, width, scheme) as page:
-        assert page.locator(".control:visible").count() == 6
+        assert page.locator(".control:visible").count() == 7
         assert page.locator(".actions button").all_text_contents() == [
             *("Paint", "Keep sketch", "Undo", "Redo")
         ]
@@ -376,7 +376,7 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
         page.expect("[data-picker=style] [aria-pressed=true]").to_have_text("rust")
         page.click("#details > summary")
         page.expect("#details pre").to_contain_text("size=96")
-        page.expect("#cost").to_contain_text("96 \u00d7 64")
+        page.expect("#pixels").to_contain_text("96 \u00d7 64")
         if width < 500:  # without a secure origin, as a phone has it by share=true
             page.evaluate("Object.defineProperty(navigator, 'clipboard', { value: undefined })")
             page.click("#copy")
@@ -427,7 +427,7 @@ def test_preparing_the_next_run_leaves_the_present_one(fresh):
 def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.click("[data-picker=content] .tile[title=rocket]")
     fresh.enter("size", "96")
-    fresh.unfold("steps", "parts")
+    fresh.unfold()
     fresh.enter("steps", "1")
     fresh.click("#brush")
     fresh.locator("#stage").press(" ")
@@ -439,9 +439,9 @@ def test_a_result_has_its_own_settings_status_and_photograph(fresh):
     fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("coffee")
     fresh.click("#strip .thumb")
     fresh.expect("[data-picker=content] [aria-pressed=true]").to_have_text("rocket")
-    fresh.expect("[data-control=content_regions] .under .muted").to_have_text("drawn")
+    fresh.expect("#details pre").to_contain_text("content_regions=")
     fresh.click("[data-picker=content] .tile[title=coffee]")
-    fresh.unfold("style")
+    fresh.unfold()
     fresh.last_long()
     fresh.paint()
     fresh.locator("#strip .thumb").last.click()
@@ -488,14 +488,11 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     said = f"import('/static/transport.js').then(({{ statusText }}) => statusText({begun}))"
     assert fresh.evaluate(said) == "Painting"  # before its first frame
     fresh.expect("#details pre").to_contain_text("styletransfer apply")
-    fresh.expect("#cost").to_contain_text("pixels, about")
-    fresh.unfold()
     names = "(all) => all.map((one) => one.dataset.control)"
     rows = fresh.locator(".control:visible").evaluate_all(names)
-    acting = ["content", "style", "size", WEIGHT, "color", "style_scale", "color_strength"]
+    acting = ["content", "style", WEIGHT, "style_scale", "color", "color_strength", "size"]
     assert rows == acting
-    fresh.expect("#control-color").to_have_value("style")
-    fresh.expect("#looks").to_have_count(0)
+    fresh.expect("#looks, #more, #brush").to_have_count(0)
     fresh.click("#compare")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 5 frames")
@@ -515,7 +512,37 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
     fresh.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the film has 48 \u00d7 32")
     fresh.expect("#result a").to_have_text(["Film"])
     fresh.expect("#result a").to_have_attribute("href", re.compile("/film"))
+    by_painted_frames(fresh, tmp_path / "walk.mp4")
     assert fresh.complaints == []
+
+
+def by_painted_frames(page, film):
+    """Look for two frames of a film, save and paint them, add both, and paint the film by them."""
+    page.click(".own > summary")
+    player = page.locator(".film video")
+    paintings = []
+    for seconds in (0.06, 0.14):
+        player.evaluate(f"(video) => {{ video.currentTime = {seconds} }}")
+        page.expect(".film a").to_have_attribute("download", f"walk {seconds}s.png")
+        with page.expect_download() as saved:
+            page.click("text=Save this frame")
+        with Film(film) as opened, Image.open(saved.value.path()) as image:
+            own = opened.frame(f"{seconds}s").image[0].permute(1, 2, 0) * 255
+            assert abs(own.numpy() - np.asarray(image)).max() < 1
+            painting = bytes_of(ImageOps.invert(image))
+        paintings.append((saved.value.suggested_filename, painting))
+    page.drop(".film", **{name.removesuffix(".png"): data for name, data in paintings[::-1]})
+    page.expect(".film .caption").to_have_text(["0.06 s", "0.14 s"])
+    page.expect("#details pre").to_contain_text(re.compile("film .*:0.06s.*:0.14s"))
+    page.click("#go")
+    page.expect("#status").to_contain_text("Finished after 5 frames")
+    page.locator(".film button >> text=Remove").first.click()
+    page.expect(".film .caption").to_have_text(["0.14 s"])
+    page.click("#undo")
+    page.expect(".film .caption").to_have_text(["0.06 s", "0.14 s"])
+    for _ in range(2):
+        page.locator(".film button >> text=Remove").first.click()
+    page.expect("#details pre").to_contain_text("styletransfer apply")
 
 
 def test_run_outlives_its_tab_and_two_tabs_show_the_same(address, visited):
@@ -559,7 +586,7 @@ def test_every_slider_changes_the_sketch_and_it_is_kept(fresh):
     buttons = fresh.locator("#transport .actions > *:visible")
     buttons.nth(2).wait_for()
     assert buttons.all_text_contents()[:3] == ["Paint", "Save", "Share"]
-    fresh.unfold("steps")
+    fresh.unfold()
     fresh.enter("steps", "2")
     fresh.click("#go")
     fresh.expect("#status").to_contain_text("Finished after 2 steps")
@@ -589,10 +616,17 @@ def test_a_photograph_is_painted_as_another_one_was(page):
     page.click("[data-picker=style] .tile[title=oil]")  # nobody has painted that
     page.expect("#details pre").not_to_contain_text("style_source=")
     page.expect("#looks").to_have_count(1)
+    page.click("[data-picker=style] .tile[title='hand.png']")  # its photograph comes back with it
+    page.expect("#details pre").to_contain_text("style_source=")
+    page.click("[data-picker=style_source] [aria-pressed=true]")
+    page.click("[data-picker=style] .tile[title=oil]")
+    page.click("[data-picker=style] .tile[title='hand.png']")
+    page.expect("#details pre").to_contain_text("style=/")
+    page.expect("#details pre").not_to_contain_text("style_source=")
 
 
 def test_a_look_leaves_what_a_person_has_set(page):
-    page.unfold("steps")
+    page.unfold()
     page.enter("steps", "33")
     page.expect("#looks [aria-pressed=true]").to_have_text("painted")
     page.click("#looks >> text=bold")

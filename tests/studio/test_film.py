@@ -47,8 +47,6 @@ def test_a_films_command_makes_the_same_film(client, socket, film, tmp_path):
     style = sent(client, Image.radial_gradient("L").convert("RGB"))
     settings = {**TINY, "content": film, "style": [style], "objective.content_weight": 0.5}
     told = client.post("/api/check", json={"settings": settings}).json()
-    assert (told["width"], told["height"]) == (48, 32)
-    assert told["seconds"] > 0
     asked = client.post("/api/queue", json={"settings": settings})
     id = asked.json()["id"]
     seen = watch(socket, status("finished", "failed", id=id))
@@ -90,9 +88,8 @@ def test_a_stop_keeps_the_frames_that_there_are(client, socket, film, monkeypatc
 def test_what_a_film_cannot_have_is_told_before_it_is_painted(client, film):
     acting = {"content": film, "size": 48}
     plain = client.post("/api/check", json={"settings": acting}).json()
-    others = {**TINY, "protect": "style-oil", "color": "content_palette"}
+    others = {**TINY, "protect": "style-oil", "style_rotation": 90}
     assert client.post("/api/check", json={"settings": acting | others}).json() == plain
-    assert "color" not in plain["command"]
     refused = client.post("/api/check", json={"settings": acting | {"size": 10**6}})
     assert (refused.status_code, "choose size=" in refused.json()["error"]) == (422, True)
     playlist = client.post("/api/pictures?name=a.mp4", content=b"#EXTM3U\nfile:/etc/passwd\n" * 9)
@@ -115,3 +112,24 @@ def test_a_film_is_seen_as_its_first_frame_and_is_no_style(client, film, monkeyp
     assert "a.mp4 is no film" in broken.json()["error"]
     monkeypatch.setattr(pictures, "LARGEST_FILM", 10)
     assert client.post("/api/pictures?name=a.mp4", content=b"x" * 11).status_code == 413
+
+
+@pytest.mark.slow
+def test_a_frame_is_told_by_its_time(client, film):
+    """What is no frame, no film or no time is refused in one line."""
+    address = f"/api/pictures/{film}"
+    with Image.open(io.BytesIO(client.get(f"{address}/frame?at=0.05").content)) as image:
+        assert (image.format, image.size) == ("PNG", (48, 32))
+    assert client.get(f"{address}/film", headers={"range": "bytes=0-9"}).status_code == 206
+    for path, code, words in (
+        (f"{address}/frame?at=1e3", 400, "a time in seconds"),
+        (f"{address}/frame?at=99", 422, "the film ends after"),
+        (f"{address}/sound", 404, "no such part"),
+        ("/api/pictures/style-oil/film", 404, "no such part"),
+    ):
+        answer = client.get(path)
+        assert (answer.status_code, words in answer.json()["error"]) == (code, True)
+    for source in (f"{film}:1e3s", f"{film}:5", "style-oil:5s", [[film]], 3):
+        settings = {"content": film, "style_source": [source]}
+        answer = client.post("/api/check", json={"settings": settings})
+        assert (answer.status_code, answer.json()["key"]) == (400, "style_source")

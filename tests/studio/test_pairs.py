@@ -73,15 +73,17 @@ def test_a_pastiche_of_a_pair_brings_the_pair_back(client, pair):
 
 
 @pytest.mark.slow
-def test_a_film_is_painted_as_one_frame_was(tmp_path):
+def test_a_film_is_painted_as_two_frames_were(tmp_path):
+    """One frame is a picture of its own, the other is told by its time."""
     make(tmp_path / "walk.mp4", [picture(seed // 2, 48, 64) for seed in range(3)])
     with opened(tmp_path, runner.main) as client:
         name = "/api/pictures?name=walk.mp4&purpose=content"
         film = client.post(name, content=(tmp_path / "walk.mp4").read_bytes()).json()["id"]
         with Film(tmp_path / "walk.mp4") as frames:
-            data = (next(frames.frames()).image[0].permute(1, 2, 0) * 255).byte().numpy()
-        frame = Image.fromarray(data)
-        ids = {"style_source": sent(client, frame), "style": [sent(client, ImageOps.invert(frame))]}
+            data = [(one.image[0].permute(1, 2, 0) * 255).byte().numpy() for one in frames.frames()]
+        first, last = (Image.fromarray(data[number]) for number in (0, -1))
+        ids = {"style_source": [sent(client, first), f"{film}:0.25s"]}
+        ids["style"] = [sent(client, ImageOps.invert(one)) for one in (first, last)]
         settings = {"content": film, "size": 64} | ids
         with client.websocket_connect("ws://127.0.0.1:8000/live") as socket:
             id = client.post("/api/queue", json={"settings": settings}).json()["id"]
@@ -96,7 +98,7 @@ def test_a_film_is_painted_as_one_frame_was(tmp_path):
         with Film(tmp_path / "painted.mp4") as painted:
             images = [frame.image for frame in painted.frames()]
         assert len(images) == 3
-        with Film(tmp_path / "walk.mp4") as frames:
-            first = next(frames.frames()).image
-        assert (images[0] - (1 - first)).abs().mean() < 0.05  # the inverted frame, compressed
+        for image, frame in zip((images[0], images[-1]), (data[0], data[-1]), strict=True):
+            shown = image[0].permute(1, 2, 0).numpy()
+            assert abs(shown - (1 - frame / 255)).mean() < 0.05  # the inverted frame, compressed
         assert client.post(f"/api/runs/{id}/delete", json={}).json()["kept"] == []

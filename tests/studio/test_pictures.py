@@ -283,8 +283,8 @@ def test_a_look_is_what_the_network_for_any_style_paints(client, folder):
         ({"style_scale": 0.25, weight: 0.018}, {"style_size": 256, "strength": 1.35}),
         (bright | {weight: 0}, bright | {"strength": 1.5}),
     ):
-        exact = {"device": "cpu", "precision": "float32"}
-        painted = Painter(ApplyConfig(network="any", style=paths, **exact, **same)).paint(small)
+        exact = {"device": "cpu", "precision": "float32", "color": "style_palette"}
+        painted = Painter(ApplyConfig(network="any", style=paths, **exact | same)).paint(small)
         made = sketch(client, **one, **more)
         with Image.open(io.BytesIO(made.content)) as image:
             seen.append(as_picture(image, "look").rgb)

@@ -225,9 +225,11 @@ def pairs(source: Path, target: Path) -> list[tuple[Path, Path]]:
 
 
 def _read_beside(config: ApplyConfig, network: Path) -> list[tuple[str, str | Path]]:
-    """Return (key, path) of the files that are read besides the input: network and style images."""
+    """Return (key, path) of the files that are read besides the input: network, styles, masks."""
     styles = [path for name in each(config.style) for path in files_at(name)]
-    return [("network", network), *(("style", path) for path in styles)]
+    masks = {key: getattr(config, key) for key in ("content_regions", "protect")}
+    drawn = [(key, path) for key, path in masks.items() if path]
+    return [("network", network), *(("style", path) for path in styles), *drawn]
 
 
 def _written(target: Path) -> tuple[Path, ...]:

@@ -5,11 +5,12 @@ import math
 import os
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 
 import torch
 from torch import Tensor, nn
+from torch.nn.functional import one_hot
 
 from styletransfer.errors import UserError
 from styletransfer.films.flicker import Steady
@@ -19,6 +20,7 @@ from styletransfer.films.read import Film, FrameCallback
 from styletransfer.films.write import FilmWriter, check_writable
 from styletransfer.formats.folders import files_at, picture_extensions
 from styletransfer.job.sources import files_of
+from styletransfer.networks.apply.division import Division
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.encoder import (
@@ -34,7 +36,7 @@ from styletransfer.networks.file import network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import images
-from styletransfer.pictures.color import in_colors
+from styletransfer.pictures.color import Palette, in_colors, in_palette, palette
 from styletransfer.pictures.transparency import fill_transparent
 from styletransfer.runs.recipe import Recipe, metadata, recipe, text_of
 from styletransfer.runs.record import FREE_KEYS
@@ -53,6 +55,9 @@ logger = logging.getLogger(__name__)
 # Peak memory of painting, as a multiple of the first layer's output, (1, widths[0], H, W) in
 # float32: 3.3 was measured (convolved, normalised and padded tensors); the rest is a reserve.
 MAPS = 5
+# Values of `color` by which a pastiche gets another mean and covariance of its colours, in OKLab.
+PALETTES = ("style_palette", "content_palette")
+SAMPLED = 256  # about as many pixels of the longer side are sampled to compute these
 
 
 class Painter:
@@ -65,8 +70,11 @@ class Painter:
         self.paintings = Paintings(config, encoder, self.device) if encoder else None
         if not encoder and config.strength != 1:
             raise UserError(f"strength={config.strength} needs a network that knows any style")
+        if not encoder and config.color == "style_palette":
+            raise UserError("color=style_palette needs a network that knows any style")
         styles = self.paintings.files if self.paintings else file.styles
         self.blend = blend(config, styles, named=not encoder).to(self.device)
+        self.division = Division(config, len(styles))
         self.network = deployed(file.network, dtype).to(self.device)
 
     def take(self, style: str, strength: float) -> None:
@@ -121,14 +129,33 @@ class Painter:
     def paint(self, content: Tensor) -> Tensor:
         """Return the pastiche of a picture, both (1, 3, H, W), sRGB in [0, 1], on the CPU."""
         image = content.to(self.device).contiguous(memory_format=torch.channels_last)
-        config, styles = self.config, self.paintings
-        if styles is None:
-            painted = self.network(image, self.blend).cpu()
-            return in_colors(painted, content, config.color, config.color_strength, grey=False)
-        styles.set_rows(self.network, image)
-        painted = styles.finished(self.network(image, self.blend).cpu(), self.blend[0])
-        grey = styles.is_grey and images.is_grey([content])
-        return in_colors(painted, content, config.color, config.color_strength, grey=grey)
+        if self.paintings is not None:
+            self.paintings.set_rows(self.network, image)
+        return self.division.composed(content, partial(self._painted, content, image))
+
+    def _painted(self, content: Tensor, image: Tensor, style: int | None) -> Tensor:
+        """Return the whole pastiche in one style, or in the mixture of all styles for None.
+
+        `image` is the content on the network's device.
+        """
+        config, styles, blend = self.config, self.paintings, self.blend
+        if style is not None:
+            blend = one_hot(torch.tensor([style]), blend.shape[1]).to(blend)
+        painted, is_grey = self.network(image, blend).cpu(), False
+        if styles is not None:
+            painted = styles.finished(painted, blend[0])
+            is_grey = styles.is_grey and images.is_grey([content])
+        if config.color in PALETTES and config.color_strength > 0:
+            every = 1 + max(image.shape) // SAMPLED
+            few, start = (one[..., ::every, ::every] for one in (content, painted))
+            goal = palette([(1.0, few, None)])
+            if styles is not None and config.color == "style_palette":
+                colors = styles.colors(blend[0])
+                lit = in_palette(few, goal, colors, 1.0, keep_light=True)
+                goal = palette([(1.0, lit, None)])
+            own = palette([(1.0, start, None)])
+            painted = in_palette(painted, own, goal, config.color_strength)
+        return in_colors(painted, content, config.color, config.color_strength, grey=is_grey)
 
 
 @dataclass(frozen=True)
@@ -137,6 +164,7 @@ class Painting:
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
+    colors: Palette  # the same in OKLab
     is_grey: bool  # whether all pixels of the image are grey
 
 
@@ -160,12 +188,14 @@ class Paintings:
         """Return row, colours and greyness of the style image `file` (UserError: no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
-        return Painting(self._row(picture.to(self.device)), color_moments(picture), grey)
+        colors = palette([(1.0, picture, None)])
+        return Painting(self._row(picture.to(self.device)), color_moments(picture), colors, grey)
 
     def choose(self, paintings: Sequence[Painting]) -> None:
         """Make the network paint in these styles from now on."""
         self.rows = torch.cat([one.row for one in paintings])
         self.palettes = torch.stack([one.palette for one in paintings])
+        self._colors = [one.colors for one in paintings]
         self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
@@ -188,6 +218,13 @@ class Paintings:
         """
         mixed = torch.einsum("s,sij->ij", shares.cpu().double(), self.palettes)
         return finished(pastiche, mixed, self.strength)
+
+    def colors(self, shares: Tensor) -> Palette:
+        """Return mean and covariance in OKLab of the styles' colours; `shares`: see `finished`."""
+        parts = [*zip(shares.tolist(), self._colors, strict=True)]
+        mean = torch.stack([share * mean for share, (mean, _) in parts]).sum(0)
+        seconds = [share * (spread + mean @ mean.T) for share, (mean, spread) in parts]
+        return mean, torch.stack(seconds).sum(0) - mean @ mean.T
 
     def _row(self, picture: Tensor) -> Tensor:
         row: Tensor = self.encoder(moments(self.features, picture))

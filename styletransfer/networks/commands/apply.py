@@ -52,11 +52,19 @@ class ApplyConfig:
     """For random, the seed of all random choices."""
     size: int = number(0, "[0, inf)")
     """Longer side of the pastiches in pixels; 0 for the size of the input."""
-    color: str = choice("style", "content_luminance")
-    """Source of the colours: style; or content_luminance, the picture's colours with the
-    pastiche's lightness."""
+    content_regions: str | None = path(None)
+    """Path of the input's label picture, in which each region has one flat colour."""
+    region_styles: dict[Any, int] = field(default_factory=dict)
+    """Style of each region: {red:1,blue:2}, with the colours of the label picture as keys; 1 is the
+    first style."""
+    protect: str | None = path(None)
+    """Path of a grey mask: where the mask is white, the pastiche keeps the input."""
+    color: str = choice("style", "style_palette", "content_palette", "content_luminance")
+    """Source of the colours: style; style_palette, the style's colours with the input's light and
+    dark; content_palette, mean and covariance of the input's colours; or content_luminance, the
+    input's colours with the pastiche's lightness."""
     color_strength: float = number(1.0, "[0, 1]", idle="with color=style")
-    """Strength of color=content_luminance, from 0 (none) to 1."""
+    """Strength of color=style_palette, content_palette or content_luminance, from 0 (none) to 1."""
     steady: float = number(0.0, "[0, 1)")
     """For films, against flicker: weight with which the previous painted frame, warped by the
     motion, is mixed into each painted frame; from 0 (none) to below 1."""

@@ -33,9 +33,8 @@ async function start() {
     fail(refusal);
     return;
   }
-  const { groups, hidden } = state.form;
-  for (const control of [...groups.flatMap(({ controls }) => controls), ...hidden])
-    state.controls.set(control.key, control);
+  const { controls, later, hidden } = state.form;
+  for (const control of [...controls, ...later, ...hidden]) state.controls.set(control.key, control);
   const { settings, message } = remembered();
   prepare(settings);
   find("form").addEventListener("submit", (event) => event.preventDefault());

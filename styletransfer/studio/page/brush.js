@@ -1,8 +1,10 @@
 // The brush draws regions and protection on the picture, with a mouse, a finger or keys. Its bar
 // has controls for what is drawn, for the brush's size, and for fill and clear.
 import { Button, Either, find, say, Slider, within } from "./dom.js";
+import { drawEasel } from "./easel.js";
 import { remember, snapshot } from "./history.js";
-import { copied, keep, load, putLayers, raster, REGIONS, regionStyles } from "./layers.js";
+import { copied, keep, LAYERS, load, putLayers, raster, REGIONS, regionStyles } from "./layers.js";
+import { styleOf } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
 import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
@@ -29,6 +31,7 @@ function redraw() {
   Object.assign(overlay, { width, height });
   shown = bytes;
   raster(hand.key).draw(overlay);
+  drawEasel();
 }
 
 function begin() {
@@ -141,13 +144,6 @@ export function toggleBrush() {
   else take();
 }
 
-/** Open the brush for a key; scroll to the stage, and give it the focus. */
-export async function openBrush(key) {
-  await take(key);
-  find("stage").scrollIntoView({ block: "nearest" });
-  find("stage").focus({ preventScroll: true });
-}
-
 function setOpen(wanted) {
   overlay.hidden = find("brushes").hidden = !wanted;
   if (!wanted) find("cursor").hidden = true;
@@ -166,7 +162,7 @@ const dip = (how) => changed(Object.assign(hand, how));
 
 /** A style to paint with; or, if only one is chosen, a region that is compared with it apart. */
 function Paint({ number }) {
-  const name = pictureName(styles()[(regionStyles()[REGIONS[number][0]] ?? number + 1) - 1]);
+  const name = pictureName(styles()[styleOf(number) - 1]);
   const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
   return html`<${Button} pressed=${covering() === number} onclick=${() => dip({ number, erase: false })}
     >${swatch}${styles().length > 1 ? name : "Region"}<//>`;
@@ -201,7 +197,9 @@ export function startBrush() {
   });
   onChange(follow);
   on(async () => {
-    if (!brushIsOpen()) return;
-    if ((await load(hand.key)) || raster(hand.key).bytes !== shown) changed(redraw());
+    const areNew = await Promise.all(LAYERS.map(load));
+    const isSketched = !state.view && !state.isBare; // then the sketch shows what is drawn
+    overlay.style.opacity = Number(!isSketched || (hand.key !== "protect" && styles().length < 2));
+    if (areNew.some(Boolean) || (brushIsOpen() && raster(hand.key).bytes !== shown)) changed(redraw());
   });
 }

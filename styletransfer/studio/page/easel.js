@@ -1,68 +1,85 @@
-// What the stage shows: a sketch, the run that is being painted, or a result. For a comparison, the
-// photograph or another result is shown left of a divider.
+// What the stage shows: a sketch, the run that is being painted, or a result, which its photograph
+// may shine through. For a comparison, the photograph or another result is left of a divider.
 import { brushIsOpen, toggleBrush } from "./brush.js";
-import { alone, busy, Button, find, listen, within } from "./dom.js";
+import { alone, busy, Button, find, listen, Slider, within } from "./dom.js";
 import { preview } from "./live.js";
 import { html } from "./preact.js";
+import { compose, sketchParts } from "./sketch.js";
 import { setSize } from "./stage.js";
-import { active, changed, isPair, on, picture, pictureName, pictureUrl, runOf } from "./store.js";
-import { runUrl, same, scaled, settings, sketchUrl, state, titleOf, value } from "./store.js";
+import { active, changed, isFilm, on, opacityOf, picture, pictureName, pictureUrl } from "./store.js";
+import { runOf, runUrl, scaled, settings, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // longer side in pixels of the largest JPEG that the server makes
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
-let drawn = null; // address or blob of the picture that was asked for last; others are dropped
-let loading = null; // the promise of the picture that was asked for last
-const failed = new Map(); // address that gave no picture -> its `conditions` then
+let drawn = null; // name or blob of the picture that was asked for last; others are dropped
+let loading = null; // the promise of the images of the picture that was asked for last
+let images = new Map(); // address -> image, of what is on the canvas
+const failed = new Map(); // name that gave no picture -> its `conditions` then
+let composed = null; // name of what is on the canvas; null for a live picture
+let skipped = null; // the live picture that was less sharp than the sketch on the canvas
 let seen = null; // address of the photograph of the picture on the canvas
-let wanted = null; // the address of the sketch that is to be shown
+let wanted = null; // the sketch that is to be shown: `parts`, `size` and `photo`, as for `load`
 let comparing = false;
 let against = ""; // the id of the result to compare with, or "" for the photograph
 
-function put(image, width, height) {
-  canvas.width = width;
-  canvas.height = height;
-  canvas.getContext("2d").drawImage(image, 0, 0);
-}
-
 /** What may be the cause if a picture cannot be had; once it changes, the page asks again. */
 const conditions = () => JSON.stringify([state.contacts, settings(), state.pictures.length]);
-const isVain = (url) => failed.get(url) === conditions();
+const nameOf = (parts) => JSON.stringify(parts.map(({ url, opacity }) => [url, opacity]));
+const isVain = (parts) => failed.get(nameOf(parts)) === conditions();
 
-/** Load a picture; until it has come, the stage shows the old picture in its aspect ratio. Without
- * a width, the picture has its own aspect ratio. */
-async function load(url, width, height, original) {
-  if (isVain(url)) return;
-  if (drawn !== url) loading = busy(stage, fetchInto(url, original));
-  drawn = url;
-  await loading;
-  if (drawn === url && width) setSize(width, height);
+/** Return the image at an address; undefined if it cannot be had. */
+async function fetched(url) {
+  const image = images.get(url) ?? Object.assign(new Image(), { src: url });
+  await image.decode().catch(() => {});
+  return image.naturalWidth ? image : undefined;
 }
 
-async function fetchInto(url, original) {
-  const [image, asked] = [Object.assign(new Image(), { src: url }), conditions()];
-  await image.decode().catch(() => {});
-  if (!image.naturalWidth) failed.set(url, asked);
-  if (drawn !== url) return;
-  if (!image.naturalWidth) return void (drawn = null);
-  setSize(image.naturalWidth, image.naturalHeight); // then `load` sets the planned size
-  put(image, image.naturalWidth, image.naturalHeight);
-  seen = original;
-  if (state.isBare !== (url === original)) changed((state.isBare = url === original));
+/** Compose parts on the canvas, see sketch.js. Until all have come, the stage shows the old picture
+ * in its aspect ratio. Without a `size`, the picture has its own; `photo` is its photograph. */
+async function load({ parts, size, photo }) {
+  if (isVain(parts)) return;
+  const [name, asked] = [nameOf(parts), conditions()];
+  if (drawn !== name) loading = busy(stage, Promise.all(parts.map(({ url }) => fetched(url))));
+  drawn = name;
+  const found = await loading;
+  if (drawn !== name) return;
+  if (!found.every(Boolean)) {
+    failed.set(name, asked);
+    drawn = null;
+    return;
+  }
+  images = new Map(parts.map(({ url }, at) => [url, found[at]]));
+  if (composed !== name || parts.some(({ mask }) => mask))
+    compose(canvas, parts.map((part, at) => ({ ...part, image: found[at] })));
+  setSize(...(size ?? [canvas.width, canvas.height]));
+  [composed, seen, skipped] = [name, photo, null];
+  const isBare = parts.length === 1 && parts[0].url === photo;
+  if (state.isBare !== isBare) changed((state.isBare = isBare));
 }
 
 const isLive = (run) => active(run) && preview.id === run.id;
 
-/** Draw the latest live picture; decode one at a time. */
+/** What `load` takes for the sketch of settings. */
+function sketchOf(some) {
+  const photo = pictureUrl(value("content", some), SIDE);
+  return { parts: sketchParts(some, photo, SIDE), size: planned(some), photo };
+}
+
+/** Draw the latest live picture, except over a sharper sketch of its settings; decode one at a time. */
 const decode = alone(async () => {
-  while (drawn !== preview.blob && isLive(runOf(state.view))) {
-    const taken = (drawn = preview.blob);
+  while (![drawn, skipped].includes(preview.blob) && isLive(runOf(state.view))) {
+    const taken = preview.blob;
     const bitmap = await createImageBitmap(taken).catch(() => null); // damaged: wait for the next
-    if (bitmap && drawn === taken) {
+    const isSketched = composed === nameOf(sketchOf(settings(state.running)).parts);
+    const side = isSketched ? Math.max(canvas.width, canvas.height) : 1;
+    const isSharp = Math.max(bitmap?.width, bitmap?.height) >= side;
+    if (isSharp && isLive(runOf(state.view))) {
+      [drawn, composed, seen] = [taken, null, null];
       setSize(...planned(state.running.settings));
-      put(bitmap, bitmap.width, bitmap.height);
-      seen = null;
-    }
+      Object.assign(canvas, { width: bitmap.width, height: bitmap.height });
+      canvas.getContext("2d").drawImage(bitmap, 0, 0);
+    } else skipped = taken;
     bitmap?.close();
   }
 });
@@ -76,24 +93,20 @@ export function planned(settings) {
 }
 
 /** Load the sketch `wanted`; if others are wanted meanwhile, then load only the last of them. */
-const sketch = alone(async (photo, size) => {
-  while (wanted && drawn !== wanted && !isVain(wanted)) {
-    await load(wanted, ...size, photo);
-    if (!drawn) await load(photo, ...size, photo);
+const sketch = alone(async () => {
+  while (wanted && drawn !== nameOf(wanted.parts) && !isVain(wanted.parts)) {
+    await load(wanted);
+    if (!drawn && wanted) await load({ ...wanted, parts: [{ url: wanted.photo }] });
   }
 });
 
-/** Show a sketch of settings; until it has come, or if there is none, the photograph. */
-async function showSketch(settings) {
-  const id = value("content", settings);
-  if (!id) return;
-  const [photo, size] = [pictureUrl(id, SIDE), planned(settings)];
-  wanted = isPair(settings) ? photo : sketchUrl(settings, SIDE);
-  if (seen !== photo) {
-    await load(photo, ...size, photo);
-    if (drawn !== photo) return;
-  }
-  await sketch(photo, size);
+/** Show the sketch of settings; until it has come, or if there is none, the photograph. */
+async function showSketch(some) {
+  if (!value("content", some)) return null;
+  const { parts, photo } = (wanted = sketchOf(some));
+  if (drawn === nameOf(parts)) return load(wanted); // what is drawn may have changed
+  if (seen !== photo) await load({ ...wanted, parts: [{ url: photo }] });
+  return seen === photo && sketch();
 }
 
 /** The address of the photograph of a run, or of the panel's settings. */
@@ -108,10 +121,11 @@ function showRun(run) {
   if (isLive(run)) return decode();
   const ended = ["finished", "stopped"].includes(run.status) && !run.written;
   if (ended) return null; // its picture comes with the list of results
-  if (active(run)) return showSketch(run.settings);
-  if (run.width) return load(resultUrl(run), run.width, run.height, photoOf(run));
-  const url = run.is_preview ? resultUrl(run) : photoOf(run);
-  return load(url, ...planned(run.settings), photoOf(run));
+  if (active(run)) return showSketch(settings(run));
+  const [photo, opacity] = [photoOf(run), opacityOf(run)];
+  const top = run.width || run.is_preview ? [{ url: resultUrl(run), opacity }] : [];
+  const parts = opacity < 1 || !top.length ? [{ url: photo }, ...top] : top;
+  return load({ parts, size: run.width ? [run.width, run.height] : planned(run.settings), photo });
 }
 
 const hasVideo = (run) => run?.kind === "film" && Boolean(run.width);
@@ -149,16 +163,21 @@ export function Tools() {
   const others = comparing ? rivals(run) : [];
   const compare = () => changed((comparing = !comparing));
   const pick = ({ target }) => changed((against = target.value));
-  return html`${!hasVideo(run) && html`<${Button} id="compare" pressed=${comparing}
+  const isFaded = run?.width && !active(run) && !hasVideo(run);
+  const fade = (share) => changed(Object.assign(state.faded, { id: run.id, share: share / 100 }));
+  return html`${isFaded && html`<label class="size" title="How much of the painting is seen over the
+      photograph; Save keeps what is seen">Opacity <${Slider} label="Opacity over the photograph"
+      id="opacity" min=0 max=100 value=${Math.round(100 * opacityOf(run))} enter=${fade} /></label>`}
+    ${!hasVideo(run) && html`<${Button} id="compare" pressed=${comparing}
       onclick=${compare}>Compare<//>
     ${others.length > 0 && html`<select id="against" value=${against} onchange=${pick}
       aria-label="Compare with"><option value="">the photograph</option>
       ${others.map((one) => html`<option value=${one.id}>${titleOf(one)}, ${one.id}</option>`)}
       </select>`}`}
-    <${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Draw<//>`;
+    ${!isFilm() && html`<${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Draw<//>`}`;
 }
 
-function draw() {
+export function drawEasel() {
   const run = runOf(state.view);
   drawFilm(run);
   drawBefore(run);
@@ -167,7 +186,7 @@ function draw() {
   find("title").textContent = find("title").title = title;
   canvas.setAttribute("aria-label", title);
   if (coming || run) wanted = null; // an older sketch, if it comes only now, is not shown
-  if (coming) load(coming.url);
+  if (coming) load({ parts: [{ url: coming.url }] });
   else if (run) showRun(run);
   else showSketch(settings());
 }
@@ -180,5 +199,5 @@ function divide() {
 export function startEasel() {
   listen(divider, { input: divide });
   divide();
-  on(draw);
+  on(drawEasel);
 }

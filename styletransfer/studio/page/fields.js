@@ -1,7 +1,7 @@
 // Controls for numbers and choices, which pass what the user enters to change().
 import { Slider } from "./dom.js";
 import { html, useState } from "./preact.js";
-import { change, isFilm, isPair, list, value } from "./store.js";
+import { change, isPair, list, value } from "./store.js";
 
 // Value of a setting -> text on the page.
 const WORDS = {
@@ -64,10 +64,9 @@ const wrong = (error, id) => ({
   "aria-describedby": `${id}-error`,
 });
 
-/** A choice of words. For films and pairs, there are fewer; the first replaces a missing one. */
-function Choice({ control: { key, choices, of_films, of_pairs }, id, error }) {
-  const some = [isFilm() && of_films, isPair() && of_pairs].filter(Array.isArray);
-  const words = choices.filter((word) => some.every((few) => few.includes(word)));
+/** A choice of words. For pairs, there are fewer; the first replaces a missing one. */
+function Choice({ control: { key, choices, of_pairs }, id, error }) {
+  const words = isPair() && Array.isArray(of_pairs) ? of_pairs : choices;
   const options = words.map((word) => html`<option value=${word}>${
     WORDS[word] ?? word.replaceAll("_", " ")}</option>`);
   const chosen = words.includes(value(key)) ? value(key) : words[0];

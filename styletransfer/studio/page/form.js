@@ -1,21 +1,18 @@
-// The settings: a few controls at first, the others in groups behind "More".
+// The settings: first the controls that act on the sketch, then those that act once it is painted.
 import { Button, Either, find, refocus } from "./dom.js";
 import { Field } from "./fields.js";
-import { openBrush } from "./brush.js";
 import { Picker, sketchOf, trialUrl } from "./picker.js";
 import { html, useState } from "./preact.js";
 import { active, aim, change, isFilm, isPair, list, pictureUrl, runOf } from "./store.js";
 import { same, settings, show, state, steered, subject, value, values } from "./store.js";
-import { costText } from "./transport.js";
+import { Strip } from "./strip.js";
 
 /** Whether a control has a row; for a film or a pair, only controls that act on it have one. */
-const isShown = ({ key, of_films, of_pairs }) =>
-  !["region_styles", "style_weights"].includes(key) &&
-  (of_films || !isFilm()) && (of_pairs || !isPair());
+const isShown = ({ of_films, of_pairs }) => (of_films || !isFilm()) && (of_pairs || !isPair());
 
 /** The key of the row that shows the errors of a key; null if there is no such row. */
 export function placeOf(key) {
-  const place = { region_styles: "content_regions", style_weights: "style" }[key] ?? key;
+  const place = key === "style_weights" ? "style" : key;
   const control = state.controls.get(place);
   return control && isShown(control) && !state.form.hidden.includes(control) ? place : null;
 }
@@ -23,15 +20,13 @@ export function placeOf(key) {
 const refusalOf = (place) =>
   state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
-const Brushed = ({ control: { key, label } }) => html`<div class="under">
-  <${Button} onclick=${() => openBrush(key)} aria-label="Draw: ${label}">Draw<//>
-  <span class="muted">${value(key) ? "drawn" : "none"}</span></div>`;
-
-const FIELDS = { picture: Picker, pictures: Picker, regions: Brushed, mask: Brushed };
+const FIELDS = { picture: Picker, pictures: Picker };
 const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that can have a <label>
 
 function Row({ control }) {
-  const { key, label, kind, steerable, help } = control;
+  const { key, kind, steerable, help } = control;
+  const isStrip = key === "style_source" && isFilm();
+  const label = isStrip ? "Frames that you painted" : control.label;
   const [isOpen, setOpen] = useState(false);
   const id = `control-${key}`;
   const error = refusalOf(key);
@@ -45,8 +40,7 @@ function Row({ control }) {
       <span class="live" hidden=${!steered() || !steerable}
         title="Changes the picture that is being painted"> changes it at once</span>
     </div>
-    <${FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
-    ${key === "size" && html`<p class="muted" id="cost">${costText()}</p>`}
+    <${isStrip ? Strip : FIELDS[kind] ?? Field} control=${control} id=${id} error=${error} />
     ${key === "style_source" && html`<p class="warning" id="fits" role="status">${state.cost.warning}</p>`}
     <p class="help" id="${id}-help" hidden=${!isOpen}>${help}</p>
     <p class="error" id="${id}-error" role="alert" hidden=${!error}>${error}</p>
@@ -88,24 +82,22 @@ function Whose() {
 }
 
 export function Panel() {
-  const [{ controls }, ...groups] = state.form.groups;
+  const [now, later] = [state.form.controls, state.form.later];
   const rows = (some) => some.filter(isShown).map((one) => html`<${Row} key=${one.key} control=${one} />`);
-  const [content, style, source, ...rest] = rows(controls);
-  const hasError = (group) => group.controls.some(({ key }) => refusalOf(key));
+  const [content, style, source, ...rest] = rows(now);
+  const more = rows(later);
   const reset = async () => {
     change(values({}));
     await null; // until the page is drawn again
-    refocus(find("more").firstElementChild);
+    refocus(find("control-size"));
   };
-  const folded = groups.filter((group) => group.controls.some(isShown)).map((group) => html`
-    <${Fold} key=${group.title} class="group" title=${group.title} opens=${hasError(group)}
-      data-group=${group.title.toLowerCase().split(" ")[0]}>${rows(group.controls)}<//>`);
-  const own = list(value("style")).length === 1 && html`
-    <${Fold} class="own" title="Did you paint this style yourself?"
+  const own = (isFilm() || list(value("style")).length === 1) && html`
+    <${Fold} class="own" title="Did you paint ${isFilm() ? "frames of it" : "this style"} yourself?"
       opens=${isPair() || refusalOf("style_source")}>${source}<//>`;
-  const looks = !isFilm() && !isPair() && html`<${Looks} />`;
-  return html`<${Whose} />${content}${style}${own}${looks}${rest}
-    <${Fold} class="more" id="more" title="More" opens=${groups.some(hasError)}>${folded}<//>
+  const painted = more.length > 0 && html`<h2 class="later">When painted</h2>
+    ${!isPair() && html`<${Looks} />`}<${Fold} class="more" id="more" title="More"
+      opens=${later.some(({ key }) => refusalOf(key))}>${more}<//>`;
+  return html`<${Whose} />${content}${style}${own}${rest}${painted}
     <${Button} id="reset-all" hidden=${same(values(settings()), values({}))} onclick=${reset}
       >Reset everything<//>`;
 }

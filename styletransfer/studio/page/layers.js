@@ -45,11 +45,6 @@ class Raster {
     this.bytes = bytes ?? new Uint8Array(width * height);
   }
 
-  /** The numbers of the regions that occur, in ascending order. */
-  get present() {
-    return [...new Set(this.bytes)].sort((one, other) => one - other);
-  }
-
   /** Draw with `value` on all pixels within `radius` pixels of the line between two places. */
   stroke(from, to, radius, value) {
     const feather = this.soft ? Math.max(1, radius * 0.2) : 0;
@@ -82,7 +77,8 @@ class Raster {
     const image = new ImageData(this.width, this.height);
     const bytes = Uint8ClampedArray.from([...Array(256).keys()].flatMap(color));
     const colors = new Uint32Array(bytes.buffer);
-    new Uint32Array(image.data.buffer).set(Uint32Array.from(this.bytes, (byte) => colors[byte]));
+    const pixels = new Uint32Array(image.data.buffer);
+    for (let at = 0; at < pixels.length; at++) pixels[at] = colors[this.bytes[at]];
     canvas.getContext("2d").putImageData(image, 0, 0);
   }
 
@@ -105,6 +101,8 @@ class Raster {
   }
 }
 
+/** The keys that the brush draws. */
+export const LAYERS = Object.keys(KINDS);
 const rasters = new Map(); // key -> its raster
 
 export const raster = (key) => rasters.get(key);
@@ -142,16 +140,17 @@ export async function load(key) {
   return true;
 }
 
-/** Return name of a region -> number of its style, from 1. */
-export function regionStyles() {
+/** Return the number of the style of a region, from 1. */
+export function styleOf(region) {
   const styles = list(value("style")).length;
-  const chosen = value("region_styles") ?? {};
-  if (styles < 2) return {};
-  const pairs = (raster("content_regions")?.present ?? []).map((number) => {
-    const style = chosen[REGIONS[number][0]];
-    return [REGIONS[number][0], style >= 1 && style <= styles ? style : 1 + (number % styles)];
-  });
-  return Object.fromEntries(pairs);
+  const chosen = value("region_styles")?.[REGIONS[region]?.[0]];
+  return chosen >= 1 && chosen <= styles ? chosen : 1 + (region % styles);
+}
+
+/** Return name of a region -> number of its style, for all regions that occur. */
+export function regionStyles() {
+  const present = list(value("style")).length < 2 ? [] : [...new Set(raster("content_regions").bytes)];
+  return Object.fromEntries(present.sort().map((region) => [REGIONS[region][0], styleOf(region)]));
 }
 
 let saving = Promise.resolve();
@@ -173,7 +172,7 @@ async function save(key) {
 }
 
 const saveSoon = (key) => debounced(() => (saving = Promise.all([saving, save(key)])), 400);
-const saves = Object.fromEntries(Object.keys(KINDS).map((key) => [key, saveSoon(key)]));
+const saves = Object.fromEntries(LAYERS.map((key) => [key, saveSoon(key)]));
 
 /** Save a layer soon, unless another stroke follows. */
 export const keep = (key) => saves[key]();

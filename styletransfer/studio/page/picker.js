@@ -6,6 +6,7 @@ import { active, change, changed, discard, fail, isFilm, isPair, list, on } from
 import { picture } from "./store.js";
 import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
 import { value } from "./store.js";
+import { addFrames } from "./strip.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
 const seen = new Set(); // ids of the styles whose tiles have come into view
@@ -26,7 +27,7 @@ function offered(key) {
 }
 
 /** Upload files one by one, with a tile for each at once; return the pictures, and the errors. */
-async function send(files, key) {
+export async function send(files, key) {
   const [added, refused] = [new Map(), []];
   const waiting = [...files].map((file) =>
     ({ key, name: file.name, url: URL.createObjectURL(file), share: 0, file }));
@@ -36,7 +37,7 @@ async function send(files, key) {
     const progress = (share) => changed((one.share = share));
     try {
       const taken = await busy(find("stage"), upload(one.name, one.file, key, progress));
-      added.set(taken.id, taken);
+      added.set(taken.id, { ...taken, sent: one.name }); // the server keeps its first name
     } catch (refusal) {
       refused.push(refusal);
     }
@@ -61,6 +62,7 @@ function recall({ name, recipe: { settings, lost } }) {
  * the chosen picture. A pastiche that is dropped as a photograph restores its settings instead.
  * Return whether all files could be added. */
 async function addFiles(files, key, isDropped = false) {
+  if (key === "style_source" && isFilm()) return addFrames(files);
   if (key === "content" && files.length > 1) {
     const isAdded = await addFiles([files[0]], "content", isDropped);
     return (await addFiles([...files].slice(1), "style")) && isAdded;

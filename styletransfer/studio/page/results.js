@@ -3,9 +3,9 @@
 import { Button, debounced, find, Sure, Thumbnail } from "./dom.js";
 import { refreshRuns } from "./live.js";
 import { html, useMemo, useState } from "./preact.js";
-import { attempt, changed, fail, on, pictureUrl, post, runUrl, same, settings } from "./store.js";
-import { show, state, subject, titleOf, value } from "./store.js";
-import { fileOf, statusText } from "./transport.js";
+import { attempt, changed, fail, on, picture, pictureUrl, post, runUrl, same, scaled } from "./store.js";
+import { settings, show, state, subject, titleOf, value } from "./store.js";
+import { enlarge, fileOf, statusText } from "./transport.js";
 
 const FORMATS = { png: "PNG", jpeg: "JPEG", webp: "WebP", tiff: "TIFF, 16 bit" };
 const CHANGED = "Settings were changed on the way: this command paints the last settings from the start";
@@ -46,11 +46,15 @@ async function remove(run) {
 
 function Result({ run }) {
   const size = run.width ? [`${run.width} × ${run.height} pixels`] : [];
+  const [now, photo] = [Math.max(run.width, run.height), picture(value("content", run.settings))];
+  const larger = photo ? Math.min(2 * now, Math.max(photo.width, photo.height)) : 0;
   const formats = run.kind === "film" ? { mp4: "Film" } : FORMATS;
   const links = Object.entries(formats).map(([format, name]) =>
     html`<a class="button" ...${fileOf(run, format)}>${name}</a>`);
   return html`<p class="facts">${[...size, statusText(run), dated(run, "short")].join(" · ")}</p>
-    <div class="actions" role="group" aria-label="Download">
+    <div class="actions" role="group" aria-label="This result">
+    ${run.width && larger > now && html`<${Button} id="larger" title="Paints it again"
+      onclick=${() => enlarge(run, larger)}>Larger: ${scaled(photo, larger / Math.max(photo.width, photo.height)).join(" × ")}<//>`}
     ${run.width && html`<span class="muted">Download</span>${links}`}
     <${Sure} text="Delete" action=${() => remove(run)} /></div>`;
 }

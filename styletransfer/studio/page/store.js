@@ -4,7 +4,7 @@
 // Settings are objects in which defaults are left out. There are two: `next`, and the settings of
 // `running`, to which its `edits` are added: changes here that the painter has not used yet.
 export const state = {
-  form: { groups: [], hidden: [], looks: [] },
+  form: { controls: [], later: [], hidden: [], looks: [] },
   controls: new Map(), // key -> its control, as /api/form describes it
   pictures: [],
   uploads: [], // files that are being sent: { key, name, url, share }
@@ -20,14 +20,16 @@ export const state = {
   lost: null, // why the server cannot be reached
   contacts: 0, // how often the server could be reached again; what failed is then tried again
   isBare: false, // whether the stage shows a photograph without its sketch
-  cost: {}, // what the panel's settings cost: width, height, memory, seconds; and their `command`
+  faded: {}, // the result that its photograph shines through: { id, share }; see `opacityOf`
+  cost: {}, // of the panel's settings: `command`, `seconds`, and a `warning`
 };
 
 /** Kinds of controls whose values are ids of pictures. */
 const PICTURES = ["picture", "pictures", "regions", "mask"];
-/** Keys that change a sketch. */
+/** Keys on which the address of a sketch depends, and keys whose pictures are drawn over it. */
 const SKETCHED = ["content", "style", "style_weights", "objective.content_weight", "color"];
 SKETCHED.push("color_strength", "style_scale");
+const DRAWN = ["content_regions", "protect"]; // LAYERS of layers.js
 const SKETCH_SIDE = 512;
 /** Settings of the last visit that cannot be read are kept under this name. Longer texts than
  * LONGEST are none of this page's. */
@@ -108,6 +110,8 @@ export async function discard(key) {
 }
 
 export const pictureUrl = (id, side) => `/api/pictures/${id}?side=${side}`;
+/** The opacity of a result over its photograph, from 0 to 1. */
+export const opacityOf = ({ id }) => (state.faded.id === id ? state.faded.share : 1);
 export const runUrl = (id, part, query) => `/api/runs/${id}/${part}?${query}`;
 
 /** The address of a sketch of settings. */
@@ -191,8 +195,7 @@ function parsedSettings(text) {
 
 /** Return settings without pictures that the server no longer has. */
 export function available(all) {
-  const isThere = ([key, one]) =>
-    !PICTURES.includes(state.controls.get(key).kind) || list(one).every(picture);
+  const isThere = ([key, one]) => !PICTURES.includes(state.controls.get(key).kind) || areThere(one);
   const { region_styles, ...kept } = Object.fromEntries(Object.entries(all).filter(isThere));
   return kept.content_regions ? { ...kept, region_styles: region_styles ?? {} } : kept;
 }
@@ -202,6 +205,7 @@ const isText = (one) => typeof one === "string";
 /** Kind of control -> whether it can have a value; any text may be the value of other kinds. */
 const FITS = {
   pictures: (one) => list(one).every(isText),
+  picture: (one, { key }) => isText(one) || (key === "style_source" && list(one).every(isText)),
   number: Number.isFinite,
   integer: Number.isFinite,
   numbers: (one) => list(one).every(Number.isFinite),
@@ -233,6 +237,8 @@ export function remembered() {
   return { settings: available(kept ?? {}), message };
 }
 
+const sources = new Map(); // a painting -> the photograph that it was painted from, or null
+
 /** Change the panel's settings; if a run cannot change one of them, all are for the next run. A
  * change that only follows from another one is no change `byHand`. */
 export function change(wanted, byHand = true) {
@@ -242,7 +248,13 @@ export function change(wanted, byHand = true) {
   const rules = { ...wanted };
   if (wanted.content && wanted.content !== value("content"))
     Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
-  if (wanted.style && !("style_source" in wanted)) rules.style_source = null; // of the old style
+  if (rules.content && list(value("style_source")).some((one) => one.includes(":")))
+    rules.style_source = null; // a frame of the film before
+  if (wanted.style && !("style_source" in wanted)) {
+    sources.set(String(value("style")), value("style_source")); // it comes back with its painting
+    const source = sources.get(String(wanted.style)) ?? null;
+    rules.style_source = areThere(source) ? source : null;
+  }
   if (wanted.content_regions) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
@@ -256,7 +268,8 @@ export function change(wanted, byHand = true) {
   } else {
     prepare({ ...settings(), ...edits });
     aim("next");
-    if (!active() && state.view && keys.some((key) => SKETCHED.includes(key))) show(null);
+    const isSeen = keys.some((key) => [...SKETCHED, ...DRAWN].includes(key));
+    if (!active() && state.view && isSeen) show(null);
   }
   return followers.forEach((action) => action(keys));
 }
@@ -269,6 +282,9 @@ export function aim(target) {
   state.aim = target;
   forgive();
 }
+
+/** Whether the server has pictures, which may be named by their frames, as ID:4.8s. */
+const areThere = (ids) => list(ids).every((id) => picture(id.split(":")[0]));
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
 

@@ -1,12 +1,12 @@
 // Buttons to paint, pause, continue, stop, save and share; the progress; and the queue.
 import { alone, Button, busy, find, say } from "./dom.js";
 import { planned } from "./easel.js";
-import { Steps } from "./history.js";
+import { remember, Steps } from "./history.js";
 import { flushBrush } from "./layers.js";
 import { filesAdded } from "./picker.js";
 import { html } from "./preact.js";
-import { active, attempt, changed, forgive, isFilm, isPair, picture, prepare, runOf } from "./store.js";
-import { runUrl, settings, show, state, stopped, subject, titleOf, value } from "./store.js";
+import { active, aim, attempt, changed, forgive, isFilm, isPair, opacityOf, picture } from "./store.js";
+import { prepare, runOf, runUrl, settings, show, state, stopped, subject, titleOf, value } from "./store.js";
 
 const OTHERS = "Being painted by another program"; // or by a studio that ends just now
 const inWords = (status) => (status === "running" ? OTHERS : status[0].toUpperCase() + status.slice(1));
@@ -21,29 +21,31 @@ function clock(seconds) {
   return `${Math.floor(minutes / 60)} h ${minutes % 60} min`;
 }
 
-/** What the panel's settings cost. */
-export function costText() {
-  const { width, height, memory, seconds } = state.cost;
-  const time = seconds ? `, about ${clock(seconds)}` : "";
-  return width ? `${width} × ${height} pixels, about ${memory}${time}` : "";
-}
-
-/** Send the panel's settings as a new run or sketch, or continue the run that they belong to. */
-const paint = alone(async (asks = "go") => {
+/** Send the panel's settings as a new run or `sketch`, or continue the run that they belong to. The
+ * button with the id `asks` is busy meanwhile. */
+const paint = alone(async (asks = "go", sketch = false) => {
   // The last stroke of the brush, and files that are being sent, are part of it.
   const [, areAdded] = await busy(find(asks), Promise.all([flushBrush(), filesAdded()]));
   if (!areAdded) return;
-  const [begins, run] = [!active(), asks === "keep" ? null : stopped()];
+  const [begins, run] = [!active(), sketch ? null : stopped()];
   forgive();
   if (!run) prepare(settings());
   state.asked = begins && !run;
-  const wanted = { settings: state.next, sketch: asks === "keep" };
+  const wanted = { settings: state.next, sketch };
   const posted = run ? attempt(`/api/runs/${run.id}/resume`) : attempt("/api/queue", wanted);
   const added = await busy(find(asks), posted);
   if (!added) state.asked = false;
   else if (begins) show(added.id);
   else say("The next picture waits for its turn.");
 });
+
+/** Paint a result again, with a longer side of `size` pixels. */
+export function enlarge(run, size) {
+  remember();
+  prepare({ ...settings(run), size });
+  aim("next");
+  return paint("larger", run.kind === "sketch");
+}
 
 const act = (action) => attempt(`/api/queue/${state.running.id}/${action}`);
 
@@ -55,15 +57,13 @@ function go() {
 /** The status of a run, or of what is shown without a run, in one line. */
 export function statusText(run) {
   if (!run && isPair()) return "Not painted yet";
-  const isDrawn = ["protect", "content_regions"].some((key) => value(key, run?.settings));
   if (!run && state.isBare) return `${isFilm() ? "First frame" : "Photograph"}, not sketched yet`;
-  if (!run && isDrawn && !isFilm()) return "Sketch without what you drew: only Paint uses it";
   if (!run) return isFilm() ? "Sketch of the first frame" : "Sketch";
   const { step, steps, scale, scales, seconds, left, kind, error } = run;
   const word = inWords(run.status);
   if (run.status === "failed") return `${word}: ${error ?? "see the terminal"}`;
   if (error) return `${word}: ${error}`;
-  if (kind === "sketch" && !active(run)) return `Sketch, kept${isDrawn ? " without what was drawn" : ""}`;
+  if (kind === "sketch" && !active(run)) return "Sketch, kept";
   const unit = kind === "film" ? "frame" : "step";
   const units = step === 1 ? unit : `${unit}s`;
   if (!active(run)) return step ? `${word} after ${step} ${units}, ${clock(seconds)}` : word;
@@ -82,15 +82,17 @@ function pixelsText(run) {
   const sides = ([width, height]) => `${width} × ${height}`;
   const made = sides(run?.width ? [run.width, run.height] : planned(run?.settings ?? settings()));
   const isNext = run && !active() && run !== subject();
+  const time = state.cost.seconds ? `, about ${clock(state.cost.seconds)}` : "";
   const other = isNext
-    ? `; Paint makes ${sides(planned(settings()))}`
+    ? `; Paint makes ${sides(planned(settings()))}${time}`
     : photo && `; the ${photo.frames ? "film" : "photograph"} has ${sides([photo.width, photo.height])}`;
-  return `${made} pixels${other ?? ""}`;
+  return `${made} pixels${run ? "" : time}${other ?? ""}`;
 }
 
-/** The address of a result's file, and its name. */
+/** The address of a result's file as the stage shows it, and its name. */
 export function fileOf(run, format = run.kind === "film" ? "mp4" : "png") {
-  const [part, query] = format === "mp4" ? ["film", ""] : ["download", `format=${format}`];
+  const asked = { format, ...(opacityOf(run) < 1 && { opacity: opacityOf(run) }) };
+  const [part, query] = format === "mp4" ? ["film", ""] : ["download", new URLSearchParams(asked)];
   return { href: runUrl(run.id, part, query), download: `${titleOf(run)}.${format}` };
 }
 
@@ -125,7 +127,7 @@ function Actions() {
       onclick=${() => act("stop")}>Stop<//>`}
     ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
       title="Paints these settings after the picture that is being painted">Paint next<//>`}
-    ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep")}
+    ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep", true)}
       title="Makes a result of this sketch, as large as Size says">Keep sketch<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
       <${Button} id="share" onclick=${() => share(result)}
