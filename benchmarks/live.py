@@ -11,7 +11,7 @@ over flat colours, `brush` is the program of `hand.py`. The network learns frame
 by `style_source` like frame 12. Half of these frames become training pairs; the odd ones do not,
 and neither do frames 32 to 47, which come after them. The table has the root mean square error in
 grey levels to the artist's own frames, after both are blurred by 0, 2 and 4 pixels; the power of
-fine detail, divided by the artist's (see `paired.py`); and the flicker of all frames.
+detail finer than 1 / CRISP pixels, divided by the artist's; and the flicker of all frames.
 """
 
 import argparse
@@ -25,11 +25,12 @@ from torch import Tensor
 from benchmarks import clip
 from benchmarks.flicker import measure, report
 from benchmarks.hand import SIZE, painted
-from benchmarks.paired import BLURS, Array, as_image, contours, error, fine_power, flat
+from benchmarks.paired import BLURS, Array, as_image, contours, error, flat
 from styletransfer.films.read import Film
 from styletransfer.lessons.measure import table
 
 COUNT, LEARNT = 48, 32  # frames in all; frames of the film that is learnt
+CRISP = 0.15  # cycles per pixel beyond which detail is fine
 
 
 def comic(picture: Array) -> Array:
@@ -69,6 +70,13 @@ def compared(truth: list[Array], made: list[Array], numbers: range) -> list[str]
     errors = " / ".join(f"{np.mean([error(*one, blur) for one in pairs]):.1f}" for blur in BLURS)
     power = np.mean([fine_power(one) / fine_power(other) for one, other in pairs])
     return [errors, f"{power:.2f}"]
+
+
+def fine_power(picture: Array) -> float:
+    """Return the power beyond CRISP cycles per pixel, summed over channels."""
+    down, across = (np.fft.fftfreq(side) for side in picture.shape[:2])
+    fine = np.hypot(down[:, None], across[None]) > CRISP
+    return float((np.abs(np.fft.fft2(picture, axes=(0, 1))[fine]) ** 2).sum())
 
 
 def as_tensor(picture: Array) -> Tensor:

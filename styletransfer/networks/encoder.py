@@ -85,8 +85,9 @@ class StyleEncoder(nn.Module):
     def forward(self, moments: Tensor) -> Tensor:
         """Return rows (N, R): all scales and shifts, norm by norm, in the order of `norms`."""
         usual = (moments.to(self.mean) - self.mean) / self.deviation
-        # Each layer's input is divided by the square root of its number of values. Adam changes all weights
-        # by about the same amount, so the sum over a long input would otherwise change too fast.
+        # Each layer's input is divided by the square root of its number of values. Adam changes all
+        # weights by about the same amount, so the sum over a long input would otherwise change too
+        # fast.
         code = torch.relu(self.code(usual / self.code.in_features**0.5))
         rows: Tensor = self.rows(code / CODE**0.5)
         return rows
