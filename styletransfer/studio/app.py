@@ -183,8 +183,10 @@ async def get_look(request: Request) -> Response:
         made = await studio.reader.ask(checks.trial, with_values(default_config(), values))
     else:
         config = with_values(ApplyConfig(), network_values(values))
-        side = _side(request)  # a sketch for the stage overtakes those for tiles
-        made = await studio.reader.ask(reader.look, config, side, first=side > reader.SIDES[0])
+        side = _side(request)
+        is_first = side > reader.SIDES[0]  # a sketch for the stage overtakes those for tiles
+        side = min(side, reader.LOOK)
+        made = await studio.reader.ask(reader.look, config, side, first=is_first)
     return Response(made, media_type="image/jpeg", headers=KEPT)
 
 

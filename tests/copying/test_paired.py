@@ -129,6 +129,7 @@ def test_a_photograph_tells_its_own_painting_not_another():
     assert agreement(network, photo(0, 64, 64), torch.full((1, 3, 64, 64), 0.5)) == 1
 
 
+@pytest.mark.slow
 def test_a_pair_that_does_not_fit_is_told(written, caplog):
     prepare(composed("train", *PAIR, "style_source=content.png"))
     assert "style.png seems to show something else" in caplog.text
@@ -181,6 +182,7 @@ def test_a_region_of_a_larger_picture_ends_at_its_edge(small_search):
     assert found.places[0].eq((torch.arange(96) < 49).long()).all()
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("down", "right"), [(5, 7), (-5, -7)])
 def test_every_match_of_a_larger_picture_lies_in_its_source(down, right, small_search, tiny_vgg):
     """Check a camera that has moved, so that matches lead out of the photograph."""
@@ -234,6 +236,7 @@ def test_the_preset_is_found_with_the_photograph():
     assert composed("train", "style_source=null") == composed("train")
 
 
+@pytest.mark.slow
 def test_no_experiment_in_python_is_that_of_the_photograph(written):
     given = {"style_source": "photo.png", "experiment": None}
     stylize("content.png", "style.png", size=48, steps=1, **given).save("a.png")

@@ -146,6 +146,7 @@ def test_int8_kernels_are_multiplied_by_their_scales(tmp_path):
     check_error(r"unexpected features\.2\.weight_scale", built, weights=str(path))
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("tiny_vgg")
 def test_a_download_that_fails_names_the_other_choices(tmp_path, monkeypatch):
     """torchvision's hash is checked: in the last case the server sends a wrong file."""

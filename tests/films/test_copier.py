@@ -157,6 +157,7 @@ def test_an_exported_photograph_is_known_as_its_frame(here, tiny_vgg, caplog, ch
     assert "painted1.png: its photograph is no frame of the film" in caplog.text
 
 
+@pytest.mark.slow
 def test_an_exported_photograph_gives_its_painting_back(here, tiny_vgg):
     to_image(filmed(1)).save("low.jpg", quality=10)
     [_, made] = painted_film(
@@ -182,6 +183,7 @@ def test_a_frame_mixes_the_keys_around_it_by_time(here, tiny_vgg, tmp_path):
     assert made == pytest.approx([0.2, 0.4, 0.6, 0.8, 1.0, 0.5, 0.0, 0.0], abs=0.02)
 
 
+@pytest.mark.slow
 def test_only_the_keys_around_a_frame_are_used(here, tiny_vgg, tmp_path):
     film = [filmed(0), other(0), filmed(4), other(1)]  # the last is most like the second
     made = levels([(film[0], 0.4), (film[2], 1.0), (film[3], 0.0)], film, tmp_path)
@@ -204,6 +206,7 @@ def test_a_film_goes_on_from_its_last_frame_alone(here, tiny_vgg, tmp_path):
     assert all(map(torch.equal, again, whole))
 
 
+@pytest.mark.slow
 def test_the_only_key_may_come_late_and_the_folder_is_made(here, tiny_vgg, tmp_path):
     job, folder = job_of([(filmed(2), painting(filmed(2)))]), tmp_path / "new" / "frames"
     made = painted_film(job, folder, CLIP[:3])

@@ -150,6 +150,7 @@ def test_without_a_painting_a_frame_is_written_to_paint(clip, tiny_vgg, capsys):
     torch.testing.assert_close(images.read(path).rgb, clip[2], rtol=0, atol=1 / 255)
 
 
+@pytest.mark.slow
 def test_another_painting_begins_another_film(here):
     folders = []
     for number, color in [(1, "red"), (2, "red"), (2, "blue")]:

@@ -75,6 +75,7 @@ def leave_everywhere(job):
     return expected
 
 
+@pytest.mark.slow
 def test_every_optimizer_and_every_mode():
     for optimizer, mode in (
         ("lbfgs", "autograd_function"),

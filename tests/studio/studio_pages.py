@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from helpers import needs
 from PIL import Image, ImageOps
-from studio.studios import LONG, Process, bytes_of
+from studio.studios import LONG, QUICK, Process, bytes_of
 
 playwright = needs("browser", "playwright.sync_api")
 axe = needs("browser", "axe_playwright_python.sync_playwright")
@@ -51,7 +51,7 @@ def png(width, height, color):
 @contextmanager
 def served(folder, *words):
     """Start the studio in a folder; yield its `Process`; end it afterwards."""
-    studio = Process(folder, "open=false", *words)
+    studio = Process(folder, "open=false", *words, program=("-c", QUICK))
     try:
         yield studio
     finally:

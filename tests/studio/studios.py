@@ -34,6 +34,17 @@ PORT, TOKEN = 8000, "a-secret-token"
 ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
 PROCESSES = worker.CONTEXT
+SCRIPT = (str(ROOT / "scripts" / "studio.py"),)
+# The same, with sketches of a quarter of the pixels.
+QUICK = f"""
+import sys
+sys.path.insert(0, {str(ROOT)!r})
+from styletransfer.studio import reader
+reader.LOOK = 256
+from styletransfer.cli.hydrated import run_command
+from styletransfer.studio.commands.studio import studio
+run_command(studio)
+"""
 JPEG = b"\xff\xd8 a picture"
 # Timeout in seconds, long enough for a busy machine.
 PATIENCE = 120
@@ -185,8 +196,8 @@ def status(*wanted, id=None):
 class Process:
     """Process runs a studio in a separate process, with an HTTP client that has its cookie."""
 
-    def __init__(self, folder, *words, **environment):
-        command = (sys.executable, str(ROOT / "scripts" / "studio.py"), *words)
+    def __init__(self, folder, *words, program=SCRIPT, **environment):
+        command = (sys.executable, *program, *words)
         environment = os.environ | {"OMP_NUM_THREADS": "1"} | environment
         self.process = begun(*command, env=environment, cwd=folder)
         line = self.process.stdout.readline()

@@ -12,35 +12,33 @@ OVERLAY = "document.getElementById('overlay').toDataURL()"
 REGION = "#brushes .dabs button"
 
 
-@pytest.mark.parametrize(
-    "focus", ["#brushes >> text=Erase", REGION, "#compare", "[id=control-size]"]
-)
-def test_undo_takes_a_stroke_wherever_the_focus_is(page, focus):
+def test_undo_takes_a_stroke_wherever_the_focus_is(page):
     """Check that it is the page's undo, not the browser's, which would put the old size back."""
     page.enter("size", "96")
     page.click("#brush")
     clear = page.evaluate(OVERLAY)
-    dab(page)
-    page.expect(COMMAND).to_contain_text("content_regions=")
-    drawn = page.evaluate(OVERLAY)
-    page.click(focus)
-    page.keyboard.press("Control+z")
-    page.expect(COMMAND).not_to_contain_text("content_regions=")
-    assert page.evaluate(OVERLAY) == clear
-    page.expect("[id=control-size]").to_have_value("96")
-    page.keyboard.press("Control+Shift+Z")
-    page.expect(COMMAND).to_contain_text("content_regions=")
-    assert page.evaluate(OVERLAY) == drawn
-    page.keyboard.press("Meta+z")
-    page.expect(COMMAND).not_to_contain_text("content_regions=")
+    for focus in (REGION, "[id=control-size]", "#brushes >> text=Erase", "#compare"):
+        page.click(REGION)
+        dab(page)
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        drawn = page.evaluate(OVERLAY)
+        page.click(focus)
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).not_to_contain_text("content_regions=")
+        assert page.evaluate(OVERLAY) == clear
+        page.expect("[id=control-size]").to_have_value("96")
+        page.keyboard.press("Control+Shift+Z")
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        assert page.evaluate(OVERLAY) == drawn
+        page.keyboard.press("Meta+z")
+        page.expect(COMMAND).not_to_contain_text("content_regions=")
     page.keyboard.press("Control+z")
     page.expect("[id=control-size]").to_have_value("512")
 
 
-@pytest.mark.parametrize("width", [390, 1280])
-def test_one_button_undoes_each_kind_of_change(width, address, visited):
+def test_one_button_undoes_each_kind_of_change(address, visited):
     """Check a choice, a slider, a text, an upload, a look, a fill and a reset, in their order."""
-    with visited(address, width) as page:
+    with visited(address, 390) as page:
         page.expect("#undo").to_have_attribute("aria-disabled", "true")
         seen = []
 
@@ -142,7 +140,7 @@ ACTS = {
 }
 
 
-@pytest.mark.parametrize(("width", "seed"), [(390, 1), (1280, 2), (390, 3), (1280, 4)])
+@pytest.mark.parametrize(("width", "seed"), [(390, 1), (1280, 2)])
 def test_undo_and_redo_among_random_actions(width, seed, address, visited):
     random = Random(seed)
     with visited(address, width) as page:
