@@ -26,6 +26,7 @@ NAMES = ["readme", "lowest", "3.11", "3.12", "3.13", "3.14", "next"]
 PYTHONS = {"lowest": "3.13", "next": "3.13"}
 VERSIONS = {"lowest": ["--resolution=lowest-direct"], "next": ["--prerelease=allow"]}
 UV = os.environ.get("UV", "uv")
+os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # see .ci/run
 WITHOUT_AVX = {"ONEDNN_MAX_CPU_ISA": "SSE41", "ATEN_CPU_CAPABILITY": "default"}
 
 
@@ -80,8 +81,7 @@ def tried(name: str, folder: Path) -> list[str]:
         root, (install, quick) = folder / "clone", readme_commands()
         shown(["git", "clone", "--quiet", str(ROOT), str(root)], folder)
         python = root / ".venv" / "bin" / "python"
-        # What is never imported need not be compiled, which takes half a minute.
-        status, output = shown(install, root, PIP_NO_COMPILE="1")
+        status, output = shown(install, root)
         picture = output.splitlines()[-1] if output else ""
         status = status or int(not Path(picture).is_file())
     else:

@@ -33,10 +33,10 @@ DROP = """([query, files]) => {
       new DragEvent(kind, { dataTransfer: dropped, bubbles: true, cancelable: true }));
 }"""
 # JavaScript that replaces the small pictures on tiles, which take seconds, by an icon, except those
-# whose addresses have the pattern MADE.
+# whose addresses have the pattern MADE; LEFT is that of all which are left out.
 FEW_SMALL_LOOKS = """
   const own = Object.getOwnPropertyDescriptor(HTMLImageElement.prototype, "src");
-  const isLeftOut = (url) => /side=256|trial=1/.test(url) && !/MADE/.test(url);
+  const isLeftOut = (url) => /LEFT/.test(url) && !/MADE/.test(url);
   const stood = (url) => (isLeftOut(url) ? "/static/icon.svg" : url);
   Object.defineProperty(HTMLImageElement.prototype, "src",
     { ...own, set(url) { own.set.call(this, stood(url)); } });"""
@@ -128,13 +128,16 @@ def browsing(*flags):
 def visited_by(browser, address, width=1280, scheme="light", height=844, made="none"):
     """Open the page in a new browser profile, below 500 pixels wide as on a phone; yield Visit.
 
-    `made` is a pattern of the addresses of small pictures that are made, see FEW_SMALL_LOOKS.
+    `made` is a pattern of the addresses of small pictures that are made, see FEW_SMALL_LOOKS; with
+    None, the sketch on the stage is an icon, too.
     """
     phone = {"has_touch": width < 500, "is_mobile": width < 500}
     size = {"width": width, "height": height}
     context = browser.new_context(viewport=size, color_scheme=scheme, **phone)
     context.set_default_timeout(PATIENCE)
-    context.add_init_script(FEW_SMALL_LOOKS.replace("MADE", made))
+    left = "api.look" if made is None else "side=256|trial=1"
+    script = FEW_SMALL_LOOKS.replace("LEFT", left).replace("MADE", made or "none")
+    context.add_init_script(script)
     try:
         yield visit(context, address)
     finally:

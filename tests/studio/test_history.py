@@ -12,33 +12,35 @@ OVERLAY = "document.getElementById('overlay').toDataURL()"
 REGION = "#brushes .dabs button"
 
 
-def test_undo_takes_a_stroke_wherever_the_focus_is(page):
+def test_undo_takes_a_stroke_wherever_the_focus_is(address, visited):
     """Check that it is the page's undo, not the browser's, which would put the old size back."""
-    page.enter("size", "96")
-    page.click("#brush")
-    clear = page.evaluate(OVERLAY)
-    for focus in (REGION, "[id=control-size]", "#brushes >> text=Erase", "#compare"):
-        page.click(REGION)
-        dab(page)
-        page.expect(COMMAND).to_contain_text("content_regions=")
-        drawn = page.evaluate(OVERLAY)
-        page.click(focus)
+    with visited(address, made=None) as page:
+        page.enter("size", "96")
+        page.click("#brush")
+        clear = page.evaluate(OVERLAY)
+        for focus in (REGION, "[id=control-size]", "#brushes >> text=Erase", "#compare"):
+            page.click(REGION)
+            dab(page)
+            page.expect(COMMAND).to_contain_text("content_regions=")
+            drawn = page.evaluate(OVERLAY)
+            page.click(focus)
+            page.keyboard.press("Control+z")
+            page.expect(COMMAND).not_to_contain_text("content_regions=")
+            assert page.evaluate(OVERLAY) == clear
+            page.expect("[id=control-size]").to_have_value("96")
+            page.keyboard.press("Control+Shift+Z")
+            page.expect(COMMAND).to_contain_text("content_regions=")
+            assert page.evaluate(OVERLAY) == drawn
+            page.keyboard.press("Meta+z")
+            page.expect(COMMAND).not_to_contain_text("content_regions=")
         page.keyboard.press("Control+z")
-        page.expect(COMMAND).not_to_contain_text("content_regions=")
-        assert page.evaluate(OVERLAY) == clear
-        page.expect("[id=control-size]").to_have_value("96")
-        page.keyboard.press("Control+Shift+Z")
-        page.expect(COMMAND).to_contain_text("content_regions=")
-        assert page.evaluate(OVERLAY) == drawn
-        page.keyboard.press("Meta+z")
-        page.expect(COMMAND).not_to_contain_text("content_regions=")
-    page.keyboard.press("Control+z")
-    page.expect("[id=control-size]").to_have_value("512")
+        page.expect("[id=control-size]").to_have_value("512")
+        assert page.complaints == []
 
 
 def test_one_button_undoes_each_kind_of_change(address, visited):
     """Check a choice, a slider, a text, an upload, a look, a fill and a reset, in their order."""
-    with visited(address, 390) as page:
+    with visited(address, 390, made=None) as page:
         page.expect("#undo").to_have_attribute("aria-disabled", "true")
         seen = []
 

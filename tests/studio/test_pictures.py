@@ -136,7 +136,7 @@ def test_uploads_and_the_stage_overtake_tiles(client, monkeypatch):
         asked = {"settings": json.dumps({"content": id}), "side": side}
         client.get("/api/look", params=asked)
     wanted = {("copy", None): True, ("recipe", None): True, ("look", 256): False}
-    assert overtaking == wanted | {("look", 2048): True}
+    assert overtaking == wanted | {("look", reader.LOOK): True}
 
 
 def test_a_check_overtakes_pictures_that_wait(client):
