@@ -13,13 +13,20 @@ from typing import Self
 
 import torch
 from torch import Tensor
-from torch.nn.functional import avg_pool2d, interpolate, normalize, one_hot, pad
+from torch.nn.functional import interpolate, normalize, one_hot
 
 from styletransfer.job.job import Job
 from styletransfer.objective.calm import light_ranks
 from styletransfer.objective.inputs import Region
 from styletransfer.pictures.color import lightness, to_oklab
-from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of, weights_for
+from styletransfer.pictures.images import (
+    box_mean,
+    long_enough,
+    resize,
+    scaled_size,
+    size_of,
+    weights_for,
+)
 from styletransfer.pictures.regions import Regions
 
 logger = logging.getLogger(__name__)
@@ -81,7 +88,7 @@ class Groups:
         edge[1:-1, 1:-1] = 0
         light = resize(light_ranks(image), grid, "bilinear")
         facts = torch.stack([light[0, 0], place[0, 0], edge / edge.mean() / 2]).flatten(1).double()
-        soft = resize(_smooth(soft.float(), SMOOTHED), size_of(image), "bilinear")
+        soft = resize(box_mean(soft.float(), SMOOTHED), size_of(image), "bilinear")
         weights = _guided(soft, lightness(image))
         return cls(weights, shares, centres[:, :-5], (facts @ owned / owned.sum(0).clamp_min(1)).mT)
 
@@ -168,20 +175,16 @@ def k_means(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 def _alike(values: Tensor, grid: tuple[int, int]) -> Tensor:
     """Return values (1, C, H, W) at `grid`, as rows (C, h * w), about their mean and divided."""
-    values = _smooth(interpolate(values, grid, mode="bilinear", antialias=True), SMOOTHED)
+    values = box_mean(interpolate(values, grid, mode="bilinear", antialias=True), SMOOTHED)
     values = (values - values.mean((2, 3), keepdim=True))[0].flatten(1)
     return values / values.square().sum(0).mean().sqrt().clamp_min(FAINT)
-
-
-def _smooth(values: Tensor, side: int) -> Tensor:
-    return avg_pool2d(pad(values, (side // 2,) * 4, mode="replicate"), side, 1)
 
 
 def _guided(weights: Tensor, light: Tensor) -> Tensor:
     """Return weights (1, groups, H, W) with the edges of `light` (1, 1, H, W); their sum is 1."""
 
     def mean(values: Tensor) -> Tensor:
-        return _smooth(_smooth(values, WINDOW), WINDOW)
+        return box_mean(box_mean(values, WINDOW), WINDOW)
 
     covariance = mean(light * weights) - mean(light) * mean(weights)
     slope = covariance / (mean(light.square()) - mean(light).square() + EPSILON)

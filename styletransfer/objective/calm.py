@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn.functional import avg_pool2d, pad
 
 from styletransfer.objective.inputs import FEWEST, Inputs, Region
-from styletransfer.pictures.images import resize, scaled_size, size_of
+from styletransfer.pictures.images import box_mean, resize, scaled_size, size_of
 
 # A position is calm if the hypercolumns around it vary less than CALM times the mean of this
 # variation over the picture. The variation is measured in a square with a side of NEIGHBOURS
@@ -115,7 +115,7 @@ def calm_regions(pictures: Inputs, calm: Tensor, freedom: Sequence[float]) -> li
         return []
     soft = calm[None, None].to(pictures.content)
     for _ in range(SOFTENED):
-        soft = avg_pool2d(pad(soft, (NEIGHBOURS // 2,) * 4, mode="replicate"), NEIGHBOURS, 1)
+        soft = box_mean(soft, NEIGHBOURS)
     soft = resize(soft, size_of(pictures.content), "bilinear")
     light, of_styles = light_ranks(pictures.content), [light_ranks(s) for s in pictures.styles]
     regions = []
@@ -142,7 +142,7 @@ def light_ranks(image: Tensor) -> Tensor:
     """Return each pixel's rank (1, 1, H, W) by mean lightness around it: 0 darkest, 1 lightest."""
     size = size_of(image)
     grey = resize(image, scaled_size(size, min(LIGHT_SIDE, max(size)))).mean(1, keepdim=True)
-    grey = avg_pool2d(pad(grey, (SMOOTHED // 2,) * 4, mode="replicate"), SMOOTHED, 1)
+    grey = box_mean(grey, SMOOTHED)
     order = grey.flatten().argsort(stable=True)
     rank = torch.empty_like(grey)
     rank.view(-1)[order] = torch.linspace(0, 1, len(order)).to(rank)

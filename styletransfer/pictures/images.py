@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from PIL import Image
 from PIL.PngImagePlugin import PngInfo
 from torch import Tensor
-from torch.nn.functional import conv2d, interpolate, pad
+from torch.nn.functional import avg_pool2d, conv2d, interpolate, pad
 
 from styletransfer import formats
 from styletransfer.errors import UserError
@@ -273,6 +273,11 @@ def blurred(image: Tensor, deviation: float, reach: int | None = None) -> Tensor
     planes = pad(image.transpose(0, 1), (reach,) * 4, mode="replicate")
     planes = conv2d(conv2d(planes, kernel.view(1, 1, 1, -1)), kernel.view(1, 1, -1, 1))
     return planes.transpose(0, 1)
+
+
+def box_mean(values: Tensor, side: int) -> Tensor:
+    """Return means of (1, C, H, W) over squares with an odd `side`; the border is repeated."""
+    return avg_pool2d(pad(values, (side // 2,) * 4, mode="replicate"), side, 1)
 
 
 def size_of(image: Tensor) -> tuple[int, int]:

@@ -190,18 +190,18 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
     return None
 
 
-def look(config: ApplyConfig, side: int = LOOK) -> bytes:
+def look(config: ApplyConfig, side: int) -> bytes:
     """Return a sketch, as a JPEG: the pastiche of `apply` with the network for any style.
 
-    Its longer side has at most `side`, LOOK and `config.size` pixels. (UserError: a picture cannot
-    be read, weights are wrong, or the photograph is too narrow.)
+    Its longer side has at most `side` and `config.size` pixels. (UserError: a picture cannot be
+    read, weights are wrong, or the photograph is too narrow.)
     """
     from styletransfer.networks.apply.painter import blend
     from styletransfer.networks.johnson import SMALLEST_SIDE
     from styletransfer.pictures.convert import jpeg, to_image
 
     styles, painter = list(each(config.style)), sketcher()
-    side = min(side, LOOK, config.size or LOOK)
+    side = min(side, config.size or side)
     content = photograph(config.input, age_of(config.input), side)
     if min(content.shape[2:]) < SMALLEST_SIDE:
         raise UserError("the photograph is too narrow for a sketch")

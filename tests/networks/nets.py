@@ -5,8 +5,10 @@ import torch
 from helpers import press
 
 from styletransfer.features.vgg import randomize
+from styletransfer.networks.commands.train_network import TrainNetworkConfig
 from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.networks.johnson import StyleNetwork
+from styletransfer.settings import FeaturesConfig
 from styletransfer.system.signals import Stopped
 
 
@@ -19,6 +21,21 @@ def style_network(layout, styles):
         if "norm" in name or "bias" in name:
             parameter.add_(torch.rand(parameter.shape, generator=generator) - 0.5)
     return network
+
+
+def short_training(**settings):
+    """Return the config of a training of four steps, under features with random weights."""
+    return TrainNetworkConfig(
+        network="tiny",
+        steps=4,
+        crop=16,
+        preview_every=2,
+        device="cpu",
+        precision="float32",
+        checkpoint_every=1e-9,
+        features=FeaturesConfig(name="vgg19", weights="random"),
+        **settings,
+    )
 
 
 def style_encoder(network):

@@ -20,12 +20,12 @@ from helpers import (
     relative_error,
     write_pictures,
 )
-from networks.nets import ended_early
+from networks.nets import ended_early, short_training
 
 from styletransfer.errors import UserError
 from styletransfer.losses.moments import gram_matrix
 from styletransfer.networks import file
-from styletransfer.networks.commands.train_network import TrainNetworkConfig, train_network
+from styletransfer.networks.commands.train_network import train_network
 from styletransfer.networks.encoder import moments, norms, style_features
 from styletransfer.networks.file import network_file
 from styletransfer.networks.paintings import style_image
@@ -35,7 +35,7 @@ from styletransfer.networks.training.train import check_shares, train
 from styletransfer.networks.training.trainer import NetworkTraining, generator_at
 from styletransfer.pictures import images
 from styletransfer.runs.claim import made_by
-from styletransfer.settings import FeaturesConfig, LossModeConfig
+from styletransfer.settings import LossModeConfig
 from styletransfer.settings.compose import compose
 from styletransfer.system.checkpoint import Checkpoint
 from styletransfer.system.locks import locked
@@ -49,20 +49,12 @@ pytestmark = pytest.mark.usefixtures("tiny_vgg")
 def config(here):
     """Return the config of a short training with two styles."""
     write_pictures("oil.png", "wash.png", "photos/a.png", "preview.png", height=32, width=40)
-    return TrainNetworkConfig(
+    return short_training(
         style=["oil.png", "wash.png"],
-        network="tiny",
         pictures="photos",
-        steps=4,
         batch=2,
-        crop=16,
         style_size=24,
         preview="preview.png",
-        preview_every=2,
-        device="cpu",
-        precision="float32",
-        checkpoint_every=1e-9,
-        features=FeaturesConfig(name="vgg19", weights="random"),
         objective=layers(),
     )
 

@@ -9,7 +9,7 @@ import pytest
 import torch
 from films.clips import grid, scene
 from helpers import check_error, check_refused, needs, picture, write_pictures
-from networks.nets import ended_early
+from networks.nets import ended_early, short_training
 
 from styletransfer.copying.copied import HELD
 from styletransfer.networks import file
@@ -20,7 +20,6 @@ from styletransfer.networks.training.prepare import prepare
 from styletransfer.networks.training.train import train
 from styletransfer.networks.training.trainer import NetworkTraining
 from styletransfer.pictures import images
-from styletransfer.settings import FeaturesConfig
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
@@ -43,20 +42,12 @@ def config(here):
     for time in range(3):
         images.write(f"film/{time}.png", filmed(time))
     images.write("painted.png", painted(filmed(1)))
-    return TrainNetworkConfig(
+    return short_training(
         style="painted.png",
         style_source="film/1.png",
-        network="tiny",
         start=None,
         pictures="film",
-        steps=4,
-        crop=16,
         style_size=32,
-        preview_every=2,
-        device="cpu",
-        precision="float32",
-        checkpoint_every=1e-9,
-        features=FeaturesConfig(name="vgg19", weights="random"),
     )
 
 
