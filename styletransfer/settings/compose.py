@@ -4,6 +4,7 @@ import os
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import hydra
@@ -93,7 +94,20 @@ def initialized(command: Command) -> Iterator[Any]:
     Such a file begins with NAME_schema: the keys, and the folders of a command that needs no other.
     A command without a file has these alone, and no log file.
     """
-    store = ConfigStore.instance()
+    ConfigStore.instance().repo.update(_schemas(command))
+    register_source()
+    folder = str(command.folder)
+    with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
+        yield GlobalHydra.instance().hydra
+
+
+@cache
+def _schemas(command: Command) -> dict[str, Any]:
+    """Return Hydra's entries of all commands; making them takes longer than the rest of `compose`.
+
+    Hydra copies an entry before it changes it.
+    """
+    store, before = ConfigStore.instance(), dict(ConfigStore.instance().repo)
     for known in (*commands().values(), command):  # a config file may extend another command's
         name = known.name
         store.store(f"{name}_keys", known.schema)
@@ -101,10 +115,7 @@ def initialized(command: Command) -> Iterator[Any]:
         if not known.file.exists():
             silent = {"override hydra/job_logging": "stdout"}
             store.store(name, {"defaults": [f"{name}_schema", "_self_", silent]})
-    register_source()
-    folder = str(command.folder)
-    with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
-        yield GlobalHydra.instance().hydra
+    return {name: entry for name, entry in store.repo.items() if before.get(name) is not entry}
 
 
 def _search_path(command: Command, config_dir: str | None) -> list[str]:
