@@ -52,8 +52,13 @@ def address(studio):
 
 
 @pytest.fixture
-def fresh(address, visited):
-    with visited(address) as opened:
+def icons():
+    """Let an icon stand for the sketches of `fresh` or `page`, whose painting takes seconds."""
+
+
+@pytest.fixture
+def fresh(address, visited, request):
+    with visited(address, made=None if "icons" in request.fixturenames else "none") as opened:
         yield opened
 
 

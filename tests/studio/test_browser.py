@@ -72,6 +72,7 @@ def test_tiles_show_the_photograph_in_each_style_and_look(address, visited):
         assert page.complaints == []
 
 
+@pytest.mark.usefixtures("icons")
 def test_refusals_stand_beside_their_controls_until_they_change(fresh):
     error = f"[data-control='{WEIGHT}'] .error"
     fresh.enter(WEIGHT, "-1")
@@ -113,6 +114,7 @@ REMEMBERED = """(text) => import('/static/store.js').then(({ remembered }) => {
 })"""
 
 
+@pytest.mark.usefixtures("icons")
 def test_foreign_values_in_storage_are_put_aside_and_told(page):
     """What the page can read is back, also after a reload; the whole text is kept."""
     for text in FOREIGN:
@@ -138,7 +140,7 @@ def test_foreign_values_in_storage_are_put_aside_and_told(page):
 
 
 def test_a_page_without_storage_works(address, visited):
-    with visited(address) as page:
+    with visited(address, made=None) as page:
         off = "Object.defineProperty(window, 'localStorage', { get() { throw new Error('off') } })"
         page.page.add_init_script(off)
         page.reload()
@@ -148,6 +150,7 @@ def test_a_page_without_storage_works(address, visited):
         assert page.complaints == []
 
 
+@pytest.mark.usefixtures("icons")
 def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
     """Check that drawn regions take the place of shares, and that too many styles are told."""
     page.locator("[data-picker=style] .tile[title=mosaic] input").press("End")
@@ -225,6 +228,7 @@ def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
     page.expect("#stage").not_to_have_attribute("aria-busy", "true")
 
 
+@pytest.mark.usefixtures("icons")
 def test_brush_works_by_keys(page):
     page.click("#brush")
     page.locator("#stage").focus()
@@ -263,7 +267,7 @@ def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
 def test_the_page_tells_of_a_lost_and_of_a_new_server(tmp_path, visited):
     with served(tmp_path) as studio:
         address = studio.address
-        opened = visited(address)
+        opened = visited(address, made=None)
         page = opened.__enter__()
         page.paint_tiny()
     page.expect("#messages").to_contain_text("does not answer")
@@ -393,6 +397,7 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
         assert violations(page) == []
 
 
+@pytest.mark.usefixtures("icons")
 def test_preparing_the_next_run_leaves_the_present_one(fresh):
     """Check also that the head of the panel, which says whose settings it shows, stays in sight."""
     fresh.paint_tiny()
@@ -452,12 +457,12 @@ def test_a_result_has_its_own_settings_status_and_photograph(fresh):
 
 
 def test_a_stopped_run_that_goes_on_shows_its_settings(address, visited):
-    with visited(address) as first:
+    with visited(address, made=None) as first:
         first.click("[data-picker=content] .tile[title=rocket]")
         first.paint_tiny()
         first.click("#stop")
         first.expect("#status").to_contain_text("Stopped")
-        with visited(address) as page:
+        with visited(address, made=None) as page:
             page.click("#strip .thumb")
             page.expect("#go").to_have_text("Continue")
             page.click("#go")
@@ -625,6 +630,7 @@ def test_a_photograph_is_painted_as_another_one_was(page):
     page.expect("#details pre").not_to_contain_text("style_source=")
 
 
+@pytest.mark.usefixtures("icons")
 def test_a_look_leaves_what_a_person_has_set(page):
     page.unfold()
     page.enter("steps", "33")

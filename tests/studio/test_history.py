@@ -78,6 +78,7 @@ def test_one_button_undoes_each_kind_of_change(address, visited):
         page.expect("#redo").to_have_attribute("aria-disabled", "true")
 
 
+@pytest.mark.usefixtures("icons")
 def test_a_drag_is_one_step_and_typing_has_its_own_undo(page):
     slider = page.locator("[data-control=style_scale] input[type=range]")
     slider.scroll_into_view_if_needed()
@@ -145,7 +146,7 @@ ACTS = {
 @pytest.mark.parametrize(("width", "seed"), [(390, 1), (1280, 2)])
 def test_undo_and_redo_among_random_actions(width, seed, address, visited):
     random = Random(seed)
-    with visited(address, width) as page:
+    with visited(address, width, made=None) as page:
         page.click("#brush")
         past, future = [page.evaluate(STATE)], []
         for _ in range(16):
