@@ -1,6 +1,7 @@
 """Composes a command's config with Hydra, and turns it into an instance of its dataclass."""
 
 import os
+import re
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -94,7 +95,7 @@ def initialized(command: Command) -> Iterator[Any]:
     A command without a file has these alone, and no log file.
     """
     store = ConfigStore.instance()
-    for known in (*commands().values(), command):  # a config file may extend another command's
+    for known in (*_extended(command), command):
         name = known.name
         store.store(f"{name}_keys", known.schema)
         store.store(f"{name}_schema", {"defaults": [f"{name}_keys", "_self_"], "hydra": FOLDERS})
@@ -105,6 +106,21 @@ def initialized(command: Command) -> Iterator[Any]:
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
         yield GlobalHydra.instance().hydra
+
+
+def _extended(command: Command) -> list[Command]:
+    """Return the commands whose config a command's file may extend: those that it names.
+
+    Only these are stored, because OmegaConf takes long for a schema of a hundred keys.
+    """
+    found, left = dict[str, Command](), [command]
+    while left:
+        file = left.pop().file
+        text = re.sub("#.*", "", file.read_text(encoding="utf-8")) if file.exists() else ""
+        new = [one for one in commands().values() if one.name in text and one.name not in found]
+        found |= {one.name: one for one in new}
+        left += new
+    return list(found.values())
 
 
 def _search_path(command: Command, config_dir: str | None) -> list[str]:
