@@ -17,7 +17,7 @@ import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
-from functools import wraps
+from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
@@ -37,6 +37,7 @@ from styletransfer.runs.recipe import metadata, recipe
 from styletransfer.settings import StyleTransferConfig, TrainConfig, each
 from styletransfer.settings.changes import OF_A_RUN, changed, with_values
 from styletransfer.settings.compose import compose, settings_of
+from styletransfer.settings.registry import CONFIGS
 from styletransfer.settings.schemas import GROUPS, check_choice, expanded
 from styletransfer.settings.values import override
 from styletransfer.system.progress import progress_bar
@@ -78,7 +79,9 @@ def _own_state() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(mode=False))
         stack.enter_context(torch.enable_grad())
-        stack.enter_context(torch.device("cpu"))
+        # Under any default device that is set, every call of torch goes through Python first.
+        if torch.get_default_device().type != "cpu":
+            stack.enter_context(torch.device("cpu"))
         for kind in {"cpu", getattr(torch.accelerator.current_accelerator(), "type", "cpu")}:
             if torch.amp.is_autocast_available(kind):
                 stack.enter_context(torch.autocast(kind, enabled=False))
@@ -312,7 +315,16 @@ def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
     for group, name in presets.items():
         check_choice(group, name)
     words = [f"{group}={name}" for group, name in presets.items()]
-    words += ["style_source=any"] * (values.get("style_source") is not None)
-    composed = compose(train, words)  # style_source changes the preset
-    settings: TrainConfig = settings_of(composed)
-    return with_values(settings, values)
+    words += ["style_source=any"] * (values.get("style_source") is not None)  # another preset
+    written = [file.stat().st_mtime_ns for file in sorted(CONFIGS.rglob("*.yaml"))]
+    return with_values(_composed(tuple(words), tuple(written)), values)
+
+
+@lru_cache(maxsize=16)
+def _composed(words: tuple[str, ...], written: tuple[int, ...]) -> TrainConfig:
+    """Return the settings that `words` compose from files of these times; nobody changes them.
+
+    Hydra and OmegaConf take most of the time that a small picture takes after the first.
+    """
+    settings: TrainConfig = settings_of(compose(train, words))
+    return settings

@@ -1,6 +1,7 @@
 """The Python API: inputs, results, and the caller's state, which stays unchanged."""
 
 import io
+import os
 import shlex
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -17,13 +18,16 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.version import VersionBase
 from PIL import Image
+from torch.utils._device import DeviceContext
 from tqdm import tqdm
 
 import styletransfer
+from styletransfer import api
 from styletransfer.api import iterate, stylize
 from styletransfer.pictures import images
 from styletransfer.pictures.convert import as_picture
 from styletransfer.runs.recipe import carried
+from styletransfer.settings.compose import compose
 from styletransfer.system.files import sha256
 
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
@@ -312,7 +316,7 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     try:
         with hydra.initialize_config_dir(str(tmp_path), version_base="1.2"):
             before, base = GlobalHydra.instance().hydra, VersionBase.instance().getbase()
-            tiny(experiment="faithful", size=32, steps=1)  # no earlier test has composed this
+            tiny(experiment="drawn", size=32, steps=1)  # no earlier test has composed this
             assert GlobalHydra.instance().hydra is before
             assert VersionBase.instance().getbase() == base
             assert hydra.compose("mine").size == 7
@@ -320,6 +324,32 @@ def test_a_callers_own_hydra_is_left_alone(tmp_path):
     finally:
         ConfigStore.instance().repo.pop("train_schema.yaml")
     assert not GlobalHydra.instance().is_initialized()
+
+
+def test_equal_settings_are_composed_once(monkeypatch, tmp_path):
+    """Hydra takes longer than a small picture; a file that has changed is read again."""
+    (tmp_path / "any.yaml").touch()
+    composed = []
+    monkeypatch.setattr(api, "CONFIGS", tmp_path)
+    monkeypatch.setattr(api, "compose", lambda *words: composed.append(words) or compose(*words))
+    for number, size in enumerate((24, 32, 24)):
+        os.utime(tmp_path / "any.yaml", (number // 2, number // 2))
+        step = next(iter(iterate(CONTENT, STYLE, experiment="tiny", size=size, scales=1)))
+        assert step.image.shape[3] == size
+    assert len(composed) == 2
+
+
+def test_settings_of_one_picture_do_not_reach_the_next():
+    first = iterate(CONTENT, STYLE, experiment="tiny", objective={"style_layers": ["relu1_1"]})
+    assert "style/relu2_1" not in next(iter(first)).losses.terms
+    next_one = iterate(CONTENT, STYLE, experiment="tiny")
+    assert "style/relu2_1" in next(iter(next_one)).losses.terms
+
+
+def test_torch_is_called_without_a_detour(monkeypatch):
+    """A default device that is set would send each call of torch through Python."""
+    monkeypatch.setattr(DeviceContext, "__torch_function__", pytest.fail)
+    assert tiny(steps=3, scales=1).steps == 3
 
 
 def test_the_callers_state_of_torch_changes_nothing_and_stays():

@@ -39,7 +39,7 @@ class Descent:
         if is_lbfgs and config.preconditioner > 0:
             coordinates = Preconditioner(start, config.preconditioner)
         self.canvas = Canvas(start, coordinates, protection)
-        self.optimizer = make_optimizer(self.canvas.shift, config)
+        self.optimizer = make_optimizer(self.canvas.shift, config, steps)
         self.best = BestPicture(self.canvas.hold(start.detach().clamp(0, 1)), config.averaging)
         self.ending = Ending(steps, config.plateau if is_lbfgs else 0.0)
         self.made = 0  # number of steps made

@@ -1,4 +1,4 @@
-"""The optimisers of a picture: torch's Adam, and an L-BFGS of our own.
+"""The optimisers of a picture: torch's Adam, and an L-BFGS of our own (`LBFGS`).
 
 Our L-BFGS works in coordinates in which the curvatures are similar, see `Preconditioner`. torch's
 L-BFGS stops at absolute tolerances, and with small loss weights the gradients are below them. Also,
@@ -6,13 +6,12 @@ the first use of torch.optim in a process imports torch's compiler, which takes 
 importing torch.
 """
 
-from collections import deque
-from dataclasses import dataclass
 from typing import Any
 
 import torch
 from torch import Tensor, fft
 
+from styletransfer.optimize.lbfgs import LBFGS
 from styletransfer.pictures.images import size_of
 from styletransfer.settings import OptimizerConfig
 from styletransfer.system.checkpoint import check_like
@@ -32,90 +31,6 @@ DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
 FIRST_STEP = 1 / 255
 # Adam's decay rates. The second is below torch's 0.999, because gradients differ between scales.
 BETAS = (0.9, 0.99)
-
-
-@dataclass(frozen=True)
-class Pair:
-    """A pair is a step (n,), the gradient's change (n,) in this step, and their inner product."""
-
-    move: Tensor
-    change: Tensor
-    curvature: float
-
-
-class LBFGS:
-    """`LBFGS` is the limited-memory BFGS method (Nocedal and Wright 2006, algorithms 7.4 and 7.5).
-
-    `shift` is the contiguous leaf that is optimised, `history` the largest number of pairs that are
-    kept. `rate` is the fraction of the quasi-Newton step that is made. A step without pairs, such
-    as the first step, follows the negative gradient instead. Its mean absolute change of a value is
-    `first`, whatever `rate` is.
-    """
-
-    def __init__(self, shift: Tensor, *, history: int, rate: float, first: float) -> None:
-        self.shift, self.rate, self.first = shift, rate, first
-        self.pairs: deque[Pair] = deque(maxlen=history)  # the oldest first
-        self._move: Tensor | None = None
-        self._gradient: Tensor | None = None
-
-    @torch.no_grad()
-    def step(self) -> None:
-        """Make one step from `shift.grad`; that tensor is kept, and the next step overwrites it."""
-        assert self.shift.grad is not None
-        gradient = self.shift.grad.flatten()
-        self._learn(gradient)
-        self._gradient, self._move = gradient, self._step_along(gradient)
-        self.shift.add_(self._move.view_as(self.shift))
-
-    def _learn(self, gradient: Tensor) -> None:
-        """Keep the last step as a pair, if its curvature is positive beyond rounding errors."""
-        if self._move is None or self._gradient is None:
-            return
-        move, change = self._move, self._gradient.neg_().add_(gradient)
-        curvature = change.dot(move).item()
-        if curvature > torch.finfo(move.dtype).eps * move.norm().item() * change.norm().item():
-            self.pairs.append(Pair(move, change, curvature))
-
-    def _step_along(self, gradient: Tensor) -> Tensor:
-        """Return minus `rate` times the approximate inverse Hessian times `gradient`.
-
-        Without pairs, return minus `gradient`, scaled to the mean change `first`.
-        """
-        step = gradient.neg()
-        if not self.pairs:
-            length = step.norm(1).item()
-            return step.mul_(self.first * step.numel() / length if length else 0.0)
-        shares = []
-        for pair in reversed(self.pairs):
-            shares.append(step.dot(pair.move).item() / pair.curvature)
-            step.add_(pair.change, alpha=-shares[-1])
-        newest = self.pairs[-1]
-        step.mul_(newest.curvature / newest.change.dot(newest.change).item())
-        for pair, share in zip(self.pairs, reversed(shares), strict=True):
-            step.add_(pair.move, alpha=share - step.dot(pair.change).item() / pair.curvature)
-        return step.mul_(self.rate)
-
-    def state_dict(self) -> dict[str, Any]:
-        """Return the pairs, the last move and the last gradient; tensors are not copied."""
-        return {
-            "pairs": [vars(pair) for pair in self.pairs],
-            "move": self._move,
-            "gradient": self._gradient,
-        }
-
-    def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from `state`, for a shift of the same size; the tensors of `state` are reused.
-
-        Raises LookupError, TypeError or ValueError if `state` has another form.
-        """
-        flat = self.shift.detach().flatten()
-        check_like([state["move"], state["gradient"]], [None, None], [flat, flat])
-        for pair in state["pairs"]:
-            check_like(pair, {"move": flat, "change": flat, "curvature": 0.0})
-            if pair["curvature"] <= 0 or not pair["change"].any():
-                raise ValueError("a pair that no step of L-BFGS keeps")
-        self.pairs = deque((Pair(**pair) for pair in state["pairs"]), self.pairs.maxlen)
-        self._move, self._gradient = state["move"], state["gradient"]
 
 
 def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:
@@ -212,8 +127,12 @@ def moments_like(picture: Tensor) -> dict[str, Tensor]:
     return {"step": step, "exp_avg": zeros, "exp_avg_sq": zeros}
 
 
-def make_optimizer(shift: Tensor, config: OptimizerConfig) -> LBFGS | Adam:
-    """Return a new optimiser; its `step` moves the leaf `shift` (1, 3, H, W) by `shift.grad`."""
+def make_optimizer(shift: Tensor, config: OptimizerConfig, steps: int) -> LBFGS | Adam:
+    """Return a new optimiser; its `step` moves the leaf `shift` (1, 3, H, W) by `shift.grad`.
+
+    `steps` is the number of steps at most.
+    """
     if config.name == "adam":
         return Adam(shift, config.learning_rate)
-    return LBFGS(shift, history=config.history, rate=config.learning_rate, first=FIRST_STEP)
+    history = max(1, min(config.history, steps - 1))  # the last step uses at most so many pairs
+    return LBFGS(shift, history=history, rate=config.learning_rate, first=FIRST_STEP)

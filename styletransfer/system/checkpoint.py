@@ -22,7 +22,7 @@ from styletransfer.system.files import atomic
 logger = logging.getLogger(__name__)
 
 # Version of the file format; increase it when stored values change meaning.
-SCHEMA = 7
+SCHEMA = 8
 # Pause after a save, in multiples of its duration, so that saves take at most 5 % of a run.
 REST = 20
 

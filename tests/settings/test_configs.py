@@ -16,7 +16,7 @@ from styletransfer.objective import Criterion
 from styletransfer.settings import ObjectiveConfig, TrainConfig
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.compose import compose
-from styletransfer.settings.registry import commands
+from styletransfer.settings.registry import Command, commands
 from styletransfer.settings.schemas import check_values, choices, keys
 
 FILES = sorted((ROOT / "configs").rglob("*.yaml"))
@@ -124,3 +124,11 @@ def test_hidden_files_are_no_presets(tmp_path):
     for name in ("mine.yaml", "._mine.yaml"):
         (folder / name).touch()
     assert set(choices("experiment", tmp_path)) - set(choices("experiment")) == {"mine"}
+
+
+def test_a_config_may_extend_another_commands(tmp_path):
+    def longer(config: TrainConfig, folder: Path) -> None:
+        """Paint with more steps."""
+
+    (tmp_path / "longer.yaml").write_text("defaults: [film, _self_]\nsize: 777\n")
+    assert compose(Command(longer, folder=tmp_path)).size == 777
