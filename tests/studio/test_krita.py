@@ -127,14 +127,15 @@ def test_a_film_is_sent_with_frames_and_paintings(plugin, client, tmp_path, monk
         plugin, "_ask", lambda *given: asked.update({given[1]: given[2:]}) or ask(*given)
     )
     film = make(tmp_path / "walk.mp4", [picture(seed, 32, 48) for seed in range(4)])
-    paintings = {0.05: LAYER, 0.25: STYLE}
+    painted = [bytes_of(Image.new("RGB", (48, 32), color)) for color in ("red", "green")]
+    paintings = {0.05: ("é.png", painted[0]), 0.25: ("b.png", painted[1])}
     submit(client)  # so that the next run waits in the queue
     given = HERE, ("walk é.mp4", film.read_bytes()), paintings, 48, lambda percent: True
     assert plugin.paint_film(*given) is None
     settings = json.loads(asked["/api/queue"][0])["settings"]
     names = {picture["id"]: picture["name"] for picture in client.get("/api/pictures").json()}
     assert names[settings["content"]] == "walk é.mp4"
-    assert [names[id] for id in settings["style"]] == ["Layer é", "mosaic.png"]
+    assert [names[id] for id in settings["style"]] == ["é.png", "b.png"]
     times = "0.050000s", "0.250000s"
     assert settings["style_source"] == [f"{settings['content']}:{time}" for time in times]
 
