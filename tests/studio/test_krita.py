@@ -1,4 +1,4 @@
-"""The Krita plug-in's part that talks to the studio; the other part needs Krita."""
+"""What the plug-ins for Krita and Blender share, which talks to the studio."""
 
 import importlib.util
 import io
@@ -6,7 +6,8 @@ import json
 from types import SimpleNamespace
 
 import pytest
-from helpers import ROOT
+from films.film_files import make
+from helpers import ROOT, picture
 from PIL import Image
 from studio.studios import ADDRESS, PORT, TOKEN, Process, bytes_of, opened, submit
 
@@ -117,6 +118,26 @@ def test_a_pair_is_sent_as_painting_and_photograph(plugin, client, monkeypatch):
     settings = json.loads(asked["/api/queue"][0])["settings"]
     names = {picture["id"]: picture["name"] for picture in client.get("/api/pictures").json()}
     assert [names[settings[key]] for key in colors] == [*colors]
+
+
+@pytest.mark.slow
+def test_a_film_is_sent_with_frames_and_paintings(plugin, client, tmp_path, monkeypatch):
+    ask, asked = plugin._ask, {}
+    monkeypatch.setattr(
+        plugin, "_ask", lambda *given: asked.update({given[1]: given[2:]}) or ask(*given)
+    )
+    film = make(tmp_path / "walk.mp4", [picture(seed, 32, 48) for seed in range(4)])
+    painted = [bytes_of(Image.new("RGB", (48, 32), color)) for color in ("red", "green")]
+    paintings = {0.05: ("é.png", painted[0]), 0.25: ("b.png", painted[1])}
+    submit(client)  # so that the next run waits in the queue
+    given = HERE, ("walk é.mp4", film.read_bytes()), paintings, 48, lambda percent: True
+    assert plugin.paint_film(*given) is None
+    settings = json.loads(asked["/api/queue"][0])["settings"]
+    names = {picture["id"]: picture["name"] for picture in client.get("/api/pictures").json()}
+    assert names[settings["content"]] == "walk é.mp4"
+    assert [names[id] for id in settings["style"]] == ["é.png", "b.png"]
+    times = "0.050000s", "0.250000s"
+    assert settings["style_source"] == [f"{settings['content']}:{time}" for time in times]
 
 
 @pytest.mark.slow

@@ -1,4 +1,7 @@
-"""Asks a studio for a pastiche, with the standard library of Python 3.8, which Krita may have."""
+"""Asks a studio for a pastiche, with the standard library of Python 3.8, which Krita may have.
+
+The add-on for Blender has the same file.
+"""
 
 import json
 import time
@@ -28,9 +31,33 @@ def paint(address, photograph, painting, size, tell, source=None):
     """
     settings = {"size": size}
     pictures = {"content": photograph, "style": painting, "style_source": source}
-    for key, (name, picture) in ((key, one) for key, one in pictures.items() if one):
-        upload = f"/api/pictures?purpose={key}&name={quote(name)}"
-        settings[key] = json.loads(_ask(address, upload, picture))["id"]
+    for key, picture in pictures.items():
+        if picture:
+            settings[key] = _sent(address, key, *picture)
+    return _painted(address, settings, tell, "download")
+
+
+def paint_film(address, film, paintings, size, tell):
+    """Return a film, (name, bytes), painted like some of its frames, as the bytes of an MP4 file.
+
+    `paintings` maps the times of these frames, in seconds after the film's start, to their
+    paintings, each (name, bytes). A stopped film has the frames so far. All else is as in `paint`.
+    """
+    id = _sent(address, "content", *film)
+    settings = {"size": size, "content": id}
+    settings["style"] = [_sent(address, "style", *one) for one in paintings.values()]
+    settings["style_source"] = [f"{id}:{seconds:.6f}s" for seconds in paintings]
+    return _painted(address, settings, tell, "film")
+
+
+def _sent(address, purpose, name, picture):
+    """Return the id of a picture or a film, whose bytes are sent for the setting `purpose`."""
+    upload = f"/api/pictures?purpose={purpose}&name={quote(name)}"
+    return json.loads(_ask(address, upload, picture))["id"]
+
+
+def _painted(address, settings, tell, part):
+    """Return the bytes of what a run in `settings` makes, or None; `tell` is that of `paint`."""
     asked = json.dumps({"settings": settings})
     id = json.loads(_ask(address, "/api/queue", asked))["id"]
     while (run := json.loads(_ask(address, f"/api/queue/{id}")))["status"] not in ENDED:
@@ -44,7 +71,7 @@ def paint(address, photograph, painting, size, tell, source=None):
         time.sleep(0.2)
     if run["error"]:
         raise RuntimeError(run["error"])
-    return _ask(address, f"/api/runs/{id}/download")
+    return _ask(address, f"/api/runs/{id}/{part}")
 
 
 def _ask(address, path, body=None):
