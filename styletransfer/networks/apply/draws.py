@@ -28,7 +28,8 @@ def draw(
         style, strength = draws[path] = dice.choice(styles), round(strength, 3)
         name = pastiche.relative_to(target).as_posix()
         rows[name] = [name, Path(style).name, str(strength)]
-    old = {row[0]: row for file in target.glob("manifest*.csv") for row in read_rows(file) if row}
+    texts = (table.read_text("utf-8", "replace") for table in target.glob("manifest*.csv"))
+    old = {row[0]: row for text in texts for row in csv.reader(io.StringIO(text)) if row}
     names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
     others = names - old.keys()  # painted without random=true
     if config.parts == 1:
@@ -42,8 +43,3 @@ def draw(
     with atomic(target / f"manifest{part}.csv") as temporary:
         temporary.write_text(text.getvalue(), encoding="utf-8")
     return draws
-
-
-def read_rows(table: Path) -> list[list[str]]:
-    """Return all rows of a CSV manifest that `draw` has written, the heading first."""
-    return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]
