@@ -87,10 +87,9 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
             is_begun = not line.endswith(b"\n")
 
 
-def to_json(value: Any, indent: int | None = None) -> str:
+def to_json(value: Any) -> str:
     """Return plain values as JSON; non-finite numbers, which JSON lacks, become null."""
-    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
-    return json.dumps(finite, indent=indent)
+    return json.dumps(json.loads(json.dumps(value), parse_constant=lambda name: None))
 
 
 @contextmanager
