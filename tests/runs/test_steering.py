@@ -168,6 +168,13 @@ def test_seconds_leave_out_the_time_of_the_guide(monkeypatch):
     assert run("run", Hand({3: wait})).seconds == 0
 
 
+def test_metrics_are_written_before_a_checkpoint():
+    def look(work):
+        assert [line["step"] for line in metrics_of("run")] == [1]
+
+    assert run("run", Hand({1: look}), {"checkpoint_every": 1e-9}).status == "finished"
+
+
 def test_no_old_checkpoint_stands_beside_new_settings(monkeypatch):
     write, stood = recording.write_record, []
 
