@@ -151,8 +151,7 @@ def exported(
     ]
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own warnings
+    with warnings.catch_warnings(action="ignore"):  # the exporter's own warnings
         program = torch.onnx.export(
             module.eval(),
             tuple(given.values()),
