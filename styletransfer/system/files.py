@@ -41,6 +41,12 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     raise_waiting()
 
 
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file by `atomic`."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def _replace(temporary: Path, target: Path) -> None:
     """Rename `temporary` to `target`; on Windows, wait up to 2 s for a program that reads it."""
     for _ in range(20 if sys.platform == "win32" else 0):

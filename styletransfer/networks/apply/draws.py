@@ -9,7 +9,7 @@ from random import Random
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_of
 from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 
 
 def draw(
@@ -40,6 +40,5 @@ def draw(
     part = "" if config.parts == 1 else f".{config.part}-of-{config.parts}"
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows.values())
-    with atomic(target / f"manifest{part}.csv") as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
+    write_atomic(target / f"manifest{part}.csv", text.getvalue().encode())
     return draws
