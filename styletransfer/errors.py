@@ -1,7 +1,9 @@
-"""`UserError`, an exception whose message is written for users, and two functions for it."""
+"""`UserError`, an exception whose message is written for users, and functions that raise it."""
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from importlib import import_module
+from typing import Any
 
 # Name of this package for pip; the name to import is `styletransfer`.
 DISTRIBUTION = "styletransfer-torch"
@@ -23,6 +25,14 @@ class UserError(Exception):
     def __init__(self, message: str, key: str | None = None) -> None:
         super().__init__(message)
         self.key = key
+
+
+def imported(name: str, problem: str, extra: str) -> Any:
+    """Return a module (UserError `problem`, with advice to install the extra, if it is missing)."""
+    try:
+        return import_module(name)
+    except ImportError as error:
+        raise UserError(f"{problem} run: {pip_install(extra)}") from error
 
 
 @contextmanager

@@ -77,8 +77,7 @@ def _outcome(make, use, seed):
         file = make(seed)
         signal.setitimer(signal.ITIMER_PROF, SECONDS)  # the signals end the process
         signal.setitimer(signal.ITIMER_REAL, 10 * SECONDS)
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
+        with warnings.catch_warnings(action="ignore"):
             use(file)
     except UserError as error:
         return "UserError" if "\n" not in str(error) else f"an error of several lines: {error!r}"

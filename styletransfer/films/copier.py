@@ -25,7 +25,7 @@ from styletransfer.job import Job
 from styletransfer.objective.inputs import Correspondence
 from styletransfer.optimize import Outcome
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
 
@@ -246,9 +246,8 @@ class FrameCopier:
     def _save(self, name: str, found: Correspondence) -> None:
         tensors = {"places": found.places, "since": torch.tensor(self.since)}
         tensors["apart"] = torch.tensor(self.apart)
-        with atomic(self._path(name)) as temporary:
-            # save_file is not used: for a full disk it raises its own error instead of an OSError.
-            temporary.write_bytes(save(tensors))
+        # save_file is not used: for a full disk it raises its own error instead of an OSError.
+        write_atomic(self._path(name), save(tensors))
 
     def _load(self, name: str) -> tuple[Correspondence | None, int, list[float]]:
         """Return saved matches, `since` and `apart`; None, -1 and zeros if none can be read."""

@@ -4,14 +4,13 @@ import math
 import struct
 from collections.abc import Callable, Iterable, Iterator
 from contextlib import suppress
-from types import ModuleType
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import pad
 
-from styletransfer.errors import UserError, pip_install
+from styletransfer.errors import imported
 from styletransfer.films.frame import MAX_PIXELS
 
 # Codecs whose frames' side data is not read. This data may hold the name of a colour profile, which
@@ -21,13 +20,9 @@ PNGS = ("png", "apng")
 TRANSPARENT = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
 
 
-def pyav() -> ModuleType:
-    """Import and return the module `av` (UserError if PyAV is not installed)."""
-    try:
-        import av
-    except ImportError as error:
-        raise UserError(f"films need PyAV; run: {pip_install('video')}") from error
-    return av
+def pyav() -> Any:
+    """Return the module `av` (UserError if PyAV is not installed)."""
+    return imported("av", "films need PyAV;", "video")
 
 
 def open_container(file: Any, mode: str = "r", **options: Any) -> Any:

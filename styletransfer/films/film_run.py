@@ -30,7 +30,7 @@ from styletransfer.runs.folder import LARGEST
 from styletransfer.runs.recipe import recipe, text_of
 from styletransfer.runs.resume import check_recipe
 from styletransfer.settings.idle import warn_if_typed
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 from styletransfer.system.locks import output_locked, remove_stale
 from styletransfer.system.outputs import check_outputs
 from styletransfer.system.signals import Stop, signals_held, stop_on_signals
@@ -112,8 +112,7 @@ class FilmRun:
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, FREE_FILM_KEYS)
-        with atomic(path) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        write_atomic(path, text.encode())
 
     def paint(
         self, stop: Stop, callback: FrameCallback | None = None

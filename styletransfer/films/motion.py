@@ -5,14 +5,13 @@ position in one frame to the position of the same object in another frame.
 """
 
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
 import torch
 from torch import Tensor
 from torch.nn.functional import grid_sample
 
-from styletransfer.errors import UserError, pip_install
+from styletransfer.errors import UserError, imported
 from styletransfer.pictures.color import LUMINANCE
 from styletransfer.pictures.images import blurred
 
@@ -117,11 +116,7 @@ def _flow(image: Any, other: Any) -> Tensor:
     The method is dense inverse search (Kroeger et al. 2016, arXiv:1603.03590). OpenCV's preset
     "medium" finds shifts by whole pixels with an error of 0.02 pixels; "fast" has an error of 0.11.
     """
-    try:
-        cv2 = import_module("cv2")
-    except ImportError as error:
-        advice = pip_install("video")
-        raise UserError(f"finding motion needs OpenCV; run: {advice}") from error
+    cv2 = imported("cv2", "finding motion needs OpenCV;", "video")
     search = cv2.DISOpticalFlow_create(cv2.DISOPTICAL_FLOW_PRESET_MEDIUM)
     try:
         flow = torch.from_numpy(search.calc(image, other, None))

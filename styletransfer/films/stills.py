@@ -100,7 +100,8 @@ class Animation:
             with _opened(self._path) as image:
                 size = image.size
                 for number in _numbers(image):
-                    _show(image, number)
+                    with warnings.catch_warnings(action="ignore"):  # about the size, as above
+                        image.seek(number)
                     if image.size != size:  # a frame of a GIF may be larger than its screen
                         raise ValueError(image.size)
                     name = str(self._path)
@@ -135,8 +136,7 @@ def animation(path: Path) -> Animation | None:
 
 def _opened(path: Path) -> Image.Image:
     """Return the Pillow image of a file; do not warn about its size, which is checked later."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         return Image.open(path, formats=picture_formats())
 
 
@@ -145,13 +145,6 @@ def _upright_size(image: Image.Image) -> tuple[int, int]:
     # Pillow turns the size of a TIFF itself.
     is_turned = image.format != "TIFF" and image.getexif().get(ORIENTATION) in (5, 6, 7, 8)
     return image.size if is_turned else (image.height, image.width)
-
-
-def _show(image: Image.Image, number: int) -> None:
-    """Make frame `number` the current one of a Pillow image; do not warn about its size."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        image.seek(number)
 
 
 def _numbers(image: Image.Image) -> range:

@@ -95,8 +95,7 @@ def _refused(name: str) -> Iterator[None]:
 @contextmanager
 def _quiet() -> Iterator[None]:
     """Mute warnings and decoders' log messages, because a UserError reports damage in one line."""
-    with _QUIET, warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with _QUIET, warnings.catch_warnings(action="ignore"):
         disabled = [log.disabled for log in _LOGS]
         for log in _LOGS:
             log.disabled = True

@@ -8,13 +8,12 @@ import os
 import re
 from contextlib import suppress
 from functools import cache
-from importlib import import_module
 from pathlib import Path
 from typing import Any
 
 from PIL import Image
 
-from styletransfer.errors import UserError, pip_install
+from styletransfer.errors import imported
 from styletransfer.settings.schemas import on_disk
 
 logger = logging.getLogger(__name__)
@@ -50,10 +49,7 @@ def picture_formats() -> tuple[str, ...]:
 
 def imagecodecs(problem: str) -> Any:
     """Return the module imagecodecs (UserError, which begins with `problem`, if it is missing)."""
-    try:
-        return import_module("imagecodecs")
-    except ImportError as error:
-        raise UserError(f"{problem}, or run: {pip_install('tiff')}") from error
+    return imported("imagecodecs", f"{problem}, or", "tiff")
 
 
 @cache

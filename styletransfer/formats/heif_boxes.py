@@ -33,7 +33,10 @@ def _properties(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
     meta = dict(_boxes(_meta(file)[4:]))
     properties = dict(_boxes(meta.get(b"iprp", b"")))
     boxes = [*_boxes(properties.get(b"ipco", b""))]
-    for number in _associated(properties.get(b"ipma", b""), _primary(meta.get(b"pitm", b""))):
+    # The primary picture's number has 2 bytes in a box pitm, or 4 from version 1 on.
+    pitm = meta.get(b"pitm", b"")
+    primary = int.from_bytes(pitm[4:8] if pitm[:1] > b"\0" else pitm[4:6])
+    for number in _associated(properties.get(b"ipma", b""), primary):
         if 0 < number <= len(boxes):
             yield boxes[number - 1]
 
@@ -65,11 +68,6 @@ def _boxes(data: bytes) -> Iterator[tuple[bytes, bytes]]:
             return
         yield data[at + 4 : at + 8], data[at + start : at + size]
         at += size
-
-
-def _primary(box: bytes) -> int:
-    """Return the primary picture's number from a box pitm: 2 bytes, or 4 from version 1 on."""
-    return int.from_bytes(box[4:8] if box[:1] > b"\0" else box[4:6])
 
 
 def _associated(box: bytes, picture: int) -> list[int]:

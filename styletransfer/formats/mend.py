@@ -96,11 +96,14 @@ def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | No
     lacks.
     """
     file.seek(0)
+    profiles = 0
     if file.read(4) == b"\x89PNG":
         file.seek(0)  # in memory, reading 4 GB as a chunk's length states takes no 4 GB
         file = io.BytesIO(file.read())
+        profiles = file.getvalue().count(b"iCCP")
     try:
-        _check_profiles(file)
+        if profiles > 1:
+            raise ValueError("several profiles, which Pillow would all inflate")
         return read(file, None)
     except MemoryError:
         raise
@@ -118,13 +121,6 @@ def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | No
             names = ", ".join(repr(name.strip())[2:-1] for name in left_out[:8])
             logger.warning("%s: left out damaged metadata: %s", path, names)
         return found
-
-
-def _check_profiles(file: BinaryIO) -> None:
-    """Raise ValueError if a PNG has several profiles, because Pillow would inflate them all."""
-    file.seek(0)
-    if file.read(4) == b"\x89PNG" and file.read().count(b"iCCP") > 1:
-        raise ValueError("several profiles")
 
 
 def _plain_png(file: BinaryIO) -> tuple[BinaryIO, bytes | None, list[bytes]]:

@@ -1,7 +1,7 @@
 """Turns settings into the choices of a job: all that can be decided before a picture is read."""
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from typing import Any, Self
 
 from styletransfer.copying.paired import LAYERS
@@ -9,13 +9,13 @@ from styletransfer.errors import UserError
 from styletransfer.features import FeatureExtractor
 from styletransfer.job.colors import Colors
 from styletransfer.job.groups import LAYERS as GROUPED
-from styletransfer.job.job import FeatureNetwork, InputFiles, Job, Start
+from styletransfer.job.job import Chosen, FeatureNetwork, Job, Start
 from styletransfer.job.scales import Pyramid
 from styletransfer.job.sources import files_read
-from styletransfer.losses import LOSS_MODES, LossMode
+from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import Inputs, StylePart
-from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig, each
+from styletransfer.settings import ObjectiveConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
 
 
@@ -92,19 +92,11 @@ def _divided_layers(objective: ObjectiveConfig) -> tuple[list[str], list[str]]:
 
 
 @dataclass(frozen=True)
-class Choices:
+class Choices(Chosen):
     """`Choices` are what the settings of a job mean, before a picture is read."""
 
-    mode: LossMode  # how losses are computed and differentiated
-    criterion: Criterion  # the losses and their weights
-    network: FeatureNetwork  # the network, its device and its precision
     pyramid: Pyramid  # the sizes and the steps
     blend: Blend  # how the styles share the pastiche
-    start: Start  # says from which picture the run starts
-    colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
-    optimizer: OptimizerConfig  # the settings of the optimiser
-    tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
-    files: InputFiles
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
@@ -136,19 +128,9 @@ class Choices:
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
         """Return the job that paints `pictures`; raises the errors of `Pyramid.scales`."""
-        return Job(
-            extractor=extractor,
-            network=self.network,
-            mode=self.mode,
-            criterion=self.criterion,
-            pictures=pictures,
-            scales=self.pyramid.scales(pictures),
-            start=self.start,
-            colors=self.colors,
-            optimizer=self.optimizer,
-            tile=self.tile,
-            files=self.files,
-        )
+        chosen = {one.name: getattr(self, one.name) for one in fields(Chosen)}
+        scales = self.pyramid.scales(pictures)
+        return Job(**chosen, extractor=extractor, pictures=pictures, scales=scales)
 
 
 def parse_tile(text: str) -> int | None:

@@ -101,21 +101,27 @@ class FeatureNetwork:
 
 
 @dataclass(frozen=True)
-class Job:
-    """A job is a style transfer that is ready to run."""
+class Chosen:
+    """`Chosen` is what the settings say of a run, whatever its pictures are."""
 
-    extractor: FeatureExtractor  # the network, on its device, in its precision
-    network: FeatureNetwork  # how `extractor` was built
     mode: LossMode  # how losses are computed and differentiated
     criterion: Criterion  # the losses and their weights, at every scale
-    # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
-    pictures: Inputs
-    scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
+    network: FeatureNetwork  # the network, its device and its precision
     start: Start  # says from which picture the run starts
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
     files: InputFiles
+
+
+@dataclass(frozen=True)
+class Job(Chosen):
+    """A job is a style transfer that is ready to run."""
+
+    extractor: FeatureExtractor  # what `network` has built
+    # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
+    pictures: Inputs
+    scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine
     # Result of `style_targets_of` for a job of one scale; None to compute it at each scale.
     styles: Targets | None = None
 

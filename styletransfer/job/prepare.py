@@ -9,13 +9,12 @@ from typing import Any
 
 from styletransfer.copying.paired import fits
 from styletransfer.errors import about
-from styletransfer.features import FeatureExtractor
 from styletransfer.job.choices import Choices
 from styletransfer.job.groups import grouped
 from styletransfer.job.job import Job
 from styletransfer.job.memory import check_room, plan_memory
 from styletransfer.job.regions import divided, tell_vanished
-from styletransfer.job.scales import Scale, for_each
+from styletransfer.job.scales import for_each
 from styletransfer.job.sources import Sources, check_side
 from styletransfer.objective import check_size
 from styletransfer.objective.inputs import Inputs
@@ -64,7 +63,9 @@ def prepare(
     job = choices.job(extractor, pictures)
     if choices.blend.by_groups and enlarge:
         job = replace(job, pictures=replace(pictures, regions=grouped(job, len(sources.styles))))
-    check_smallest(job.extractor, job.scales[0], pictures.names)
+    sizes = (job.scales[0].size, *job.scales[0].style_sizes)
+    for size, name in zip(sizes, pictures.names, strict=True):
+        check_size(job.extractor, size, Path(name).name)
     if any(region.weights is not None for region in job.pictures.regions):
         tell_vanished(job)
     pairs = zip(pictures.sources, pictures.styles, pictures.names[1:], strict=False)
@@ -150,9 +151,3 @@ def _turned(choices: Choices, pictures: Sequence[Picture]) -> list[Picture]:
 
 def _fitted(picture: Picture, side: int, enlarge: bool) -> Picture:
     return images.resize_picture(picture, side if enlarge else min(side, max(picture.size)))
-
-
-def check_smallest(extractor: FeatureExtractor, coarsest: Scale, names: Sequence[str]) -> None:
-    """Raise UserError if the content or a style image is too small at the coarsest scale."""
-    for size, name in zip((coarsest.size, *coarsest.style_sizes), names, strict=True):
-        check_size(extractor, size, Path(name).name)

@@ -16,7 +16,7 @@ from torch.func import functional_call
 
 from styletransfer.features import build_features, optimize_for_inference
 from styletransfer.features.extractor import FeatureExtractor
-from styletransfer.networks.johnson import ConditionalInstanceNorm, StyleNetwork
+from styletransfer.networks.johnson import STYLED, ConditionalInstanceNorm, StyleNetwork
 from styletransfer.pictures.color import monge
 from styletransfer.settings import FeaturesConfig
 
@@ -98,8 +98,8 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
 
     A row holds the R scale and shift parameters of all instance norms.
     """
-    names = [name for name, _ in network.named_parameters() if is_row(name)]
-    styles = dict(zip(names, split(network, rows), strict=True))
+    given = (name for name, _ in network.named_parameters() if name.endswith(STYLED))
+    styles = dict(zip(given, split(network, rows), strict=True))
     made: Tensor = functional_call(network, styles, (images, torch.eye(len(images)).to(images)))
     return made
 
@@ -126,11 +126,6 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     mean, end = own[:, :1], torch.lerp(own[:, :1], goal[:, :1], share)
     moved = change.to(pastiche) @ pastiche.flatten(2)[0] + (end - change @ mean).to(pastiche)
     return moved.clamp_(0.0, 1.0).view_as(pastiche)
-
-
-def is_row(name: str) -> bool:
-    """Return whether a parameter of this name is a scale or a shift, which belongs to a style."""
-    return name.endswith((".scale", ".shift"))
 
 
 def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:

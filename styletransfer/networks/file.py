@@ -18,7 +18,7 @@ from styletransfer.networks.encoder import StyleEncoder
 from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.resources import resource
 from styletransfer.system.devices import is_out_of_memory
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 
 # Key of the only metadata entry, a JSON text. With several entries, safetensors would write them in
 # any order, but equal networks must give equal bytes.
@@ -71,9 +71,8 @@ def write(path: Path, network: StyleNetwork, styles: list[str]) -> None:
         "any_style": network.encoder is not None,
         "sha256": digest(tensors),
     }
-    with atomic(path) as temporary:
-        # save_file is not used, because only the owner could read the file that it writes.
-        temporary.write_bytes(save(tensors, metadata={KEY: json.dumps(header)}))
+    # save_file is not used, because only the owner could read the file that it writes.
+    write_atomic(path, save(tensors, metadata={KEY: json.dumps(header)}))
 
 
 def read(path: Path) -> NetworkFile:

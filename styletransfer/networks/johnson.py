@@ -23,6 +23,7 @@ STRIDE = 4
 # Smallest side in pixels of a picture that is accepted. The smallest features then have at least 2
 # positions per side, which reflection padding needs.
 SMALLEST_SIDE = 2 * STRIDE
+STYLED = (".scale", ".shift")  # how the names of parameters end that belong to a style
 
 
 class ConditionalInstanceNorm(nn.Module):
@@ -198,6 +199,6 @@ def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
     """
     own = trained.segments.state_dict()
     for name in own:
-        if name.endswith((".scale", ".shift")):
+        if name.endswith(STYLED):
             own[name] = own[name].mean(0, keepdim=True).expand(network.styles, -1)
     network.segments.load_state_dict(own)

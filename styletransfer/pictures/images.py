@@ -24,7 +24,7 @@ from styletransfer.formats import deep_png
 from styletransfer.formats.folders import film_and_place
 from styletransfer.formats.profiles import srgb_profile
 from styletransfer.settings.registry import FrameReader, offered
-from styletransfer.system.files import atomic
+from styletransfer.system.files import atomic, write_atomic
 from styletransfer.system.outputs import check_folder
 
 # IPTC's term for media that were changed by a trained network.
@@ -128,9 +128,7 @@ def write(
         with atomic(path) as temporary:
             _write_tiff(temporary, layers, depth, xmp)
         return
-    encoded = _encoded(layers, depth, extension, xmp)
-    with atomic(path) as temporary:
-        temporary.write_bytes(encoded)
+    write_atomic(path, _encoded(layers, depth, extension, xmp))
 
 
 def _encoded(layers: list[Tensor], depth: int, extension: str, xmp: bytes) -> bytes:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 from styletransfer.errors import UserError
 from styletransfer.runs.record import ERROR, HYDRA, RECORD
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 from styletransfer.system.locks import LOCK, locked, remove_stale
 
 logger = logging.getLogger(__name__)
@@ -78,7 +78,6 @@ def keep_command_line(folder: Path) -> None:
     """Write the command line into `folder/.hydra`; if that fails, log a warning."""
     try:
         for name, text in _FILES.get({}).items():
-            with atomic((folder / HYDRA).with_name(name)) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            write_atomic((folder / HYDRA).with_name(name), text.encode())
     except UserError as error:
         logger.warning("%s; going on without", error)

@@ -35,11 +35,6 @@ class RunFolder:
     error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
 
     @property
-    def pastiche(self) -> Path:
-        """The path of the lossless pastiche, written at the run's end."""
-        return self.folder / PASTICHE
-
-    @property
     def content(self) -> Path:
         """The path of the lossless content image, resized to the pastiche's size."""
         return self.folder / CONTENT
@@ -47,7 +42,8 @@ class RunFolder:
     @property
     def files(self) -> list[tuple[str, Path]]:
         """(key, path) of the run's pictures, and of every str in the settings: it may be a path."""
-        named = [("content", self.content), ("pastiche", self.pastiche), ("output", self.output)]
+        pastiche = self.folder / PASTICHE
+        named = [("content", self.content), ("pastiche", pastiche), ("output", self.output)]
         for key, value in self.settings.items():
             named += [(key, Path(name)) for name in each(value) if isinstance(name, str)]
         return named

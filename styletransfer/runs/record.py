@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from styletransfer.errors import UserError
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 
 logger = logging.getLogger(__name__)
 
@@ -38,8 +38,7 @@ def write_record(
     """Write `run.json`; return whether that succeeded, and log a warning otherwise."""
     record = {"status": status, "picture": os.path.abspath(picture), **known} | recipe
     try:
-        with atomic(folder / RECORD) as temporary:
-            temporary.write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        write_atomic(folder / RECORD, (json.dumps(record, indent=2) + "\n").encode())
     except UserError as error:
         logger.warning("%s; going on without", error)
         return False

@@ -10,12 +10,13 @@ from typing import Any
 import hydra
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
+from hydra.core.plugins import Plugins
 from hydra.version import VersionBase
 from omegaconf import DictConfig, OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from styletransfer.errors import UserError
-from styletransfer.settings.presets import PresetSource, register_source
+from styletransfer.settings.presets import PresetSource
 from styletransfer.settings.registry import CONFIGS, Command, commands
 from styletransfer.settings.resolvers import register_resolvers
 from styletransfer.settings.schemas import check_values, keys_marked, on_disk, refusal
@@ -95,7 +96,7 @@ def initialized(command: Command) -> Iterator[Any]:
     A command without a file has these alone, and no log file.
     """
     ConfigStore.instance().repo.update(_schemas(command))
-    register_source()
+    Plugins.instance().register(PresetSource)
     folder = str(command.folder)
     with hydra.initialize_config_dir(folder, job_name=command.name, version_base="1.3"):
         yield GlobalHydra.instance().hydra

@@ -5,7 +5,6 @@ from typing import Any
 
 import yaml  # type: ignore[import-untyped]
 from hydra._internal.core_plugins.file_config_source import FileConfigSource
-from hydra.core.plugins import Plugins
 from hydra.plugins.config_source import ConfigResult
 from omegaconf import OmegaConf
 
@@ -67,8 +66,3 @@ class PresetSource(FileConfigSource):
         if full_path.is_file():
             check_yaml(full_path)
         return super().load_config(config_path)
-
-
-def register_source() -> None:
-    """Let Hydra read folders of presets by PresetSource."""
-    Plugins.instance().register(PresetSource)

@@ -19,7 +19,7 @@ from styletransfer.runs.recipe import settings
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import RunLink
-from styletransfer.system.signals import Stop, stop_on_signals
+from styletransfer.system.signals import stop_on_signals
 
 
 def paint(order: dict[str, Any], link: RunLink) -> str:
@@ -38,7 +38,11 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         link.say("begun")
         if painter is None:
-            _copy_frames(config, folder, stop, viewer)
+            # The frames' files, from which a film of the command line goes on, are not kept.
+            with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
+                run = FilmRun(config, film, Path(frames))
+                run.check_record()
+                run.write(*run.paint(stop, viewer.show), stop)
         elif order["kind"] == "film":
             paint_film(painter, Path(config.input), output, viewer.show)
         else:
@@ -52,14 +56,6 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
         keep(status=status, seconds=viewer.seconds, steps=viewer.count)
     return status
-
-
-def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> None:
-    """Paint a film like the photograph `style_source`; at the end, remove the frames' files."""
-    with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
-        run = FilmRun(config, film, Path(frames))
-        run.check_record()
-        run.write(*run.paint(stop, viewer.show), stop)
 
 
 class _Viewer:

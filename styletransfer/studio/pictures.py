@@ -19,7 +19,7 @@ from styletransfer.films.formats import is_film
 from styletransfer.settings import ASSETS
 from styletransfer.studio.access import RefusedError
 from styletransfer.studio.reader import Reader, copies_of, copy
-from styletransfer.system.files import atomic, sha256
+from styletransfer.system.files import sha256, write_atomic
 
 # LARGEST, LARGEST_FILM: largest size in bytes of an uploaded picture and of an uploaded film.
 LARGEST, LARGEST_FILM = 64 * 2**20, 2**31
@@ -156,9 +156,8 @@ class PictureShelf:
             if isinstance(error, UserError):
                 error.args = (str(error).replace(str(self._folder / id), name),)
             raise
-        with atomic(path.with_name(f"{id}.json")) as note:
-            said = {"name": name, "purpose": purpose} | measured
-            note.write_text(json.dumps(said), encoding="utf-8")
+        said = {"name": name, "purpose": purpose} | measured
+        write_atomic(path.with_name(f"{id}.json"), json.dumps(said).encode())
         return self._add(ShelfPicture(id, kind="upload", path=str(path), **said))
 
     def remove(self, id: str) -> None:

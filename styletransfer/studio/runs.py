@@ -24,7 +24,7 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.form import changed_settings, command_name, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import copies_of
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 from styletransfer.system.locks import LOCK, is_locked
 
 MOST = 300  # number of newest runs that the page shows
@@ -172,7 +172,6 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():
             (folder / PREVIEW).unlink(missing_ok=True)  # `atomic` would write to a link's target
-            with atomic(folder / PREVIEW) as temporary:
-                temporary.write_bytes(preview)
-        with atomic(folder / RECORD) as temporary:  # last: its time tells that the run has changed
-            temporary.write_text(json.dumps(record | {"error": error}, indent=2), encoding="utf-8")
+            write_atomic(folder / PREVIEW, preview)
+        # Last: its time tells that the run has changed.
+        write_atomic(folder / RECORD, json.dumps(record | {"error": error}, indent=2).encode())

@@ -18,7 +18,7 @@ from typing import Any
 import psutil
 import uvicorn
 
-from styletransfer.errors import UserError, pip_install
+from styletransfer.errors import UserError, imported
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.commands.studio import StudioConfig
 from styletransfer.studio.connections import MOST, PatientConnection
@@ -93,11 +93,8 @@ def _private_addresses() -> list[str]:
 
 def _invitation(address: str) -> str:
     """Return a text with an address and, if the console can show it, a QR code of the address."""
-    try:
-        import segno
-    except ImportError as error:
-        raise UserError(f"share=true needs segno; run: {pip_install('studio')}") from error
     code = StringIO()
+    segno = imported("segno", "share=true needs segno;", "studio")
     segno.make(address).terminal(code, compact=True)
     text = f"\nand for others in this network at {address}\n"
     with suppress(UnicodeEncodeError):

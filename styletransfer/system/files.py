@@ -41,6 +41,12 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
     raise_waiting()
 
 
+def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
+    """Write a file by `atomic`."""
+    with atomic(path) as temporary:
+        temporary.write_bytes(content)
+
+
 def _replace(temporary: Path, target: Path) -> None:
     """Rename `temporary` to `target`; on Windows, wait up to 2 s for a program that reads it."""
     for _ in range(20 if sys.platform == "win32" else 0):
@@ -87,10 +93,9 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
             is_begun = not line.endswith(b"\n")
 
 
-def to_json(value: Any, indent: int | None = None) -> str:
+def to_json(value: Any) -> str:
     """Return plain values as JSON; non-finite numbers, which JSON lacks, become null."""
-    finite = json.loads(json.dumps(value), parse_constant=lambda name: None)
-    return json.dumps(finite, indent=indent)
+    return json.dumps(json.loads(json.dumps(value), parse_constant=lambda name: None))
 
 
 @contextmanager

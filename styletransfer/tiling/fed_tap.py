@@ -6,7 +6,8 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-# (features F, gradient of F from later layers) -> that gradient plus dL/dF, for an external loss L.
+# (features F, gradient of F from later layers) -> that gradient plus dL/dF, for an external loss L;
+# a new tensor of the shape of F. The arguments must not be changed.
 Feed = Callable[[Tensor, Tensor], Tensor]
 
 
@@ -34,12 +35,3 @@ class FedTap(Function):
         """Return the gradient from later layers plus dL/dF."""
         (features,) = ctx.saved_tensors
         return ctx.feed(features, grads[0]), None
-
-
-def fed_tap(features: Tensor, feed: Feed) -> Tensor:
-    """Return features F (1, C, H, W); backward replaces their gradient by feed(F, gradient).
-
-    `feed` must return a new tensor of the shape of F, and must not change its arguments.
-    """
-    result: Tensor = FedTap.apply(features, feed)
-    return result

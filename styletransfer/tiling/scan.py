@@ -20,7 +20,7 @@ from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 from styletransfer.objective.reader import WeightedLayer
 from styletransfer.objective.targets import Targets
 from styletransfer.pictures.images import size_of
-from styletransfer.tiling.fed_tap import fed_tap
+from styletransfer.tiling.fed_tap import FedTap
 from styletransfer.tiling.passes import Passes, passes
 from styletransfer.tiling.tiles import Tile, stages
 
@@ -138,7 +138,8 @@ class TileLosses:
         """Return the features; backward adds the gradients of the losses at `layer` to theirs."""
         if layer not in self.targets:
             return features
-        return fed_tap(features, functools.partial(self._joined, tile, layer))
+        fed: Tensor = FedTap.apply(features, functools.partial(self._joined, tile, layer))
+        return fed
 
     def measure_and_feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Call `measure`, then `feed`."""

@@ -67,21 +67,14 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     downs = _axis(layers, height, side)
     columns = _axis(layers, width, side)
     return [
-        Tile((..., down.window, right.window), *map(_crossed, down.parts, right.parts))
-        for down, right in product(downs, columns)
+        Tile((..., window, other), *map(_crossed, down, right))
+        for (window, down), (other, right) in product(downs, columns)
     ]
 
 
-# The fields trims, own and whole of a `Tile`, along one axis: layer -> slice.
-Parts = tuple[dict[str, slice], dict[str, slice], dict[str, slice]]
-
-
-@dataclass(frozen=True)
-class _Strip:
-    """A strip is a tile along one axis: its rows, or its columns."""
-
-    window: slice
-    parts: Parts
+# A strip is a tile along one axis, its rows or its columns: its window, and its fields trims, own
+# and whole, layer -> slice.
+Strip = tuple[slice, tuple[dict[str, slice], dict[str, slice], dict[str, slice]]]
 
 
 def pooling(layers: nn.ModuleDict) -> int:
@@ -93,7 +86,7 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
     return {name: (..., down[name], right[name]) for name in down}
 
 
-def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
+def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[Strip]:
     """Cut an axis of the input, `length` positions long, into strips of at most `side`."""
     stride = pooling(layers)
     positions = length // stride  # number of positions of the output
@@ -102,13 +95,12 @@ def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[_Strip]:
     return [_strip(layers, length, span) for span in pairwise([*cuts, length])]
 
 
-def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
+def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> Strip:
     """Return the strip that owns the input from owned[0] to owned[1], the latter not included."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
     window, stride = slice(start, stop), 1
-    parts: Parts = ({}, {}, {})
-    trims, own, whole = parts
+    trims, own, whole = dict[str, slice](), dict[str, slice](), dict[str, slice]()
     for (name, layer), (low, high) in zip(layers.items(), spans, strict=True):
         if is_pool(layer):
             stride *= 2
@@ -118,7 +110,7 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> _Strip:
         first, last = owned[0] // stride, owned[1] // stride
         own[name] = slice(first - start, last - start)
         whole[name] = slice(first, last)
-    return _Strip(window, parts)
+    return window, (trims, own, whole)
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:

@@ -157,8 +157,7 @@ def test_errors_and_warnings_are_one_line(capsys):
         warnings.warn("an odd\nprofile", stacklevel=1)
         raise UserError("two\nlines\tand  spaces")
 
-    with warnings.catch_warnings():
-        warnings.simplefilter("always")
-        with pytest.raises(SystemExit), one_line_errors():
-            complain()
+    always = warnings.catch_warnings(action="always")
+    with always, pytest.raises(SystemExit), one_line_errors():
+        complain()
     assert capsys.readouterr().err == "note: an odd profile\nerror: two lines and spaces\n"

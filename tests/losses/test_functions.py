@@ -145,8 +145,8 @@ def test_taps_never_wait_for_the_gpu(dtype):
     x = leaf(1, 3, 4, 5, device="cuda", dtype=dtype)
     chosen = targets(x)
     try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # the first call says that the mode is a prototype
+        # The first call says that the mode is a prototype.
+        with warnings.catch_warnings(action="ignore"):
             torch.cuda.set_sync_debug_mode("error")
         for tap, _, target in chosen:
             tapped, loss = tap(x, target)

@@ -1,15 +1,23 @@
-"""Style networks with seeded weights, and a training that ends early."""
+"""Style networks with seeded weights, `apply` with one, and a training that ends early."""
+
+from dataclasses import replace
+from pathlib import Path
 
 import pytest
 import torch
 from helpers import press
 
 from styletransfer.features.vgg import randomize
+from styletransfer.networks import file
+from styletransfer.networks.apply.paint import apply_network
+from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.commands.train_network import TrainNetworkConfig
 from styletransfer.networks.encoder import StyleEncoder
-from styletransfer.networks.johnson import StyleNetwork
+from styletransfer.networks.johnson import Architecture, StyleNetwork
 from styletransfer.settings import FeaturesConfig
 from styletransfer.system.signals import Stopped
+
+SLIM = Architecture((3, 4, 5), 1)
 
 
 def style_network(layout, styles):
@@ -45,6 +53,25 @@ def style_encoder(network):
         encoder = StyleEncoder(network).requires_grad_(False)
     encoder.rows.weight.mul_(5)
     return encoder
+
+
+def write_network(*styles):
+    """Write net.safetensors, a slim network of these styles, or any.safetensors; return it."""
+    network = style_network(SLIM, len(styles))
+    network.encoder = None if styles else style_encoder(network)
+    file.write(Path("net.safetensors" if styles else "any.safetensors"), network, [*styles])
+    return network
+
+
+def applying(source, target):
+    """Return a function that calls `apply` in float32 on the CPU, with other settings if given."""
+    config = ApplyConfig("net.safetensors", source, target, device="cpu", precision="float32")
+    return lambda **changed: apply_network(replace(config, **changed))
+
+
+def close(ours, theirs):
+    """Return whether two pictures are equal up to the rounding of both to 8 bits."""
+    return bool((ours - theirs).abs().max() < 1.1 / 255)
 
 
 def ended_early(monkeypatch, training, train):

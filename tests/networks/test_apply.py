@@ -2,7 +2,6 @@
 
 import json
 import tarfile
-from dataclasses import replace
 from functools import partial
 from pathlib import Path
 
@@ -20,12 +19,11 @@ from helpers import (
     picture,
     write_pictures,
 )
-from networks.nets import style_encoder, style_network
+from networks.nets import SLIM, applying, close, style_network, write_network
 from PIL import Image
 
 from styletransfer.networks import file
 from styletransfer.networks.apply import painter
-from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.deploy import deployed
@@ -36,41 +34,26 @@ from styletransfer.networks.encoder import (
     set_rows,
     style_features,
 )
-from styletransfer.networks.johnson import LAYOUTS, Architecture, StyleNetwork
+from styletransfer.networks.johnson import LAYOUTS, StyleNetwork
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import images
 from styletransfer.pictures.color import with_chroma_of
 from styletransfer.system.locks import locked
 
-SLIM = Architecture((3, 4, 5), 1)
+apply = applying("photo.png", "out.png")
 
 
 @pytest.fixture(autouse=True)
 def desk(desk):
     """Write a network of two different styles and a picture; return their folder."""
-    file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
+    write_network("oil", "wash")
     images.write("photo.png", picture(0, 13, 22))
     return desk
-
-
-def settings(**changed):
-    """Return an ApplyConfig for one picture, on the CPU and in float32 on every machine."""
-    config = ApplyConfig("net.safetensors", "photo.png", "out.png", device="cpu")
-    return replace(config, precision="float32", **changed)
-
-
-def apply(**changed):
-    apply_network(settings(**changed))
 
 
 def painted(**changed):
     apply(**changed)
     return images.read(str(changed.get("output", "out.png"))).rgb
-
-
-def close(ours, theirs):
-    """Return whether two pictures are equal up to the rounding of both to 8 bits."""
-    return bool((ours - theirs).abs().max() < 1.1 / 255)
 
 
 def test_a_picture_is_what_the_network_makes_of_it(capsys):
@@ -119,7 +102,7 @@ def test_a_picture_too_large_for_memory_is_refused(monkeypatch):
     measure = pytest.importorskip("styletransfer.lessons.measure")
     paints = partial(deployed(network), image, torch.ones(1, 1))
     needed = measure.peak_memory(paints, torch.device("cpu"))
-    tiny = Painter(settings(network="tiny.safetensors"))
+    tiny = Painter(ApplyConfig("tiny.safetensors", device="cpu", precision="float32"))
     monkeypatch.setattr(painter, "free_bytes", lambda device: needed - 1)
     check_error(r"a.png needs 1 MiB of memory; choose size=\d\d$", tiny.size, (64, 96), "a.png")
     monkeypatch.setattr(painter, "free_bytes", lambda device: 10**6)
@@ -238,19 +221,11 @@ def test_broken_pictures_are_told_and_the_others_are_painted(album, desk, caplog
     ]
 
 
-def any_network():
-    """Write a network that paints in any style to any.safetensors; return the network."""
-    network = style_network(SLIM, 0)
-    network.encoder = style_encoder(network)
-    file.write(Path("any.safetensors"), network, [])
-    return network
-
-
 @pytest.mark.slow
 @torch.no_grad()
 def test_a_picture_is_painted_in_the_style_of_any_other():
     """Check one style, two weighted styles, and `strength`; half of the palette is the style's."""
-    network, shown = any_network(), images.read("photo.png").rgb
+    network, shown = write_network(), images.read("photo.png").rgb
     write_pictures("a.png", "b.png", height=24, width=40)
     eye = style_features(torch.device("cpu"), torch.float32)
 
@@ -278,7 +253,7 @@ def test_a_picture_is_painted_in_the_style_of_any_other():
 
 @pytest.mark.slow
 def test_a_data_set_has_a_drawn_style_and_strength_for_each(desk, monkeypatch):
-    any_network()
+    write_network()
     monkeypatch.setattr(painter, "ENCODED_SIDE", 32)
     write_pictures("styles/a.png", "styles/b.png", "styles/c.png", height=24, width=40)
     write_pictures("tree/1.png", "tree/2.png", "tree/in/1.png", "tree/in/2.png")
@@ -334,7 +309,7 @@ BAD = [
 
 def test_bad_input_is_one_line_and_writes_nothing(album, desk):
     (desk / "empty").mkdir()
-    any_network()
+    write_network()
     Image.new("RGB", (9, 9), "red").save("a.png")
     before = times(desk)
     check_refused(apply, BAD)

@@ -1,7 +1,6 @@
 """The command `apply` on films: frame by frame, single films and folders."""
 
 import re
-from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from pathlib import Path
@@ -20,27 +19,25 @@ from helpers import (
     picture,
     press,
 )
-from networks.nets import style_network
+from networks.nets import applying, write_network
 
 from styletransfer.films.flicker import Steady
 from styletransfer.films.formats import CODECS, H264
 from styletransfer.films.tracks import Tracks
 from styletransfer.films.write import FilmWriter
 from styletransfer.networks import file
-from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.painter import Painter
-from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.system.signals import Stopped
 
+apply = applying("in.mp4", "out.mp4")
 UNEVEN = [Fraction(n, 10) for n in (0, 1, 3, 4, 9)]
 
 
 @pytest.fixture(autouse=True)
 def desk(desk):
     """Write a network and a film of five frames with sound into a folder; return the folder."""
-    file.write(Path("net.safetensors"), style_network(Architecture((3, 4, 5), 1), 1), ["oil"])
+    write_network("oil")
     make(Path("in.mp4"), shades(), UNEVEN, sound=["aac"])
     return desk
 
@@ -49,12 +46,6 @@ def shades():
     """Return five smooth (1, 3, 26, 34) images, which a codec changes little."""
     row = torch.linspace(0, 1, 34).expand(1, 3, 26, 34)
     return [(row * (0.2 + 0.15 * n)).float() for n in range(5)]
-
-
-def apply(**changed):
-    config = ApplyConfig("net.safetensors", "in.mp4", "out.mp4", device="cpu")
-    config.precision = "float32"
-    apply_network(replace(config, **changed))
 
 
 @pytest.fixture

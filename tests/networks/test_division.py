@@ -6,27 +6,21 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import check_refused, picture, write_pictures
-from networks.nets import style_encoder, style_network
+from networks.nets import applying, close, write_network
 from PIL import Image
 
-from styletransfer.networks import file
-from styletransfer.networks.apply.paint import apply_network
-from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 from styletransfer.pictures.color import palette
 
-SLIM = Architecture((3, 4, 5), 1)
+apply = applying("photo.png", "out.png")
 HALVES = {"content_regions": "halves.png", "region_styles": {"red": 1, "blue": 2}}
 
 
 @pytest.fixture(autouse=True)
 def desk(desk):
     """Write two networks, a picture of 22 x 13 pixels, its two halves, and a mask of its top."""
-    file.write(Path("net.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
-    network = style_network(SLIM, 0)
-    network.encoder = style_encoder(network)
-    file.write(Path("any.safetensors"), network, [])
+    write_network("oil", "wash")
+    write_network()
     images.write("photo.png", picture(0, 13, 22))
     drawn("halves.png", (22, 13), "red", "blue", (11, 0, 22, 13))
     drawn("top.png", (22, 13), "black", "white", (0, 0, 22, 5))
@@ -40,15 +34,9 @@ def drawn(name, size, ground, color, box):
 
 
 def painted(**changed):
-    """Return what `apply` paints of the picture, on the CPU and in float32 on every machine."""
-    same = {"input": "photo.png", "output": "out.png", "device": "cpu", "precision": "float32"}
-    apply_network(ApplyConfig(**same | {"network": "net.safetensors"} | changed))
+    """Return what `apply` paints of the picture."""
+    apply(**changed)
     return images.read("out.png").rgb
-
-
-def close(ours, theirs):
-    """Return whether two pictures are equal up to the rounding of both to 8 bits."""
-    return bool((ours - theirs).abs().max() < 1.5 / 255)
 
 
 @pytest.mark.slow

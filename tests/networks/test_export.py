@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 import torch
 from helpers import ROOT, check_error, needs, picture
-from networks.nets import style_network
+from networks.nets import SLIM, style_network
 
 from styletransfer.errors import pip_install
 from styletransfer.networks import file
@@ -21,13 +21,12 @@ from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.commands.export import ExportConfig, export
 from styletransfer.networks.encoder import color_moments
 from styletransfer.networks.export import whole
-from styletransfer.networks.johnson import Architecture, StyleNetwork
+from styletransfer.networks.johnson import StyleNetwork
 from styletransfer.networks.paintings import style_image
 from styletransfer.pictures import images
 from styletransfer.pictures.color import LEAST_VARIANCE, monge
 from styletransfer.settings import ASSETS
 
-SLIM = Architecture((3, 4, 5), 1)
 # Sizes and strengths of pictures by the network for any style; the strength 1 may be left out.
 SIZES = [(8, 64), (33, 200), (64, 48), (100, 133), (131, 77), (200, 150), (257, 301), (1030, 300)]
 STRENGTHS = (1.0, 0.5, 0.25, 0.0)

@@ -9,16 +9,13 @@ import numpy as np
 import pytest
 import torch
 from helpers import check_error, files_in, largest_file, needs, picture
-from networks.nets import style_encoder, style_network
+from networks.nets import SLIM, style_network, write_network
 
 from styletransfer.networks import file
 from styletransfer.networks.commands.export import ExportConfig
 from styletransfer.networks.encoder import moments, paint_rows, style_features
 from styletransfer.networks.export import onnx_file, web
 from styletransfer.networks.export.onnx_file import export_network
-from styletransfer.networks.johnson import Architecture
-
-SLIM = Architecture((3, 4, 5), 1)
 
 
 @pytest.fixture
@@ -62,9 +59,7 @@ def test_the_folder_holds_all_that_the_page_asks_for(given, here, capsys):
 @torch.no_grad()
 def test_a_page_for_any_style_encodes_and_paints_as_torch_does(runtime, here):
     """Check that the first network's output is the second one's input; styles can be mixed."""
-    network = style_network(SLIM, 0)
-    network.encoder = style_encoder(network)
-    file.write(Path("any.safetensors"), network, [])
+    network = write_network()
     export_network(ExportConfig("any.safetensors", "page", "web"))
     look, paint = (
         runtime.InferenceSession(gzip.decompress(Path("page", name).read_bytes()))

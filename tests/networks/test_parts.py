@@ -20,31 +20,23 @@ from helpers import (
     write_pictures,
 )
 from networks.archives import packed
-from networks.nets import style_network
+from networks.nets import applying, write_network
 
-from styletransfer.networks import file
 from styletransfer.networks.apply import parts
-from styletransfer.networks.apply.paint import apply_network
 from styletransfer.networks.apply.parts import of_part, part_locked
 from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
 
+apply = applying("tree", "out")
 NAMES = ("a.png", "b.jpg", "in/a.png", "in/c.png", "in/far/d.webp", "e.png")
 
 
 @pytest.fixture(autouse=True)
 def tree(here):
     """Write a network and a folder of pictures; return the folder that holds both."""
-    network = style_network(Architecture((3, 4, 5), 1), 2)
-    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    write_network("oil", "wash")
     write_pictures(*(here / "tree" / name for name in NAMES), height=12, width=16)
     return here
-
-
-def apply(**changed):
-    config = ApplyConfig("net.safetensors", "tree", "out", device="cpu", precision="float32")
-    apply_network(replace(config, **changed))
 
 
 def test_the_parts_are_the_whole_to_the_byte():

@@ -5,7 +5,6 @@ import gzip
 import lzma
 import re
 import tarfile
-from dataclasses import replace
 from functools import partial
 from io import BytesIO
 from pathlib import Path
@@ -14,18 +13,13 @@ from random import Random
 import pytest
 from helpers import check_error, files_in, write_pictures
 from networks.archives import END, header, member, packed, pax, unpacked
-from networks.nets import style_network
+from networks.nets import applying, write_network
 
 from styletransfer.errors import UserError
-from styletransfer.networks import file
 from styletransfer.networks.apply import archive
-from styletransfer.networks.apply.paint import apply_network
-from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.networks.johnson import Architecture
 from styletransfer.pictures import images
-from styletransfer.system.files import atomic
-from styletransfer.system.locks import output_locked
 
+apply = applying("in.tar", "out.tar")
 PACK = {"plain": bytes, "gzip": gzip.compress, "bzip2": bz2.compress, "xz": lzma.compress}
 
 
@@ -38,15 +32,9 @@ def check_made(caplog):
 @pytest.fixture(autouse=True)
 def photo(here):
     """Write a network and a picture, a.png; return the bytes of the picture."""
-    network = style_network(Architecture((3, 4, 5), 1), 2)
-    file.write(Path("net.safetensors"), network, ["oil", "wash"])
+    write_network("oil", "wash")
     write_pictures("a.png", height=12, width=16)
     return Path("a.png").read_bytes()
-
-
-def apply(**changed):
-    config = ApplyConfig("net.safetensors", "in.tar", "out.tar", device="cpu", precision="float32")
-    apply_network(replace(config, **changed))
 
 
 def _check_made(caplog, data, names, *problems):
@@ -290,30 +278,6 @@ def test_a_lack_of_memory_concerns_one_file(photo, caplog, monkeypatch):
     assert "there is not enough memory for in/a.png; choose a smaller size" in caplog.text
     assert "in/c.tar: there is not enough memory for a.png; choose" in caplog.text
     assert list(unpacked("out/c.tar")) == ["b.png"]
-
-
-@pytest.mark.parametrize("output", ["out.tar", "out.png"])
-def test_a_second_writer_of_an_output_is_refused(output, photo):
-    source = "a.png" if output == "out.png" else "in.tar"
-    Path("in.tar").write_bytes(member("a.png", photo) + END)
-    with output_locked(output):
-        work = partial(apply, input=source, output=output)
-        check_error(f"another command is writing {output}; wait for it, or choose", work)
-    assert not Path(output).exists()
-    work()
-
-
-def test_what_a_killed_writer_left_is_named_and_removed(photo, caplog):
-    left = []
-    for name in ("out.tar", "other.tar"):
-        with atomic(name) as temporary:
-            temporary.touch()
-        temporary.write_bytes(b"half")  # as a process leaves it that is killed in the body
-        left.append(temporary)
-    Path("in.tar").write_bytes(member("a.png", photo) + END)
-    apply()
-    assert [path.exists() for path in left] == [False, True]
-    assert f"removed {left[0]}, which a killed command has left" in caplog.text
 
 
 def test_nothing_kept_makes_no_archive():

@@ -53,7 +53,7 @@ def config(here):
 
 def pairs_of(config):
     """Return the pairs (N, 6, 24, 24) that a training crops, the given one first."""
-    return torch.stack([pair[:, :, :24] for pair in prepare(config).make.pairs])
+    return torch.stack([pair[:, :, :24] for pair in prepare(config).make.photos])
 
 
 def test_frames_are_painted_like_the_photograph(config):

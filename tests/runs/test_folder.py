@@ -24,7 +24,7 @@ def test_what_is_recorded_is_read(tmp_path):
     write_record(tmp_path, RECIPE, "finished", tmp_path / "out.png", seconds=1.5)
     run = read_run(tmp_path)
     assert (run.status, run.settings, run.seconds) == ("finished", {"size": 32}, 1.5)
-    assert (run.output, run.pastiche) == (tmp_path / "out.png", tmp_path / "pastiche.png")
+    assert run.output == tmp_path / "out.png"
     assert run.content == tmp_path / "content_resized.png"
     assert run.typed is None
     (tmp_path / ".hydra").mkdir()

@@ -9,7 +9,7 @@ from random import Random
 from styletransfer.errors import UserError
 from styletransfer.job.sources import files_of
 from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 
 
 def draw(
@@ -28,7 +28,8 @@ def draw(
         style, strength = draws[path] = dice.choice(styles), round(strength, 3)
         name = pastiche.relative_to(target).as_posix()
         rows[name] = [name, Path(style).name, str(strength)]
-    old = {row[0]: row for file in target.glob("manifest*.csv") for row in read_rows(file) if row}
+    texts = (table.read_text("utf-8", "replace") for table in target.glob("manifest*.csv"))
+    old = {row[0]: row for text in texts for row in csv.reader(io.StringIO(text)) if row}
     names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
     others = names - old.keys()  # painted without random=true
     if config.parts == 1:
@@ -39,11 +40,5 @@ def draw(
     part = "" if config.parts == 1 else f".{config.part}-of-{config.parts}"
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows(rows.values())
-    with atomic(target / f"manifest{part}.csv") as temporary:
-        temporary.write_text(text.getvalue(), encoding="utf-8")
+    write_atomic(target / f"manifest{part}.csv", text.getvalue().encode())
     return draws
-
-
-def read_rows(table: Path) -> list[list[str]]:
-    """Return all rows of a CSV manifest that `draw` has written, the heading first."""
-    return [*csv.reader(io.StringIO(table.read_text("utf-8", "replace")))]

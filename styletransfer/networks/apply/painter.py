@@ -116,14 +116,11 @@ class Painter:
             pixels = f"{size[1]} x {size[0]} pixels"
             least = f"each side needs at least {SMALLEST_SIDE}"
             raise UserError(f"{name} comes down to {pixels}; {least}")
-        if (needed := self.needed(size)) > (free := free_bytes(self.device)):
+        needed = 4 * MAPS * self.network.layout.widths[0] * size[0] * size[1]
+        if needed > (free := free_bytes(self.device)):
             largest = int(max(size) * math.sqrt(free / needed))
             raise UserError(f"{name} needs {readable(needed)} of memory; choose size={largest}")
         return size
-
-    def needed(self, size: tuple[int, int]) -> int:
-        """Return the estimated memory in bytes for a pastiche of (height, width) `size`."""
-        return int(4 * MAPS * self.network.layout.widths[0] * size[0] * size[1])
 
     @torch.no_grad()
     def paint(self, content: Tensor) -> Tensor:

@@ -22,7 +22,7 @@ from styletransfer.networks.export import web
 from styletransfer.networks.export.whole import PaintingToRow, Whole
 from styletransfer.networks.file import VERSION, NetworkFile, network_file, read
 from styletransfer.networks.johnson import SMALLEST_SIDE, StyleNetwork
-from styletransfer.system.files import atomic
+from styletransfer.system.files import write_atomic
 from styletransfer.system.locks import output_locked
 from styletransfer.system.outputs import check_outputs
 from styletransfer.system.signals import raise_waiting, signals_held
@@ -75,8 +75,7 @@ def export_network(config: ExportConfig) -> None:
             web.write(config, saved, made, runtime)
             print(f"{target}\npython -m http.server --directory {shlex.quote(str(target))}")
             return
-        with atomic(target) as temporary:
-            temporary.write_bytes(made[0])
+        write_atomic(target, made[0])
     print(target)
 
 
@@ -151,8 +150,7 @@ def exported(
     ]
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # the exporter's own warnings
+    with warnings.catch_warnings(action="ignore"):  # the exporter's own warnings
         program = torch.onnx.export(
             module.eval(),
             tuple(given.values()),

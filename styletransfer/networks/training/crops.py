@@ -33,7 +33,9 @@ class Photos:
         if not os.path.isdir(folder):
             raise UserError(f"pictures={folder} is not a folder; name a folder of pictures")
         self.folder = folder
-        self.files = sorted(path for path in folder.iterdir() if _is_shown(path))
+        # Hidden files, such as macOS's ._a.jpg, are no pictures.
+        shown = (path for path in folder.iterdir() if not path.name.startswith("."))
+        self.files = sorted(filter(Path.is_file, shown))
         self.broken: set[Path] = set()
         self._recent = lru_cache(KEPT)(self._read)
         self[0]  # raises UserError if no picture can be read
@@ -60,11 +62,6 @@ class Photos:
         return fill_transparent(picture)[0]
 
 
-def _is_shown(path: Path) -> bool:
-    """Return whether a path is a file that is not hidden (macOS writes files such as ._a.jpg)."""
-    return path.is_file() and not path.name.startswith(".")
-
-
 class Crops:
     """`Crops` makes pictures (3, size, size): square parts of photographs, enlarged or reduced."""
 
@@ -76,15 +73,22 @@ class Crops:
         return torch.stack([self._picture(generator) for _ in range(count)])
 
     def _picture(self, generator: torch.Generator) -> Tensor:
-        photo = self.photos[int(torch.randint(len(self.photos), (), generator=generator))]
-        height, width = photo.shape[1:]
-        shorter = min(height, width)
+        photo = self._photo(generator)
+        shorter = min(photo.shape[1:])
         closest = min(1.0, self.size / shorter)
         # The random number is squared, which gives more close-ups than overviews.
         zoom = closest + (1 - closest) * float(torch.rand((), generator=generator)) ** 2
-        side = max(1, int(shorter * zoom))
-        top = int(torch.randint(height - side + 1, (), generator=generator))
-        left = int(torch.randint(width - side + 1, (), generator=generator))
-        crop = photo[None, :, top : top + side, left : left + side]
+        crop = square(photo, max(1, int(shorter * zoom)), generator)[None]
         crop = interpolate(crop, (self.size, self.size), mode="bilinear", antialias=True)[0]
         return crop.flip(2) if torch.rand((), generator=generator) < 0.5 else crop
+
+    def _photo(self, generator: torch.Generator) -> Tensor:
+        return self.photos[int(torch.randint(len(self.photos), (), generator=generator))]
+
+
+def square(photo: Tensor, side: int, generator: torch.Generator) -> Tensor:
+    """Return a random square part (C, side, side) of a picture (C, H, W)."""
+    top, left = (
+        int(torch.randint(length - side + 1, (), generator=generator)) for length in photo.shape[1:]
+    )
+    return photo[:, top : top + side, left : left + side]

@@ -18,6 +18,7 @@ from styletransfer.job.prepare import prepare
 from styletransfer.job.sources import files_of
 from styletransfer.networks.commands.train_network import TrainNetworkConfig
 from styletransfer.networks.johnson import STRIDE
+from styletransfer.networks.training.crops import Crops, square
 from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.progress import progress_bar
@@ -30,26 +31,18 @@ LEARNT = ["relu1_1", "relu2_1", "relu3_1"]
 OBJECTIVE = ObjectiveConfig(content_weight=1.0, content_layers=LEARNT, style_layers=LEARNT)
 
 
-class Pairs:
-    """`Pairs` makes training pictures from pairs: square parts of photographs and paintings.
+class Pairs(Crops):
+    """`Pairs` makes training pictures (6, size, size): square parts of pairs, as they are.
 
     A pair (6, H, W) is a photograph and its painting, sRGB in [0, 1].
     """
 
     def __init__(self, pairs: Sequence[Tensor], size: int) -> None:
         shortest = min(min(pair.shape[1:]) for pair in pairs)
-        self.pairs, self.size = pairs, min(size, shortest // STRIDE * STRIDE)
-
-    def __call__(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return (count, 6, size, size) in [0, 1]; the CPU generator makes every random choice."""
-        return torch.stack([self._picture(generator) for _ in range(count)])
+        super().__init__(pairs, min(size, shortest // STRIDE * STRIDE))
 
     def _picture(self, generator: torch.Generator) -> Tensor:
-        pair = self.pairs[int(torch.randint(len(self.pairs), (), generator=generator))]
-        height, width = pair.shape[1:]
-        top = int(torch.randint(height - self.size + 1, (), generator=generator))
-        left = int(torch.randint(width - self.size + 1, (), generator=generator))
-        return pair[:, top : top + self.size, left : left + self.size]
+        return square(self._photo(generator), self.size, generator)
 
 
 def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor]]:

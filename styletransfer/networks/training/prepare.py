@@ -78,7 +78,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
     extractor = build_features(config.features, config.seed)
     least = check_crop(extractor, config)
     styles = {name: style_image(name, config.style_size, least) for name in files}
-    make: Crops | Pairs
+    make: Crops
     if is_paired:
         given, made = painted_pairs(config)
         make, hashes = Pairs(given + made, config.crop), [digest({"pair": one}) for one in given]
