@@ -69,23 +69,11 @@ export async function busy(element, promise) {
 }
 
 /** Return a function that calls `action` when `milliseconds` have passed without another call of
- * the function. Its `now()` makes a waiting call at once. */
+ * the function. */
 export function debounced(action, milliseconds) {
   let timer = null;
-  let last = [];
-  const act = () => {
-    timer = null;
-    return action(...last);
-  };
-  const later = (...parts) => {
+  return (...parts) => {
     clearTimeout(timer);
-    last = parts;
-    timer = setTimeout(act, milliseconds);
+    timer = setTimeout(action, milliseconds, ...parts);
   };
-  later.now = () => {
-    if (timer === null) return null;
-    clearTimeout(timer);
-    return act();
-  };
-  return later;
 }

@@ -1,0 +1,41 @@
+"""The studio's easel in a real browser: what a hand does on the picture."""
+
+import pytest
+from studio.studio_pages import dab
+
+pytestmark = pytest.mark.slow
+
+COMMAND = "#details pre"
+UPLOAD = "**/api/pictures?name=drawn*"
+# The number of drawn pixels, on the page and in the picture that is saved.
+DRAWN = """async () => {
+  const { flushBrush, raster } = await import("/static/layers.js");
+  await flushBrush();
+  const count = () => raster("content_regions").bytes.filter(Boolean).length;
+  const drawn = count();
+  await raster("content_regions").load(`/api/pictures/${raster("content_regions").id}?side=2048`);
+  return [drawn, count()];
+}"""
+
+
+def test_a_stroke_begun_while_another_is_saved_is_whole(address, visited):
+    """Check that it is in the saved picture, and one step of undo, as each other stroke."""
+    with visited(address, made=None) as page:
+        page.click("#brush")
+        box = page.locator("#stage").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 4
+        with page.expect_response(UPLOAD):
+            dab(page)
+            page.mouse.move(x - 150, y)
+            page.mouse.down()
+            page.mouse.move(x - 140, y)
+        page.mouse.move(x + 150, y, steps=4)
+        page.mouse.up()
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        drawn, saved = page.evaluate(DRAWN)
+        assert abs(drawn - saved) < drawn / 50  # the saved picture comes as a JPEG
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).not_to_contain_text("content_regions=")
+        assert page.complaints == []
