@@ -1,5 +1,6 @@
 // The page's state, and requests to the server. Code that changes `state` calls changed(), and the
 // page is drawn again from it.
+import { remember } from "./history.js";
 
 // Settings are objects in which defaults are left out. There are two: `next`, and the settings of
 // `running`, to which its `edits` are added: changes here that the painter has not used yet.
@@ -37,15 +38,11 @@ const UNREAD = "settings.unread";
 const LONGEST = 2 ** 16;
 
 const watchers = [];
-const heralds = [];
 const followers = [];
 let isDue = false;
 
 /** Call `action` after changes of the state. */
 export const on = (action) => watchers.push(action);
-
-/** Call `action` before a person changes settings. */
-export const beforeChange = (action) => heralds.push(action);
 
 /** Call `action(keys)` after settings of these keys were changed on this page. */
 export const onChange = (action) => followers.push(action);
@@ -260,7 +257,7 @@ export function change(wanted, byHand = true) {
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
   const keys = Object.keys(edits);
   if (!keys.length) return changed();
-  if (byHand) heralds.forEach((action) => action());
+  if (byHand) remember();
   if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
     const { running } = state;
     Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });
