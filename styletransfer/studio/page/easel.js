@@ -130,16 +130,11 @@ function showRun(run) {
 
 const hasVideo = (run) => run?.kind === "film" && Boolean(run.width);
 
-function drawFilm(run) {
-  const video = stage.querySelector("video");
-  const src = hasVideo(run) ? runUrl(run.id, "film", "") : null;
-  if (video?.getAttribute("src") === (src ?? undefined)) return;
-  video?.remove();
-  if (!src) return;
-  const film = document.createElement("video");
-  const how = { controls: true, loop: true, preload: "metadata", ariaLabel: "The film" };
-  before.before(Object.assign(film, how));
-  film.setAttribute("src", src);
+/** The player of a painted film. */
+export function Player() {
+  const run = runOf(state.view);
+  return hasVideo(run) && html`<video key=${run.id} src=${runUrl(run.id, "film", "")} controls loop
+    preload="metadata" aria-label="The film"></video>`;
 }
 
 /** Results that can be compared with the picture on the stage: those of its aspect ratio. */
@@ -179,7 +174,6 @@ export function Tools() {
 
 export function drawEasel() {
   const run = runOf(state.view);
-  drawFilm(run);
   drawBefore(run);
   const coming = !active() && state.uploads.find(({ key }) => key === "content");
   const title = coming ? coming.name : run ? titleOf(run) : pictureName(value("content"));
