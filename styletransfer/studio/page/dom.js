@@ -1,5 +1,5 @@
 // Small helper functions for the document and for Preact.
-import { html } from "./preact.js";
+import { html, useRef } from "./preact.js";
 
 export const find = (id) => document.getElementById(id);
 
@@ -13,6 +13,17 @@ export const Button = ({ onclick, idle = false, pressed, expanded, children, ...
   html`<button type="button" onclick=${() => idle || onclick()} aria-disabled=${String(idle)}
     aria-pressed=${pressed === undefined ? undefined : String(pressed)} ...${more}
     >${children}</button>`;
+
+/** A button that opens files, which `enter` receives; `field` describes the hidden field for them. */
+export function Files({ enter, field, ...more }) {
+  const input = useRef();
+  const take = async ({ target }) => {
+    await enter(target.files);
+    target.value = "";
+  };
+  return html`<${Button} ...${more} onclick=${() => input.current.click()} />
+    <input class="away" type="file" ref=${input} tabindex="-1" onchange=${take} ...${field} />`;
+}
 
 /** A button that asks before its action, because the action cannot be undone. */
 export function Sure({ text, action }) {

@@ -1,7 +1,7 @@
 // The frames of a film: one is looked for and saved, painted elsewhere, and added at its time.
-import { Button } from "./dom.js";
+import { Button, Files } from "./dom.js";
 import { send } from "./picker.js";
-import { html, useRef, useState } from "./preact.js";
+import { html, useState } from "./preact.js";
 import { change, fail, fallback, list, pictureName, pictureUrl, value } from "./store.js";
 
 const TIME = /.*?([\d.]*\d) ?s\b/; // in a file's name, such as "walk 4.8s.png"
@@ -33,7 +33,7 @@ export async function addFrames(files) {
 }
 
 export function Strip({ id }) {
-  const [film, file] = [value("content"), useRef()];
+  const film = value("content");
   const [at, setAt] = useState(moment);
   const look = ({ target: { currentTime, duration } }) =>
     setAt((moment = String(Number(Math.max(0, Math.min(currentTime, duration - 0.01)).toFixed(3)))));
@@ -43,16 +43,11 @@ export function Strip({ id }) {
     <span class="caption">${timeOf(one)} s</span>
     <${Button} aria-label="Remove the frame at ${timeOf(one)} s"
       onclick=${() => put(painted().filter(({ frame }) => frame !== one.frame))}>Remove<//></div>`);
-  const enter = async ({ target }) => {
-    await addFrames(target.files);
-    target.value = "";
-  };
+  const field = { multiple: true, accept: "image/*", "aria-label": "Painted frames" };
   return html`<div class="film" data-picker="style_source" id=${id}>
     <video controls muted preload="metadata" src="/api/pictures/${film}/film" aria-label="Frames"
       ontimeupdate=${look} onseeked=${look}></video>
     <div class="actions"><a class="button" ...${save}>Save this frame</a>
-      <${Button} onclick=${() => file.current.click()}>Add it painted<//></div>
-    <input class="away" type="file" ref=${file} tabindex="-1" multiple accept="image/*"
-      aria-label="Painted frames" onchange=${enter} />
+      <${Files} enter=${addFrames} field=${field}>Add it painted<//></div>
     <div class="tiles">${tiles}</div></div>`;
 }
