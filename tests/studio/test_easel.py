@@ -1,5 +1,7 @@
 """The studio's easel in a real browser: what a hand does on the picture."""
 
+import re
+
 import pytest
 from studio.studio_pages import dab
 
@@ -39,3 +41,32 @@ def test_a_stroke_begun_while_another_is_saved_is_whole(address, visited):
         page.keyboard.press("Control+z")
         page.expect(COMMAND).not_to_contain_text("content_regions=")
         assert page.complaints == []
+
+
+def test_the_photograph_is_seen_while_the_picture_is_held(page):
+    """Check a pointer that rests and a key, beside a comparison, and not while the brush draws."""
+    photo = page.locator("#before")
+    page.enter("size", "96")
+    page.click("#keep")
+    page.expect("#status").to_have_text("Sketch, kept")
+    stage = page.locator("#stage")
+    for comparing in (False, True):
+        stage.hover(position={"x": 60, "y": 200})  # left of the divider
+        page.mouse.down()
+        page.expect("#before").to_have_css("clip-path", "none")
+        page.expect("#before").to_be_visible()
+        page.expect("#divider").to_be_hidden()
+        page.expect("#original").to_have_attribute("src", re.compile("/content"))
+        page.mouse.up()
+        assert photo.is_visible() == comparing
+        stage.focus()
+        page.keyboard.down("o")
+        page.expect("#before").to_have_css("clip-path", "none")
+        page.keyboard.up("o")
+        page.click("#compare")
+    page.click("#brush")
+    page.mouse.move(400, 400)
+    page.mouse.down()
+    page.keyboard.press("o")
+    page.mouse.up()
+    page.expect(COMMAND).to_contain_text("content_regions=")
