@@ -70,3 +70,26 @@ def test_the_photograph_is_seen_while_the_picture_is_held(page):
     page.keyboard.press("o")
     page.mouse.up()
     page.expect(COMMAND).to_contain_text("content_regions=")
+
+
+def test_regions_are_found_by_the_run_or_drawn(address, visited):
+    """Check that shares and another photograph leave them, and that a stroke replaces them."""
+    with visited(address, made=None) as page:
+        page.unfold()
+        page.select_option("#control-content_regions", label="figure and ground apart")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.locator("[data-picker=style] .tile[title=mosaic] input").fill("40")
+        page.expect(COMMAND).to_contain_text("style_weights=[1,0.4]")
+        page.click("[data-picker=content] .tile[title=rocket]")
+        page.expect(COMMAND).to_contain_text("rocket")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.reload()
+        page.expect("#control-content_regions").to_have_value("auto")
+        page.click("#brush")
+        page.locator("#stage").press(" ")
+        page.expect(COMMAND).to_contain_text("content_regions=/")
+        page.expect("#control-content_regions").to_have_value("")
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.expect(COMMAND).to_contain_text("style_weights=[1,0.4]")
+        assert page.complaints == []

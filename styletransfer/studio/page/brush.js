@@ -7,7 +7,7 @@ import { copied, keep, LAYERS, load, putLayers, raster, REGIONS, regionStyles } 
 import { styleOf } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
-import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
+import { change, changed, drawnFor, list, on, onChange, pictureName, show, state } from "./store.js";
 import { subject, value } from "./store.js";
 
 // The brush: `number` is the region that it draws, `size` its diameter over the picture's width.
@@ -153,7 +153,7 @@ function setOpen(wanted) {
 
 /** After a change of styles, choose the regions' styles again: some may be gone. */
 async function follow(keys) {
-  if (!keys.includes("style") || !value("content_regions")) return;
+  if (!keys.includes("style") || !drawnFor("content_regions")) return;
   await load("content_regions");
   change({ region_styles: regionStyles() }, false);
 }

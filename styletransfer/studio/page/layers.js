@@ -1,5 +1,5 @@
 // What the brush draws, regions and protection: as rasters and as settings.
-import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
+import { change, drawnFor, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
 // Names of regions, as in region_styles, with their colours; the first is what is not drawn.
 export const REGIONS = [
@@ -128,7 +128,7 @@ export function copied(key) {
 /** Load the raster of the settings in the content's aspect ratio; return false if it is loaded. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
-  const id = value(key);
+  const id = drawnFor(key);
   const fitting = Math.min(1, SIDE / Math.max(content.width, content.height));
   const [width, height] = scaled(content, fitting);
   const old = raster(key);

@@ -2,10 +2,9 @@
 import { busy, Button, debounced, Files, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { remember } from "./history.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
-import { picture } from "./store.js";
-import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
-import { value } from "./store.js";
+import { active, change, changed, discard, drawnFor, fail, isFilm, isPair, list, on } from "./store.js";
+import { picture, pictureName, pictureUrl, prepare, show, sketchUrl, state } from "./store.js";
+import { upload, value } from "./store.js";
 import { addFrames } from "./strip.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
@@ -95,7 +94,7 @@ function add(...parts) {
 /** Wait for files that are being sent; return false if one of them was refused. */
 export const filesAdded = async () => !state.uploads.length || adding;
 
-const isDivided = () => Boolean(value("content_regions")) && !isFilm();
+const isDivided = () => Boolean(drawnFor("content_regions")) && !isFilm();
 
 /** How much of a style is in the mixture, from 0 to 1. */
 function shareOf(id) {
