@@ -156,6 +156,7 @@ class StoredRuns:
             "error": record.error,
             "is_preview": width is None and (record.folder / PREVIEW).exists(),
             "step": record.steps,
+            "to_paint": record.to_paint,
             "seconds": record.seconds,
             "written": written / 1e9,
             "width": width,

@@ -3,7 +3,14 @@
 import re
 
 import pytest
+from films.clips import grid, scene
+from films.film_files import make
+from PIL import ImageOps
 from studio.studio_pages import dab
+from studio.studios import bytes_of
+
+from styletransfer.films.read import Film
+from styletransfer.pictures.convert import to_image
 
 pytestmark = pytest.mark.slow
 
@@ -92,4 +99,36 @@ def test_regions_are_found_by_the_run_or_drawn(address, visited):
         page.keyboard.press("Control+z")
         page.expect(COMMAND).to_contain_text("content_regions=auto")
         page.expect(COMMAND).to_contain_text("style_weights=[1,0.4]")
+        assert page.complaints == []
+
+
+def test_the_frame_that_no_painted_one_fits_is_marked(address, visited, tmp_path):
+    """Check a film whose camera stands still, but at the end another scene comes in."""
+    calm = scene(*grid()).float()
+    new = calm.clone()
+    new[..., 8:20, 10:30] = 1 - calm[..., 8:20, 10:30]
+    make(tmp_path / "walk.mp4", [calm] * 3 + [new] * 7)
+    with Film(tmp_path / "walk.mp4") as film:
+        first, last = (to_image(film.frame(number).image) for number in ("0", "9"))
+        time = film.frame("8").time
+    with visited(address, made=None) as page:
+        page.set_input_files("[aria-label='File for Photograph']", tmp_path / "walk.mp4")
+        page.expect(COMMAND).to_contain_text("styletransfer apply")
+        page.click(".own > summary")
+        page.drop(".film", **{"walk 0s": bytes_of(ImageOps.invert(first))})
+        page.expect(COMMAND).to_contain_text("styletransfer film")
+        page.enter("size", "64")
+        page.expect(".film .next").to_have_count(0)
+        page.click("#go")
+        page.expect("#status").to_contain_text("Finished after 10 frames")
+        page.expect(".film .tile >> nth=1").to_have_class("tile next")
+        page.expect(".film .next img").to_have_js_property("naturalWidth", first.width)
+        page.click(".film >> text=Paint next")
+        marked = page.locator(".film .next .caption").text_content()
+        assert float(marked.split()[0]) >= time
+        page.expect(".film a").to_have_attribute("download", f"walk {marked.split()[0]}s.png")
+        page.drop(".film", last=bytes_of(ImageOps.invert(last)))
+        page.expect(".film .next").to_have_count(0)
+        page.click("#undo")
+        page.expect(".film .next").to_have_count(1)
         assert page.complaints == []
