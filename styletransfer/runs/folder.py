@@ -33,6 +33,8 @@ class RunFolder:
     # SHA-256 of the file `output` as the run has written it; None if it has not.
     output_hash: str | None = None
     error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
+    # For a film of the web page by painted frames: time in seconds of the one to paint next.
+    to_paint: float | None = None
 
     @property
     def content(self) -> Path:
@@ -83,6 +85,7 @@ def read_run(folder: Path) -> RunFolder:
         steered=record.get("steered") is True,
         output_hash=known("picture_sha256", str),
         error=known("error", str),
+        to_paint=known("to_paint", int, float),
     )
 
 

@@ -10,6 +10,8 @@ from styletransfer.settings.schemas import keys
 FIELDS = dict(keys(TrainConfig))
 # Key -> kind of control, for a label picture and a mask, which the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
+# Value of content_regions in place of a label picture: the run finds the regions.
+FOUND = "auto"
 # Key of a photograph whose painting is the style; on the page, there is one such photograph.
 SOURCE = "style_source"
 
@@ -30,7 +32,10 @@ class Control:
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The words that the key takes, its default first; empty if the key takes other values."""
+        """The words that the key takes, its default first; empty if the key takes other values.
+
+        A key with a path may take words besides.
+        """
         words: tuple[str, ...] = FIELDS[self.key].metadata.get("choices", ())
         return words
 
@@ -75,6 +80,7 @@ PAINTED = (
     Control("objective.style_loss", "How styles are compared"),
     Control("objective.tv_weight", "Smoothness", 0.0, 1.0),
     Control("style_rotation", "Turn the strokes", -180, 180, 1),
+    Control("content_regions", "Regions"),
     Control("steps", "Steps", 1, 1000),
     Control("scales", "Scales", 0, 8),
 )
@@ -99,6 +105,9 @@ HELP = {
     "objective.match_weight": "How strongly each place takes strokes from the place of the style "
     "that is most like it. At 0, strokes may come from anywhere.",
     "objective.style_weight": "How strong the style's patterns are in the whole picture.",
+    "content_regions": "Figure and ground apart: the photograph and each style are divided into up "
+    "to three groups of places that look alike, such as a figure and what is behind it, and each "
+    "group is painted like the most similar one of the style.",
     "objective.tv_weight": "Makes the picture smoother. 0 changes nothing.",
     "steps": "How often the picture is improved. More steps take more time.",
     "scales": "The picture is painted in several sizes, from small to large; each size is a scale. "
@@ -108,7 +117,6 @@ HELP = {
 # experiment=bold set their keys.
 HIDDEN = (
     Control("style_weights", "How much of each style"),
-    Control("content_regions", "Regions"),
     Control("region_styles", "Which style paints which"),
     Control("protect", "Protect"),
     Control("objective.content_layers", "Layers of the photograph"),

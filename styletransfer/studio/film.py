@@ -10,6 +10,7 @@ from typing import Any
 from torch import Tensor
 
 from styletransfer.films.commands.film import FilmConfig
+from styletransfer.films.copier import FrameCopier
 from styletransfer.films.film_run import FilmRun
 from styletransfer.films.read import Film
 from styletransfer.networks.apply.painter import Painter, paint_film, paint_picture
@@ -37,12 +38,9 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     with stop_on_signals() as stop, claimed(folder, ()):
         keep(status="running")  # written first, so that a killed film stays in the list of runs
         link.say("begun")
+        to_paint = None
         if painter is None:
-            # The frames' files, from which a film of the command line goes on, are not kept.
-            with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
-                run = FilmRun(config, film, Path(frames))
-                run.check_record()
-                run.write(*run.paint(stop, viewer.show), stop)
+            to_paint = _copy_frames(config, folder, stop, viewer)
         elif order["kind"] == "film":
             paint_film(painter, Path(config.input), output, viewer.show)
         else:
@@ -54,8 +52,24 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
             images.write(folder / PASTICHE, painted)
         images.write(folder / CONTENT, images.resize(content, images.size_of(painted)))
         status = "stopped" if viewer.is_stopped and order["kind"] == "film" else "finished"
-        keep(status=status, seconds=viewer.seconds, steps=viewer.count)
+        keep(status=status, seconds=viewer.seconds, steps=viewer.count, to_paint=to_paint)
     return status
+
+
+def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> float | None:
+    """Paint a film like the photographs `style_source`; at the end, remove the frames' files.
+
+    Return the time in seconds, from the film's start, of the middle of the frame that is worth
+    painting next, see `FrameCopier.worst`, or None.
+    """
+    with Film(config.content) as film, tempfile.TemporaryDirectory(dir=folder) as frames:
+        run = FilmRun(config, film, Path(frames))
+        run.check_record()
+        run.write(*run.paint(stop, viewer.show), stop)
+        if not isinstance(run.painter, FrameCopier) or (worst := run.painter.worst()) is None:
+            return None
+        frame = film.frame(str(worst))
+        return round(float(frame.time + frame.duration / 2), 3)
 
 
 class _Viewer:

@@ -27,6 +27,7 @@ from styletransfer.studio.access import RefusedError
 from styletransfer.studio.controls import (
     BRUSHED,
     CONTROLS,
+    FOUND,
     HELP,
     HIDDEN,
     PAINTED,
@@ -137,7 +138,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
 def _shown(control: Control, value: Any, shelf: PictureShelf | None = None) -> Any:
     if control.kind in ONE_PICTURE and isinstance(value, list):
         return [_shown(control, one, shelf) for one in value]
-    if control.kind in ONE_PICTURE:
+    if control.kind in ONE_PICTURE and value not in control.choices:
         path, place = film_and_place(value or "")
         id = shelf.id_of(path) if shelf and value else None
         return f"{id}:{place}" if id and place else id
@@ -180,7 +181,8 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
         values = {key: value for key, value in values.items() if key in acting}
     elif kind == "film":
         values = {key: value for key, value in values.items() if key in ACTING}
-    if values.get("content_regions") and len(each(values.get("style_weights"))) > 1:
+    is_drawn = values.get("content_regions") not in (None, FOUND)
+    if is_drawn and len(each(values.get("style_weights"))) > 1:
         said = "drawn regions have one style each; make the shares equal, or clear the regions"
         raise RefusedError(said, key="style_weights")
     name, overrides, shown = command_name(kind, values), overrides_of(values), None
@@ -224,7 +226,8 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
         raise RefusedError("choose a photograph", key="content")
     made = {"network": "any", "input": whole["content"]}
     made |= {key: whole[key] for key in ("style", "size", "color")}
-    made |= {key: values[key] for key in sorted(BOTH & values.keys())}
+    acting = BOTH - {"content_regions"} if whole["content_regions"] == FOUND else BOTH
+    made |= {key: values[key] for key in sorted(acting & values.keys())}
     weight = whole[WEIGHT] / defaults()[WEIGHT]
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
@@ -313,6 +316,8 @@ def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
 
 
 def _path(key: str, value: Any, shelf: PictureShelf) -> str:
+    if value in CONTROLS[key].choices:
+        return str(value)
     picture = shelf.find(_text(key, value))
     if key != "content" and is_film(picture.path):
         raise RefusedError(f"{key} takes a picture, and {picture.name} is a film", key=key)

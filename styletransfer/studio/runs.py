@@ -13,15 +13,17 @@ from styletransfer.runs.folder import RunFolder, read_run
 from styletransfer.runs.record import (
     CHECKPOINT,
     CONTENT,
+    CONTENT_REGIONS,
     HYDRA,
     METRICS,
     OVERRIDES,
     PASTICHE,
     RECORD,
+    STYLE_REGIONS,
 )
 from styletransfer.settings.values import override
 from styletransfer.studio.access import RefusedError
-from styletransfer.studio.form import changed_settings, command_name, command_of
+from styletransfer.studio.form import MOST_STYLES, changed_settings, command_name, command_of
 from styletransfer.studio.pictures import PictureShelf
 from styletransfer.studio.reader import copies_of
 from styletransfer.system.files import write_atomic
@@ -38,7 +40,8 @@ WRITTEN = (
     *(PASTICHE, CONTENT, CHECKPOINT, METRICS, "train.log", *OUTPUTS.values(), LOCK, PREVIEW),
     *("painted.styletransfer-partial.mp4", f".{FILM}.lock"),
     *(path.name for name in (PASTICHE, CONTENT, PREVIEW) for path in copies_of(Path(name))),
-    *(HYDRA, OVERRIDES, ".hydra/config.yaml"),
+    *(HYDRA, OVERRIDES, ".hydra/config.yaml", CONTENT_REGIONS),
+    *(f"{STYLE_REGIONS}/{number + 1}.png" for number in range(MOST_STYLES)),
 )
 
 
@@ -69,13 +72,13 @@ class StoredRun:
             raise RefusedError(
                 f"{folder} links to a folder elsewhere; remove the link by hand", 409
             )
-        made = [folder / name for name in WRITTEN]
+        made = [path for name in WRITTEN if not (path := folder / name).parent.is_symlink()]
         made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
         made += [output] if output.parent == folder.absolute() else []
         try:
             for path in (*made, folder / RECORD):  # the record last: it keeps the run in the list
                 path.unlink(missing_ok=True)
-            for place in (folder / Path(HYDRA).parent, folder):
+            for place in (folder / Path(HYDRA).parent, folder / STYLE_REGIONS, folder):
                 with suppress(OSError):  # it holds other files
                     place.rmdir()
             return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
@@ -153,6 +156,7 @@ class StoredRuns:
             "error": record.error,
             "is_preview": width is None and (record.folder / PREVIEW).exists(),
             "step": record.steps,
+            "to_paint": record.to_paint,
             "seconds": record.seconds,
             "written": written / 1e9,
             "width": width,

@@ -13,7 +13,13 @@ from styletransfer.job import memory
 from styletransfer.pictures import images
 from styletransfer.settings import TrainConfig
 from styletransfer.studio.controls import CONTROLS
-from styletransfer.studio.form import command_of, read_request
+from styletransfer.studio.form import (
+    changed_settings,
+    command_of,
+    page_values,
+    read_request,
+    recalled,
+)
 
 # Settings that the page must not offer: paths, style_regions, and the device.
 FORBIDDEN = ["output", "resume", "features.weights", "style_regions", "hydra.run.dir", "device"]
@@ -35,7 +41,7 @@ def typed(said):
 def test_the_form_is_the_configs_own(client):
     form = client.get("/api/form").json()
     groups = [form[name] for name in ("controls", "later", "hidden")]
-    assert [len(group) for group in groups] == [8, 7, 5]
+    assert [len(group) for group in groups] == [8, 8, 4]
     controls = {control["key"]: control for group in groups for control in group}
     assert not set(FORBIDDEN) & set(controls)
     assert controls["steps"]["default"] == composed("train").steps
@@ -254,3 +260,17 @@ def test_pages_that_open_together_get_their_forms(client):
         answers = [*pool.map(lambda _: client.get("/api/form"), range(24))]
     assert {answer.status_code for answer in answers} == {200}
     assert len({answer.text for answer in answers}) == 1
+
+
+def test_regions_may_be_found_by_the_run(client):
+    """They take shares of styles; a sketch has none of them; a result and its file tell of them."""
+    shelf = client.app.state.studio.pictures
+    settings = {"content_regions": "auto", "style": ["style-oil", "style-mosaic"]}
+    settings["style_weights"] = [2, 1]
+    assert check(client, **settings)[0] == 200
+    run, sketch = (read_request(settings, shelf, one) for one in (False, True))
+    assert "content_regions=auto" in run.overrides
+    assert not [word for word in sketch.overrides if "regions" in word]
+    values = page_values(run.config)
+    assert changed_settings(values, shelf) == settings
+    assert recalled((values, {}), shelf)["settings"]["content_regions"] == "auto"

@@ -1,7 +1,7 @@
 // The studio's page: loads form and pictures from the server, draws them, and stays connected.
 import { Brushes, startBrush } from "./brush.js";
 import { find } from "./dom.js";
-import { startEasel, Tools } from "./easel.js";
+import { Player, startEasel, Tools } from "./easel.js";
 import { Panel, placeOf } from "./form.js";
 import { startHistory } from "./history.js";
 import { connect } from "./live.js";
@@ -20,7 +20,8 @@ function Messages() {
     html`<p class="message" key=${text}><span>${text}</span></p>`);
 }
 
-const PARTS = { tools: Tools, brushes: Brushes, transport: Transport, form: Panel, desk: Desk };
+const PARTS = { tools: Tools, brushes: Brushes, player: Player, transport: Transport, form: Panel,
+  desk: Desk };
 
 const draw = (parts) => () =>
   Object.entries(parts).forEach(([id, Part]) => render(html`<${Part} />`, find(id)));

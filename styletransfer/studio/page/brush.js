@@ -7,14 +7,15 @@ import { copied, keep, LAYERS, load, putLayers, raster, REGIONS, regionStyles } 
 import { styleOf } from "./layers.js";
 import { html } from "./preact.js";
 import { lend, placed } from "./stage.js";
-import { change, changed, list, on, onChange, pictureName, show, state } from "./store.js";
+import { change, changed, drawnFor, list, on, onChange, pictureName, show, state } from "./store.js";
 import { subject, value } from "./store.js";
 
 // The brush: `number` is the region that it draws, `size` its diameter over the picture's width.
 const hand = { key: "content_regions", number: 1, erase: false, size: 0.12 };
 const overlay = find("overlay");
-let last = null; // last position of the stroke on the picture, u and v from 0 to 1
-let drawing = null; // the stroke: the state `before` it, and the raster `made`
+// The stroke: the state `before` it, the raster `made`, and its `last` place on the picture, u and v
+// from 0 to 1; null if none is drawn.
+let drawing = null;
 let shown = null; // bytes of the raster on the overlay
 let at = { u: 0.5, v: 0.5 }; // position of the brush, which keys or a pointer move
 
@@ -34,15 +35,16 @@ function redraw() {
   drawEasel();
 }
 
-function begin() {
-  drawing = { before: snapshot(), made: copied(hand.key) };
+function begin(last) {
+  drawing = { before: snapshot(), made: copied(hand.key), last };
 }
 
-function stroke(from, to) {
-  const { made } = drawing;
+function stroke(to) {
+  const { made, last } = drawing;
   const pixel = ({ u, v }) => ({ x: u * made.width, y: v * made.height });
   const radius = (hand.size * made.width) / 2;
-  made.stroke(pixel(from), pixel(to), radius, hand.erase ? 0 : covering());
+  made.stroke(pixel(last), pixel(to), radius, hand.erase ? 0 : covering());
+  drawing.last = to;
 }
 
 /** Draw and save what was drawn, unless it is nothing or an undo has taken it away meanwhile. */
@@ -54,12 +56,13 @@ function finish() {
     remember(before);
     keep(hand.key);
   } else if (isThere) putLayers(before.layers);
+  drawing = null;
   redraw();
   changed();
 }
 
 function fill(byte) {
-  begin();
+  begin(at);
   drawing.made.bytes.fill(byte);
   finish();
 }
@@ -92,8 +95,8 @@ function key(event) {
     const [x, y] = STEPS[event.key].map((one) => one * (event.shiftKey ? 0.005 : 0.025));
     hover({ u: within(0, at.u + x, 1), v: within(0, at.v + y, 1) });
   } else if (event.key === " " || event.key === "Enter") {
-    begin();
-    stroke(at, at);
+    begin(at);
+    stroke(at);
     finish();
     say(hand.erase ? "erased" : "drawn");
   } else if (event.key === "[") resize(hand.size / 1.25);
@@ -107,25 +110,20 @@ const holder = {
   key,
   moved: ring,
   begin(to) {
-    begin();
+    begin(to);
     hover(to);
-    last = to;
     holder.move([to]);
   },
   move(path) {
-    for (const to of last ? path : []) {
-      stroke(last, to);
-      last = to;
-    }
+    if (drawing) path.forEach(stroke);
     redraw();
   },
   end() {
-    if (last) finish();
-    last = null;
+    if (drawing) finish();
   },
   abandon() {
-    if (last && raster(hand.key) === drawing.made) putLayers(drawing.before.layers);
-    last = null;
+    if (drawing && raster(hand.key) === drawing.made) putLayers(drawing.before.layers);
+    drawing = null;
     changed();
   },
 };
@@ -153,7 +151,7 @@ function setOpen(wanted) {
 
 /** After a change of styles, choose the regions' styles again: some may be gone. */
 async function follow(keys) {
-  if (!keys.includes("style") || !value("content_regions")) return;
+  if (!keys.includes("style") || !drawnFor("content_regions")) return;
   await load("content_regions");
   change({ region_styles: regionStyles() }, false);
 }

@@ -1,5 +1,5 @@
 // Small helper functions for the document and for Preact.
-import { html } from "./preact.js";
+import { html, useRef } from "./preact.js";
 
 export const find = (id) => document.getElementById(id);
 
@@ -13,6 +13,17 @@ export const Button = ({ onclick, idle = false, pressed, expanded, children, ...
   html`<button type="button" onclick=${() => idle || onclick()} aria-disabled=${String(idle)}
     aria-pressed=${pressed === undefined ? undefined : String(pressed)} ...${more}
     >${children}</button>`;
+
+/** A button that opens files, which `enter` receives; `field` describes the hidden field for them. */
+export function Files({ enter, field, ...more }) {
+  const input = useRef();
+  const take = async ({ target }) => {
+    await enter(target.files);
+    target.value = "";
+  };
+  return html`<${Button} ...${more} onclick=${() => input.current.click()} />
+    <input class="away" type="file" ref=${input} tabindex="-1" onchange=${take} ...${field} />`;
+}
 
 /** A button that asks before its action, because the action cannot be undone. */
 export function Sure({ text, action }) {
@@ -69,23 +80,11 @@ export async function busy(element, promise) {
 }
 
 /** Return a function that calls `action` when `milliseconds` have passed without another call of
- * the function. Its `now()` makes a waiting call at once. */
+ * the function. */
 export function debounced(action, milliseconds) {
   let timer = null;
-  let last = [];
-  const act = () => {
-    timer = null;
-    return action(...last);
-  };
-  const later = (...parts) => {
+  return (...parts) => {
     clearTimeout(timer);
-    last = parts;
-    timer = setTimeout(act, milliseconds);
+    timer = setTimeout(action, milliseconds, ...parts);
   };
-  later.now = () => {
-    if (timer === null) return null;
-    clearTimeout(timer);
-    return act();
-  };
-  return later;
 }

@@ -1,5 +1,6 @@
 // What the stage shows: a sketch, the run that is being painted, or a result, which its photograph
-// may shine through. For a comparison, the photograph or another result is left of a divider.
+// may shine through. For a comparison, the photograph or another result is left of a divider; while
+// the picture is held, the photograph alone is seen.
 import { brushIsOpen, toggleBrush } from "./brush.js";
 import { alone, busy, Button, find, listen, Slider, within } from "./dom.js";
 import { preview } from "./live.js";
@@ -10,6 +11,7 @@ import { active, changed, isFilm, on, opacityOf, picture, pictureName, pictureUr
 import { runOf, runUrl, scaled, settings, state, titleOf, value } from "./store.js";
 
 const SIDE = 2048; // longer side in pixels of the largest JPEG that the server makes
+const HOLD = 250; // milliseconds after which a pointer that has not moved holds the picture
 const canvas = find("canvas");
 const [before, divider, stage] = [find("before"), find("divider"), find("stage")];
 let drawn = null; // name or blob of the picture that was asked for last; others are dropped
@@ -21,6 +23,7 @@ let skipped = null; // the live picture that was less sharp than the sketch on t
 let seen = null; // address of the photograph of the picture on the canvas
 let wanted = null; // the sketch that is to be shown: `parts`, `size` and `photo`, as for `load`
 let comparing = false;
+let held = false; // whether the picture is held
 let against = ""; // the id of the result to compare with, or "" for the photograph
 
 /** What may be the cause if a picture cannot be had; once it changes, the page asks again. */
@@ -130,16 +133,11 @@ function showRun(run) {
 
 const hasVideo = (run) => run?.kind === "film" && Boolean(run.width);
 
-function drawFilm(run) {
-  const video = stage.querySelector("video");
-  const src = hasVideo(run) ? runUrl(run.id, "film", "") : null;
-  if (video?.getAttribute("src") === (src ?? undefined)) return;
-  video?.remove();
-  if (!src) return;
-  const film = document.createElement("video");
-  const how = { controls: true, loop: true, preload: "metadata", ariaLabel: "The film" };
-  before.before(Object.assign(film, how));
-  film.setAttribute("src", src);
+/** The player of a painted film. */
+export function Player() {
+  const run = runOf(state.view);
+  return hasVideo(run) && html`<video key=${run.id} src=${runUrl(run.id, "film", "")} controls loop
+    preload="metadata" aria-label="The film"></video>`;
 }
 
 /** Results that can be compared with the picture on the stage: those of its aspect ratio. */
@@ -150,9 +148,10 @@ function rivals(run) {
 }
 
 function drawBefore(run) {
-  const isShown = comparing && !hasVideo(run); // a film's player must not be covered
-  before.hidden = divider.hidden = !isShown;
-  const rival = rivals(run).find(({ id }) => id === against);
+  before.hidden = !(comparing || held) || hasVideo(run); // a film's player must not be covered
+  divider.hidden = before.hidden || held;
+  divide();
+  const rival = !held && rivals(run).find(({ id }) => id === against);
   const url = rival ? resultUrl(rival) : photoOf(run);
   if (find("original").getAttribute("src") !== url) find("original").src = url;
 }
@@ -169,7 +168,8 @@ export function Tools() {
       photograph; Save keeps what is seen">Opacity <${Slider} label="Opacity over the photograph"
       id="opacity" min=0 max=100 value=${Math.round(100 * opacityOf(run))} enter=${fade} /></label>`}
     ${!hasVideo(run) && html`<${Button} id="compare" pressed=${comparing}
-      onclick=${compare}>Compare<//>
+      onclick=${compare}
+      title="Beside the photograph. Hold the picture, or O, to see the photograph alone">Compare<//>
     ${others.length > 0 && html`<select id="against" value=${against} onchange=${pick}
       aria-label="Compare with"><option value="">the photograph</option>
       ${others.map((one) => html`<option value=${one.id}>${titleOf(one)}, ${one.id}</option>`)}
@@ -179,7 +179,6 @@ export function Tools() {
 
 export function drawEasel() {
   const run = runOf(state.view);
-  drawFilm(run);
   drawBefore(run);
   const coming = !active() && state.uploads.find(({ key }) => key === "content");
   const title = coming ? coming.name : run ? titleOf(run) : pictureName(value("content"));
@@ -191,13 +190,33 @@ export function drawEasel() {
   else showSketch(settings());
 }
 
-/** Show the photograph left of the divider. */
+/** Show the photograph left of the divider; all of it while the picture is held. */
 function divide() {
-  before.style.clipPath = `inset(0 ${100 - divider.value}% 0 0)`;
+  before.style.clipPath = held ? "" : `inset(0 ${100 - divider.value}% 0 0)`;
+}
+
+/** Listen to what holds the picture: the key O, or a pointer that rests, unless it draws. */
+function startHold() {
+  let timer = null;
+  const hold = (isHeld) => {
+    clearTimeout(timer);
+    if (held !== isHeld) changed((held = isHeld));
+  };
+  const release = () => hold(false);
+  const press = ({ target }) => {
+    release();
+    const isFree = !brushIsOpen() && !target.closest(".divider, video");
+    if (isFree) timer = setTimeout(hold, HOLD, true);
+  };
+  const move = ({ movementX, movementY }) =>
+    Math.hypot(movementX, movementY) > 2 && clearTimeout(timer);
+  const key = (event) => event.key === "o" && !event.ctrlKey && !event.metaKey && hold(true);
+  listen(stage, { pointerdown: press, pointermove: move, pointerup: release, keydown: key });
+  listen(stage, { pointercancel: release, keyup: release, blur: release });
 }
 
 export function startEasel() {
   listen(divider, { input: divide });
-  divide();
+  startHold();
   on(drawEasel);
 }

@@ -1,7 +1,7 @@
 // Controls for numbers and choices, which pass what the user enters to change().
 import { Slider } from "./dom.js";
 import { html, useState } from "./preact.js";
-import { change, isPair, list, value } from "./store.js";
+import { change, FOUND, isPair, list, value } from "./store.js";
 
 // Value of a setting -> text on the page.
 const WORDS = {
@@ -72,6 +72,15 @@ function Choice({ control: { key, choices, of_pairs }, id, error }) {
   const chosen = words.includes(value(key)) ? value(key) : words[0];
   return html`<select id=${id} value=${chosen} ...${wrong(error, id)}
     onchange=${({ target }) => change({ [key]: target.value })}>${options}</select>`;
+}
+
+/** The choice between regions that are drawn, if any, and regions that the run finds. */
+export function Regions({ control: { key }, id, error }) {
+  const isFound = value(key) === FOUND;
+  const choose = ({ target }) => change({ [key]: target.value || null, region_styles: {} });
+  return html`<select id=${id} value=${isFound ? FOUND : ""} ...${wrong(error, id)} onchange=${choose}>
+    <option value="">as you draw them</option>
+    <option value=${FOUND}>figure and ground apart</option></select>`;
 }
 
 export const Field = (parts) =>

@@ -1,6 +1,6 @@
 // The settings: first the controls that act on the sketch, then those that act once it is painted.
 import { Button, Either, find, refocus } from "./dom.js";
-import { Field } from "./fields.js";
+import { Field, Regions } from "./fields.js";
 import { Picker, sketchOf, trialUrl } from "./picker.js";
 import { html, useState } from "./preact.js";
 import { active, aim, change, isFilm, isPair, list, pictureUrl, runOf } from "./store.js";
@@ -20,8 +20,8 @@ export function placeOf(key) {
 const refusalOf = (place) =>
   state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
-const FIELDS = { picture: Picker, pictures: Picker };
-const NAMED = ["number", "integer", "numbers", "choice"]; // kinds that can have a <label>
+const FIELDS = { picture: Picker, pictures: Picker, regions: Regions };
+const NAMED = ["number", "integer", "numbers", "choice", "regions"]; // kinds that can have a <label>
 
 function Row({ control }) {
   const { key, kind, steerable, help } = control;

@@ -3,8 +3,8 @@
 import { Button, listen, say } from "./dom.js";
 import { layers, putLayers, raster } from "./layers.js";
 import { html } from "./preact.js";
-import { available, beforeChange, change, prepare, runOf, same, settings, show } from "./store.js";
-import { state, steered, subject, values } from "./store.js";
+import { available, change, prepare, runOf, same, settings, show, state } from "./store.js";
+import { steered, subject, values } from "./store.js";
 
 const MOST = 50; // largest number of states that are kept; a drawn layer has up to 1 MB in each
 const past = []; // the state before each change, the latest last
@@ -80,5 +80,4 @@ export function startHistory() {
   for (const kind of ["pointerdown", "click", "keydown", "drop", "paste"])
     addEventListener(kind, begin, true); // before the page handles the event
   listen(window, { keydown: press });
-  beforeChange(() => remember());
 }

@@ -1,6 +1,5 @@
 // What the brush draws, regions and protection: as rasters and as settings.
-import { debounced } from "./dom.js";
-import { change, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
+import { change, drawnFor, fail, list, picture, pictureUrl, scaled, upload, value } from "./store.js";
 
 // Names of regions, as in region_styles, with their colours; the first is what is not drawn.
 export const REGIONS = [
@@ -129,7 +128,7 @@ export function copied(key) {
 /** Load the raster of the settings in the content's aspect ratio; return false if it is loaded. */
 export async function load(key) {
   const content = picture(value("content")) ?? { width: 1, height: 1 };
-  const id = value(key);
+  const id = drawnFor(key);
   const fitting = Math.min(1, SIDE / Math.max(content.width, content.height));
   const [width, height] = scaled(content, fitting);
   const old = raster(key);
@@ -155,10 +154,10 @@ export function regionStyles() {
 
 let saving = Promise.resolve();
 
-/** Upload what was drawn, and put its id into the settings. */
-async function save(key) {
-  const drawn = raster(key);
+/** Upload what was drawn, and put its id into the settings, unless it is no longer there. */
+async function save(key, drawn) {
   let id = null;
+  if (raster(key) !== drawn) return null;
   try {
     if (drawn.bytes.some(Boolean))
       ({ id } = await upload(`drawn ${key}.png`, await drawn.png(), key));
@@ -171,14 +170,11 @@ async function save(key) {
   return change(key === "protect" ? { protect: id } : regions, false);
 }
 
-const saveSoon = (key) => debounced(() => (saving = Promise.all([saving, save(key)])), 400);
-const saves = Object.fromEntries(LAYERS.map((key) => [key, saveSoon(key)]));
-
-/** Save a layer soon, unless another stroke follows. */
-export const keep = (key) => saves[key]();
-
-/** Save at once what was drawn, and wait until it is saved. */
-export async function flushBrush() {
-  Object.values(saves).forEach((later) => later.now());
-  await saving;
+/** Save a layer once those before it are saved, unless another stroke has begun until then. */
+export function keep(key) {
+  const drawn = raster(key);
+  saving = saving.then(() => save(key, drawn));
 }
+
+/** Wait until what was drawn is saved. */
+export const flushBrush = () => saving;

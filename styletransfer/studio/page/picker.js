@@ -1,11 +1,10 @@
 // Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
-import { busy, Button, debounced, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
+import { busy, Button, debounced, Files, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { remember } from "./history.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
-import { active, change, changed, discard, fail, isFilm, isPair, list, on } from "./store.js";
-import { picture } from "./store.js";
-import { pictureName, pictureUrl, prepare, show, sketchUrl, state, upload } from "./store.js";
-import { value } from "./store.js";
+import { active, change, changed, discard, drawnFor, fail, isFilm, isPair, list, on } from "./store.js";
+import { picture, pictureName, pictureUrl, prepare, show, sketchUrl, state } from "./store.js";
+import { upload, value } from "./store.js";
 import { addFrames } from "./strip.js";
 
 let asked = ""; // settings, as JSON, for which sketches are being made
@@ -95,7 +94,7 @@ function add(...parts) {
 /** Wait for files that are being sent; return false if one of them was refused. */
 export const filesAdded = async () => !state.uploads.length || adding;
 
-const isDivided = () => Boolean(value("content_regions")) && !isFilm();
+const isDivided = () => Boolean(drawnFor("content_regions")) && !isFilm();
 
 /** How much of a style is in the mixture, from 0 to 1. */
 function shareOf(id) {
@@ -177,17 +176,14 @@ const sketchTiles = debounced(async (mine) => {
 }, 300);
 
 export function Picker({ control: { key, label, kind }, id }) {
-  const [file, wall] = [useRef(), useRef()];
+  const wall = useRef();
   const [reached, reach] = useState(null); // the id of the tile that had the focus last
   const count = state.pictures.length + state.uploads.length;
   useLayoutEffect(() => void (wall.current.scrollTop = 0), [count]); // new tiles are at the top
   const isStyle = key === "style";
-  const several = kind === "pictures";
   const chosen = list(value(key));
-  const enter = async ({ target }) => {
-    await add(target.files, key);
-    target.value = "";
-  };
+  const accept = key === "content" ? "image/*,video/*" : "image/*";
+  const field = { accept, multiple: kind === "pictures", "aria-label": `File for ${label}` };
   const waiting = state.uploads.filter((one) => one.key === key).reverse();
   const all = offered(key);
   const first = [reached, chosen[0]].find((id) => all.some((one) => one.id === id)) ?? all[0]?.id;
@@ -198,12 +194,9 @@ export function Picker({ control: { key, label, kind }, id }) {
   return html`<div class="picker" data-picker=${key}>
     <div class="tiles ${isStyle ? "wall" : ""}" id=${id} ref=${wall} role="group" aria-label=${label}
       onkeydown=${walk} onfocusin=${({ target }) => reach(target.closest(".tile").dataset.id)}>
-      <div class="tile add"><${Button} onclick=${() => file.current.click()} title="Add a file"
-        aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
+      <div class="tile add"><${Files} enter=${(files) => add(files, key)} field=${field}
+        title="Add a file" aria-label="Add a file for ${label}"><span class="frame">+</span><//></div>
       ${waiting.map((one) => html`<${Waiting} key=${one.url} ...${one} />`)}${tiles}</div>
-    <input class="away" type="file" ref=${file} tabindex="-1" multiple=${several}
-      accept=${key === "content" ? "image/*,video/*" : "image/*"} aria-label="File for ${label}"
-      onchange=${enter} />
     ${origins.map((origin) => html`<p class="muted">${origin}</p>`)}
     ${canRemove && html`<${Sure} text="Remove" action=${() => discard(key)} />`}</div>`;
 }

@@ -1,5 +1,6 @@
 // The page's state, and requests to the server. Code that changes `state` calls changed(), and the
 // page is drawn again from it.
+import { remember } from "./history.js";
 
 // Settings are objects in which defaults are left out. There are two: `next`, and the settings of
 // `running`, to which its `edits` are added: changes here that the painter has not used yet.
@@ -31,21 +32,19 @@ const SKETCHED = ["content", "style", "style_weights", "objective.content_weight
 SKETCHED.push("color_strength", "style_scale");
 const DRAWN = ["content_regions", "protect"]; // LAYERS of layers.js
 const SKETCH_SIDE = 512;
+/** Value of content_regions in place of a picture: the run finds the regions. */
+export const FOUND = "auto";
 /** Settings of the last visit that cannot be read are kept under this name. Longer texts than
  * LONGEST are none of this page's. */
 const UNREAD = "settings.unread";
 const LONGEST = 2 ** 16;
 
 const watchers = [];
-const heralds = [];
 const followers = [];
 let isDue = false;
 
 /** Call `action` after changes of the state. */
 export const on = (action) => watchers.push(action);
-
-/** Call `action` before a person changes settings. */
-export const beforeChange = (action) => heralds.push(action);
 
 /** Call `action(keys)` after settings of these keys were changed on this page. */
 export const onChange = (action) => followers.push(action);
@@ -247,7 +246,8 @@ export function change(wanted, byHand = true) {
     return fail({ message: `At most ${most} styles can be mixed; remove some first.` }, "style");
   const rules = { ...wanted };
   if (wanted.content && wanted.content !== value("content"))
-    Object.assign(rules, { content_regions: null, region_styles: {}, protect: null });
+    Object.assign(rules, { region_styles: {}, protect: null },
+      drawnFor("content_regions") && { content_regions: null });
   if (rules.content && list(value("style_source")).some((one) => one.includes(":")))
     rules.style_source = null; // a frame of the film before
   if (wanted.style && !("style_source" in wanted)) {
@@ -255,12 +255,12 @@ export function change(wanted, byHand = true) {
     const source = sources.get(String(wanted.style)) ?? null;
     rules.style_source = areThere(source) ? source : null;
   }
-  if (wanted.content_regions) rules.style_weights = []; // each region has one style
+  if (![null, undefined, FOUND].includes(wanted.content_regions)) rules.style_weights = []; // each region has one style
   const isNew = ([key, one]) => state.controls.has(key) && !same(one, value(key));
   const edits = Object.fromEntries(Object.entries(rules).filter(isNew));
   const keys = Object.keys(edits);
   if (!keys.length) return changed();
-  if (byHand) heralds.forEach((action) => action());
+  if (byHand) remember();
   if (steered() && keys.every((key) => state.controls.get(key).steerable)) {
     const { running } = state;
     Object.assign(running, { edits: { ...running.edits, ...edits }, awaited: Infinity });
@@ -284,7 +284,10 @@ export function aim(target) {
 }
 
 /** Whether the server has pictures, which may be named by their frames, as ID:4.8s. */
-const areThere = (ids) => list(ids).every((id) => picture(id.split(":")[0]));
+const areThere = (ids) => list(ids).every((id) => id === FOUND || picture(id.split(":")[0]));
+
+/** The id of the picture of what is drawn for a key of the panel's settings, or null. */
+export const drawnFor = (key) => (value(key) === FOUND ? null : value(key));
 
 export const picture = (id) => state.pictures.find((one) => one.id === id);
 

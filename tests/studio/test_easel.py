@@ -1,0 +1,134 @@
+"""The studio's easel in a real browser: what a hand does on the picture."""
+
+import re
+
+import pytest
+from films.clips import grid, scene
+from films.film_files import make
+from PIL import ImageOps
+from studio.studio_pages import dab
+from studio.studios import bytes_of
+
+from styletransfer.films.read import Film
+from styletransfer.pictures.convert import to_image
+
+pytestmark = pytest.mark.slow
+
+COMMAND = "#details pre"
+UPLOAD = "**/api/pictures?name=drawn*"
+# The number of drawn pixels, on the page and in the picture that is saved.
+DRAWN = """async () => {
+  const { flushBrush, raster } = await import("/static/layers.js");
+  await flushBrush();
+  const count = () => raster("content_regions").bytes.filter(Boolean).length;
+  const drawn = count();
+  await raster("content_regions").load(`/api/pictures/${raster("content_regions").id}?side=2048`);
+  return [drawn, count()];
+}"""
+
+
+def test_a_stroke_begun_while_another_is_saved_is_whole(address, visited):
+    """Check that it is in the saved picture, and one step of undo, as each other stroke."""
+    with visited(address, made=None) as page:
+        page.click("#brush")
+        box = page.locator("#stage").bounding_box()
+        x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 4
+        with page.expect_response(UPLOAD):
+            dab(page)
+            page.mouse.move(x - 150, y)
+            page.mouse.down()
+            page.mouse.move(x - 140, y)
+        page.mouse.move(x + 150, y, steps=4)
+        page.mouse.up()
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        drawn, saved = page.evaluate(DRAWN)
+        assert abs(drawn - saved) < drawn / 50  # the saved picture comes as a JPEG
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).to_contain_text("content_regions=")
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).not_to_contain_text("content_regions=")
+        assert page.complaints == []
+
+
+def test_the_photograph_is_seen_while_the_picture_is_held(page):
+    """Check a pointer that rests and a key, beside a comparison, and not while the brush draws."""
+    photo = page.locator("#before")
+    page.enter("size", "96")
+    page.click("#keep")
+    page.expect("#status").to_have_text("Sketch, kept")
+    stage = page.locator("#stage")
+    for comparing in (False, True):
+        stage.hover(position={"x": 60, "y": 200})  # left of the divider
+        page.mouse.down()
+        page.expect("#before").to_have_css("clip-path", "none")
+        page.expect("#before").to_be_visible()
+        page.expect("#divider").to_be_hidden()
+        page.expect("#original").to_have_attribute("src", re.compile("/content"))
+        page.mouse.up()
+        assert photo.is_visible() == comparing
+        stage.focus()
+        page.keyboard.down("o")
+        page.expect("#before").to_have_css("clip-path", "none")
+        page.keyboard.up("o")
+        page.click("#compare")
+    page.click("#brush")
+    page.mouse.move(400, 400)
+    page.mouse.down()
+    page.keyboard.press("o")
+    page.mouse.up()
+    page.expect(COMMAND).to_contain_text("content_regions=")
+
+
+def test_regions_are_found_by_the_run_or_drawn(address, visited):
+    """Check that shares and another photograph leave them, and that a stroke replaces them."""
+    with visited(address, made=None) as page:
+        page.unfold()
+        page.select_option("#control-content_regions", label="figure and ground apart")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.locator("[data-picker=style] .tile[title=mosaic] input").fill("40")
+        page.expect(COMMAND).to_contain_text("style_weights=[1,0.4]")
+        page.click("[data-picker=content] .tile[title=rocket]")
+        page.expect(COMMAND).to_contain_text("rocket")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.reload()
+        page.expect("#control-content_regions").to_have_value("auto")
+        page.click("#brush")
+        page.locator("#stage").press(" ")
+        page.expect(COMMAND).to_contain_text("content_regions=/")
+        page.expect("#control-content_regions").to_have_value("")
+        page.keyboard.press("Control+z")
+        page.expect(COMMAND).to_contain_text("content_regions=auto")
+        page.expect(COMMAND).to_contain_text("style_weights=[1,0.4]")
+        assert page.complaints == []
+
+
+def test_the_frame_that_no_painted_one_fits_is_marked(address, visited, tmp_path):
+    """Check a film whose camera stands still, but at the end another scene comes in."""
+    calm = scene(*grid()).float()
+    new = calm.clone()
+    new[..., 8:20, 10:30] = 1 - calm[..., 8:20, 10:30]
+    make(tmp_path / "walk.mp4", [calm] * 3 + [new] * 7)
+    with Film(tmp_path / "walk.mp4") as film:
+        first, last = (to_image(film.frame(number).image) for number in ("0", "9"))
+        time = film.frame("8").time
+    with visited(address, made=None) as page:
+        page.set_input_files("[aria-label='File for Photograph']", tmp_path / "walk.mp4")
+        page.expect(COMMAND).to_contain_text("styletransfer apply")
+        page.click(".own > summary")
+        page.drop(".film", **{"walk 0s": bytes_of(ImageOps.invert(first))})
+        page.expect(COMMAND).to_contain_text("styletransfer film")
+        page.enter("size", "64")
+        page.expect(".film .next").to_have_count(0)
+        page.click("#go")
+        page.expect("#status").to_contain_text("Finished after 10 frames")
+        page.expect(".film .tile >> nth=1").to_have_class("tile next")
+        page.expect(".film .next img").to_have_js_property("naturalWidth", first.width)
+        page.click(".film >> text=Paint next")
+        marked = page.locator(".film .next .caption").text_content()
+        assert float(marked.split()[0]) >= time
+        page.expect(".film a").to_have_attribute("download", f"walk {marked.split()[0]}s.png")
+        page.drop(".film", last=bytes_of(ImageOps.invert(last)))
+        page.expect(".film .next").to_have_count(0)
+        page.click("#undo")
+        page.expect(".film .next").to_have_count(1)
+        assert page.complaints == []
