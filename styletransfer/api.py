@@ -185,7 +185,9 @@ class Stylization:
             raise UserError(made.problem)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
         xmp = metadata(
-            "train", recipe(self._config, read=self._job.files) | self._steered, *stopped
+            "train",
+            recipe(self._config, read=self._job.files, device=self._job.device) | self._steered,
+            *stopped,
         )
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 

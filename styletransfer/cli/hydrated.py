@@ -188,9 +188,9 @@ def _call(command: Command, config: DictConfig, folder: Path) -> None:
     warn_of_idle_keys(settings)
     keep_freed_memory()
     if command.torch:
-        from styletransfer.system.devices import set_float32_precision
+        from styletransfer.system.devices import set_cuda_arithmetic
 
-        set_float32_precision()
+        set_cuda_arithmetic()
     with interruptible():
         status = command.code(settings, folder)
     if status:

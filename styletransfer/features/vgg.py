@@ -38,6 +38,22 @@ def state_keys(widths: Widths) -> dict[str, str]:
     return keys
 
 
+class ReplicatingConv(nn.Conv2d):
+    """This 3 x 3 convolution replicates the border of its input by one position."""
+
+    def forward(self, x: Tensor) -> Tensor:
+        """Return (N, out_channels, H, W) for x (N, in_channels, H, W).
+
+        CUDA's backward of torch's `pad` adds up a corner's gradients in any order, so the last bits
+        of two equal runs would differ.
+        """
+        if x.device.type == "cpu":
+            return super().forward(x)
+        for dim in (2, 3):
+            x = torch.cat([x.narrow(dim, 0, 1), x, x.narrow(dim, -1, 1)], dim)
+        return torch.conv2d(x, self.weight, self.bias)
+
+
 def build(
     widths: Widths,
     *,
@@ -58,12 +74,13 @@ def build(
         if block > 1:
             layers[f"pool{block - 1}"] = MaxPool() if pooling == "max" else nn.AvgPool2d(2)
         for index, out_channels in enumerate(channels, start=1):
-            conv = nn.Conv2d(
+            replicates = padding == "replicate" and not layers
+            conv = (ReplicatingConv if replicates else nn.Conv2d)(
                 in_channels,
                 out_channels,
                 kernel_size=3,
                 padding=1,
-                padding_mode="replicate" if padding == "replicate" and not layers else "zeros",
+                padding_mode="replicate" if replicates else "zeros",
                 device="meta",  # skips the default initialisation
             )
             layers[f"conv{block}_{index}"] = conv

@@ -101,8 +101,10 @@ class FilmRun:
     def check_record(self) -> None:
         """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
         path = self.folder / RECORD
-        job, facts = self.job, {"device": str(self.job.device), "precision": self.job.precision}
-        now = self.recipe = recipe(self.config, FREE_FILM_KEYS, job.files, **facts)
+        job, free = self.job, FREE_FILM_KEYS
+        now = self.recipe = recipe(
+            self.config, free, job.files, job.device, precision=job.precision
+        )
         text = json.dumps(now, indent=2) + "\n"
         if path.exists():
             try:
@@ -111,7 +113,7 @@ class FilmRun:
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 then = {}
-            check_recipe(then, now, FREE_FILM_KEYS)
+            check_recipe(then, now, free)
         write_atomic(path, text.encode())
 
     def paint(

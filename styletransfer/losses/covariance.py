@@ -38,30 +38,40 @@ def normal(moments: Moments) -> Tensor:
     return torch.cat([mean[None], second - mean[:, None] * mean])
 
 
+def wasserstein_target(statistic: Tensor) -> Tensor:
+    """Return (C + 2, C), in float64: what `wasserstein` needs to know of the style's `normal`.
+
+    The first row is the mean, and the second holds in each place the ridge that is added to the
+    variances. The other rows are a factor L, with L L^T the covariance with its ridge.
+    """
+    statistic = to_float64(statistic)
+    mean, covariance = statistic[0], statistic[1:]
+    ridge = RIDGE * covariance.diagonal().mean().clamp_min(0) + TINY
+    factor = _factor(covariance + torch.eye(len(mean)).to(mean) * ridge, ridge)
+    return torch.cat([mean[None], ridge.expand(1, len(mean)), factor])
+
+
 def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
-    The arguments are results of `normal`. With the mean m and the covariance C of the pastiche,
-    and m_s and C_s of the style, the distance is (Dowson and Landau 1982, "The Frechet distance
+    The arguments are results of `normal` and `wasserstein_target`. With the mean m and the
+    covariance C of the pastiche, and m_s and C_s of the style, the distance is (Dowson and Landau 1982, "The Frechet distance
     between multivariate normal distributions")
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 
     With C_s = L L^T the last trace is the sum of the square roots of the eigenvalues of L^T C L.
     This needs no matrix square root. The gradient stays finite if eigenvalues are equal, unlike the
-    gradient of eigenvectors. The eigenvalues are computed in float64.
+    gradient of eigenvectors. The eigenvalues are computed in float64. On a GPU they take longer
+    than the rest of the loss: torch computes them partly on the CPU, which waits for them.
     """
-    given, statistic, target = statistic, to_float64(statistic), to_float64(target)
-    mean, covariance = statistic[0], statistic[1:]
-    target_mean, target_covariance = target[0], target[1:]
-    ridge = RIDGE * target_covariance.diagonal().mean().clamp_min(0) + TINY
-    identity = torch.eye(len(mean), dtype=mean.dtype, device=mean.device) * ridge
-    covariance, target_covariance = covariance + identity, target_covariance + identity
-    factor = _factor(target_covariance, ridge)
+    given, statistic = statistic, to_float64(statistic)
+    mean, target_mean, ridge, factor = statistic[0], target[0], target[1], target[2:]
+    covariance = statistic[1:] + ridge.diag()
     eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
-    traces = covariance.trace() + target_covariance.trace()
+    traces = covariance.trace() + factor.square().sum()  # |L|^2 is the trace of L L^T
     shift = (mean - target_mean).square().sum()
-    roots = eigenvalues.clamp_min(TINY * ridge).sqrt().sum()
+    roots = eigenvalues.clamp_min(TINY * ridge[0]).sqrt().sum()
     result: Tensor = shift + traces - 2 * roots
     return result.to(given)
 
@@ -80,4 +90,4 @@ def _factor(covariance: Tensor, ridge: Tensor) -> Tensor:
 
 
 MOMENTS = StyleMeasure("moments", by_channel)
-WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein)
+WASSERSTEIN = StyleMeasure("wasserstein", normal, wasserstein, prepare=wasserstein_target)

@@ -26,12 +26,14 @@ class StyleMeasure:
     """A style measure is a statistic of moments, and a function that compares two statistics."""
 
     name: str  #: the value of the config key objective.style_loss
-    #: Moments -> the tensor that is compared. The style's tensor is the target of the loss.
+    #: Moments -> the tensor that is compared.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d tensor, at least 0, and 0 if both are equal, except for a
-    #: rounding error.
+    #: (statistic, target) -> 0-d tensor, at least 0, and 0 for the style's own statistic, except
+    #: for a rounding error.
     compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
     with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
+    #: The style's statistic -> the target, which does not change while a picture is painted.
+    prepare: Callable[[Tensor], Tensor] = Tensor.detach
 
     @property
     def is_squared(self) -> bool:
@@ -39,7 +41,7 @@ class StyleMeasure:
         return self.compare is squared_distance
 
     def loss(self, moments: Moments, target: Tensor) -> Tensor:
-        """Return the loss, 0-d, for the pastiche's moments and the style's statistic `target`."""
+        """Return the loss, 0-d, for the pastiche's moments and the `target` made of the style's."""
         return self.compare(self.statistic(moments), target)
 
 
@@ -73,7 +75,7 @@ class StyleDistance(LossLayer):
         self, target: Tensor, measure: StyleMeasure = GRAM, weights: Tensor | None = None
     ) -> None:
         super().__init__()
-        self.register_buffer("target", target.detach())
+        self.register_buffer("target", measure.prepare(target.detach()))
         self.register_buffer("weights", weights)
         self.measure = measure
 

@@ -145,6 +145,7 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
     return Moments(*(torch.stack(of_all).sum(0) for of_all in zip(*scaled, strict=True)))
 
 
-def _blank(measure: StyleMeasure, target: Tensor) -> float:
-    """Return the style loss of features that are all zero, for the style's statistic `target`."""
-    return measure.compare(to_float64(torch.zeros_like(target)), to_float64(target)).item()
+def _blank(measure: StyleMeasure, statistic: Tensor) -> float:
+    """Return the style loss of features that are all zero, for the style's statistic."""
+    target = measure.prepare(to_float64(statistic))
+    return measure.compare(to_float64(torch.zeros_like(statistic)), target).item()

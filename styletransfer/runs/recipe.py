@@ -38,6 +38,7 @@ from styletransfer.settings.compose import compose, settings_of
 from styletransfer.settings.registry import commands
 from styletransfer.settings.schemas import keys, keys_marked
 from styletransfer.settings.values import command_line, for_hydra, override
+from styletransfer.system.devices import hardware
 from styletransfer.system.files import sha256
 
 logger = logging.getLogger(__name__)
@@ -48,12 +49,16 @@ REPEATED = 2**14
 
 
 def recipe(
-    config: Any, free: Collection[str] = (), read: InputFiles | None = None, **facts: Any
+    config: Any,
+    free: Collection[str] = (),
+    read: InputFiles | None = None,
+    device: torch.device | None = None,
+    **facts: Any,
 ) -> Recipe:
     """Return the recipe of a result as plain values (UserError if a file cannot be read).
 
     `config` holds the settings of any command. `read` are its input files, by default all but those
-    of the keys in `free`. `facts` are further entries, such as device="cpu".
+    of the keys in `free`. `device` is where a network computed. `facts` are further entries.
     """
     files: dict[str, list[str]] = {}
     hashed = cache(sha256)  # several frames of one film are one file
@@ -66,6 +71,7 @@ def recipe(
         "files": files,
         "torch": str(torch.__version__),
         "threads": torch.get_num_threads(),
+        **({} if device is None else {"device": str(device), **hardware(device)}),
         **facts,
     }
 
@@ -114,6 +120,8 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     ]
     told = {"command": command_line([*words, *more], name), "version": recipe["version"]}
     told |= {f"sha256 of {key}": " ".join(hashes) for key, hashes in recipe["files"].items()}
+    if "hardware" in recipe:
+        told["hardware"] = f"{recipe['hardware']}, torch {recipe['torch']}"
     if "steered" in recipe:
         told["steered"] = "settings changed during the run; the command has the last ones"
     told["digital source type"] = SOURCE

@@ -254,4 +254,4 @@ class Recording:
 
 def _describe(config: TrainConfig, job: Job) -> Recipe:
     """Return the recipe of a job's pastiche (UserError if an input file cannot be read)."""
-    return recipe(config, FREE_KEYS, job.files, device=str(job.device), precision=job.precision)
+    return recipe(config, FREE_KEYS, job.files, job.device, precision=job.precision)

@@ -58,10 +58,11 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
                     f"{key}={now['config'].get(key)} has changed since the run began; {AFRESH}"
                 )
         for key in now:
-            if key not in ("version", "config", "files") and then[key] != now[key]:
+            begun = then.get(key, "a CPU") if key == "hardware" else then[key]
+            if key not in ("version", "config", "files") and begun != now[key]:
                 logger.warning(
                     "the run was begun with %s %s, and goes on with %s: the last bits may differ",
-                    *(key, then[key], now[key]),
+                    *(key, begun, now[key]),
                 )
     except (LookupError, TypeError, AttributeError) as error:
         raise UserError("what is there is no run's record of this version; start afresh") from error

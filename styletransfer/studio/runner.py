@@ -44,11 +44,11 @@ def _warm_up() -> float | None:
     from styletransfer.optimize.run import Run
     from styletransfer.settings.compose import compose, settings_of
     from styletransfer.studio.guide import Clock
-    from styletransfer.system.devices import set_float32_precision
+    from styletransfer.system.devices import set_cuda_arithmetic
     from styletransfer.train import train
 
     keep_freed_memory()
-    set_float32_precision()
+    set_cuda_arithmetic()
     default = settings_of(compose(train))
     for side, steps in ((64, 3), (192, 4)):
         config = replace(default, size=side, steps=steps, scales=1)

@@ -88,16 +88,28 @@ def cpu_bfloat16_units() -> list[str]:
     return [name for key, name in units.items() if capabilities.get(key)]
 
 
-def set_float32_precision() -> None:
-    """Set how CUDA computes in float32, whatever torch's defaults and the environment say.
+def set_cuda_arithmetic() -> None:
+    """Set how CUDA computes, whatever torch's defaults and the environment say.
 
-    Convolutions use TF32: factors rounded to 10 bits, sums in float32. Matrix products, including
-    the Gram matrices and the style loss's gradients, use float32 throughout. Convolutions use
-    algorithms that give the same bits each time, so that a command makes the same bytes twice.
+    Convolutions in float32 use TF32: factors rounded to 10 bits, sums in float32. Matrix products,
+    including the Gram matrices and the style loss's gradients, use float32 throughout. Convolutions
+    use algorithms that give the same bits each time, so that a command makes the same bytes twice.
     """
     torch.backends.cudnn.deterministic, torch.backends.cudnn.benchmark = True, False
     torch.backends.cudnn.conv.fp32_precision = "tf32"  # type: ignore[attr-defined]
     torch.backends.cuda.matmul.fp32_precision = "ieee"
+
+
+def hardware(device: torch.device) -> dict[str, str]:
+    """Return what a recipe says about an accelerator and its libraries; {} for the CPU.
+
+    The last bits of a picture depend on them.
+    """
+    if device.type != "cuda":
+        return {} if device.type == "cpu" else {"hardware": device.type}
+    name, cudnn = torch.cuda.get_device_name(device), torch.backends.cudnn.version()
+    toolkit = f"ROCm {torch.version.hip}" if torch.version.hip else f"CUDA {torch.version.cuda}"
+    return {"hardware": f"{name}, {toolkit}, cuDNN {cudnn}"}
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a

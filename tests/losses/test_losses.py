@@ -8,6 +8,7 @@ from torch.testing import assert_close
 from styletransfer.losses import (
     STYLE_LOSSES,
     ContentDistance,
+    StyleDistance,
     mean_square,
     temporal_loss,
     total_variation,
@@ -22,7 +23,12 @@ def features(seed=0, channels=4, height=5, width=7):
 
 def loss_of(name, f, style):
     measure = STYLE_LOSSES[name]
-    return measure.loss(moments(f), measure.statistic(moments(style)))
+    return measure.loss(moments(f), target_of(measure, moments(style)))
+
+
+def target_of(measure, moments):
+    """Return the target of a style loss for the style's moments."""
+    return measure.prepare(measure.statistic(moments))
 
 
 def covariance(x):
@@ -65,12 +71,20 @@ def test_wasserstein_is_the_formula_with_roots_of_matrices():
     assert_close(loss_of("wasserstein", f, style), expected, rtol=1e-9, atol=0)
 
 
+def test_a_step_does_not_factor_the_styles_covariance_again(monkeypatch):
+    measure, f = STYLE_LOSSES["wasserstein"], features(0, 4, 40)
+    distance = StyleDistance(measure.statistic(moments(features(1, 4, 40))), measure)
+    monkeypatch.setattr(torch.linalg, "cholesky_ex", pytest.fail)
+    distance(f)
+    assert distance.loss > 0
+
+
 def test_wassersteins_gradient_is_bounded_at_small_eigenvalues():
     """The covariance cancels nearly all of the ridge; the root's derivative is then huge."""
     measure, still = STYLE_LOSSES["wasserstein"], torch.zeros(4, dtype=torch.float64)
     eye = torch.eye(4, dtype=torch.float64)
     second = ((5e-20 - (1e-4 + 1e-12)) * eye).requires_grad_()
-    loss = measure.loss(Moments(still, second), measure.statistic(Moments(still, eye)))
+    loss = measure.loss(Moments(still, second), target_of(measure, Moments(still, eye)))
     (slope,) = torch.autograd.grad(loss, second)
     assert_close(slope, eye)  # the gradient of the trace alone
 
@@ -102,11 +116,11 @@ def test_a_variance_below_0_by_rounding_counts_as_0(name):
     rounded = Moments(mean, flat.second - 0.01 * torch.eye(4))
     varied = moments(features().float() + 70)
     for pastiche, style, expected in (
-        (varied, rounded, measure.loss(varied, measure.statistic(flat))),
-        (rounded, varied, measure.loss(flat, measure.statistic(varied))),
+        (varied, rounded, measure.loss(varied, target_of(measure, flat))),
+        (rounded, varied, measure.loss(flat, target_of(measure, varied))),
     ):
         leaves = Moments(*(moment.clone().requires_grad_() for moment in pastiche))
-        loss = measure.loss(leaves, measure.statistic(style))
+        loss = measure.loss(leaves, target_of(measure, style))
         slopes = torch.autograd.grad(loss, leaves, allow_unused=True, materialize_grads=True)
         assert loss.item() == pytest.approx(expected.item(), rel=0.02)
         assert all(slope.isfinite().all() for slope in slopes)

@@ -95,7 +95,7 @@ class Painter:
     def _shared_recipe(self) -> Recipe:
         """The recipe (settings, hashes of files) that all pictures share, without `input`."""
         config = replace(self.config, network=str(network_path(self.config)))
-        return recipe(config, (*FREE_KEYS, "input"))
+        return recipe(config, (*FREE_KEYS, "input"), device=self.device)
 
     def recipe_of(self, source: Path) -> Recipe:
         """Return the recipe of the pastiche of the picture `source`."""
