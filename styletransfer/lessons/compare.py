@@ -1,9 +1,7 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py` that set a pastiche, `rounds=` and `format=`; `loss_mode=`
-names the reference. The command prints each mode's time, memory and final loss as ratios to the
-reference's, and its gradient error. The run folder receives each pastiche as MODE.png, and
-comparison.png, with all of them side by side.
+It prints each mode's time, memory and final loss as ratios to those of the reference `loss_mode=`,
+and its gradient error. The run folder receives each pastiche, and comparison.png with all of them.
 """
 
 import logging
@@ -86,9 +84,8 @@ def measured(
 ) -> dict[str, dict[str, float]]:
     """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
 
-    A ratio to 0 is NaN. Time is the median wall time of one evaluation of the reference's pastiche
-    at full size, and memory its peak without the bytes in use before it. The gradient error is
-    measured in float64 on the CPU.
+    A ratio to 0 is NaN. Time is the median of one evaluation of the reference's pastiche at full
+    size, and memory its peak. The gradient error is measured in float64 on the CPU.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -121,8 +118,7 @@ def objectives_of(job: Job) -> dict[str, Objective]:
 def gradient_errors(job: Job, reference: str, image: Tensor) -> dict[str, float]:
     """Return loss mode -> the relative error of its gradient at an image (1, 3, h, w).
 
-    The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
-    the mode `reference`; |g| if r is zero. In float64, rounding causes errors of about 1e-15.
+    It is |g - r| / |r| in the Euclidean norm, r the gradient of `reference`; |g| if r is zero.
     """
     point = job.on_device(image)
     gradients = {name: gradient_at(each, point).cpu() for name, each in objectives_of(job).items()}

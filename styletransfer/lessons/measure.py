@@ -18,9 +18,8 @@ def seconds_by_round(
 ) -> dict[str, list[float]]:
     """Return name -> wall seconds of one call in each round; `rounds` must be 1 or more.
 
-    Each function is called once to warm up. Then every round calls all functions, starting with a
-    different one, so that a machine that slows down affects all alike. The clock waits for the
-    device before and after each call; `after` is called after each call, not timed.
+    Each function is called once to warm up. Every round begins with another one, so that a machine
+    that slows down affects all alike. `after` is called after each call, and is not timed.
     """
     names = list(work)
     for call in work.values():
@@ -47,13 +46,9 @@ def now(device: torch.device) -> float:
 def peak_memory(work: Work, device: torch.device) -> int:
     """Return the peak bytes of tensors in one call, minus the bytes held before the call.
 
-    On an accelerator the number comes from torch's allocator. On the CPU it is the peak of the
-    running sum of allocations and releases that the profiler logs; this number is the same every
-    time, because the C library's reserve and other threads do not count. Memory that a library
-    allocates without torch is not included.
-
-    `work` is called twice on `device`; the first call, not measured, fills caches that later calls
-    share. `work` should keep no tensor, or the second call begins by releasing the first call's.
+    The CPU's number, from the profiler's log of allocations, is the same every time. Memory that a
+    library allocates without torch is not included. `work` is called once before, to fill caches.
+    It should keep no tensor, or the second call begins by releasing the first call's.
     """
     work()
     if device.type != "cpu":
@@ -79,10 +74,7 @@ def peak_memory(work: Work, device: torch.device) -> int:
 def table(
     headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
 ) -> str:
-    """Return a Markdown table with padded columns, right-aligned except those in `left`.
-
-    `left` holds the numbers of the left-aligned columns, counted from 0.
-    """
+    """Return a padded Markdown table; columns whose numbers are in `left` are left-aligned."""
     columns = []
     for number, column in enumerate(zip(headings, *rows, strict=True)):
         width = max(map(len, column))

@@ -1,8 +1,7 @@
 """The command `explain`: `python scripts/explain.py loss_mode=fake_backward`.
 
-The keys are those of `scripts/train.py`, without those of its run. The command records one
-evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
-mode and writes `explain.html`, a page with a diagram of the graph for each mode.
+It records one evaluation under each loss mode, prints a summary for the chosen one and writes
+`explain.html`, a page with a diagram of each graph.
 """
 
 from dataclasses import replace

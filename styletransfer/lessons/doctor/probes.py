@@ -62,16 +62,13 @@ def called(study: Study) -> Iterator[Verdict]:
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
         text = "autograd calls no method of a module, whatever its name"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
-    left = study.left.items()
-    kept = [f"{type(module).__name__}.{name}" for (module, name), has_graph in left if has_graph]
-    beside = f"; examined with the result: {', '.join(kept)}" if kept else ""
     if not counts:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
-        yield note(text + beside)
+        yield note(text)
     names = ", ".join(f"{each.__name__} {count} x" for each, count in counts.items())
     if not all(counts.values()):
-        yield note(f"{names}: from one with 0, no path leads to an input{beside}")
-    yield Verdict("ok", names + beside)
+        yield note(f"{names}: from one with 0, no path leads to an input")
+    yield Verdict("ok", names)
 
 
 def first(study: Study) -> Iterator[Verdict]:

@@ -47,9 +47,8 @@ class Study:
 
     Attributes:
         surrogates: names of Functions whose backward is meant to be another derivative.
-        inputs: those that were given, then a module's parameters and buffers; `names` are theirs.
+        inputs, names: those that were given, then a module's parameters and buffers.
         leaves, due: the inputs that require grad, and their numbers.
-        directions: in which the leaves are moved to measure a derivative.
     """
 
     def __init__(

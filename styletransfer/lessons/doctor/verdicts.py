@@ -53,10 +53,7 @@ def place(of: Any, method: str, error: BaseException | None = None) -> str:
     except (OSError, TypeError):
         return name
     # torch.compile names the lines of what it compiles apart.
-    raised = getattr(error, "real_stack", None) or (
-        extract_tb(error.__traceback__) if error else ()
-    )
-    for frame in raised:
+    for frame in getattr(error, "real_stack", extract_tb(getattr(error, "__traceback__", None))):
         if frame.filename == file:
             line = frame.lineno or line
             name = f"{owner}.{frame.name}" if hasattr(of, frame.name) else name

@@ -73,10 +73,7 @@ def count(number: int, noun: str) -> str:
 
 
 def summary(study: Study) -> list[str]:
-    """Return two lines of text: on all nodes of the graph, and on the hand-written backwards.
-
-    Each line says how many nodes there are, and how often autograd entered them.
-    """
+    """Return two lines: how many nodes, and hand-written ones, there are, entered how often."""
     visits = sum(len(node.passes) for node in study.nodes)
     nodes, entered = study.written()
     names = ", ".join(f"{number} {name}" for name, number in nodes.items())

@@ -53,13 +53,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Pass:
-    """A Pass is one call of `Tensor.backward`.
+    """A Pass is one call of `Tensor.backward`."""
 
-    `root` is the tensor of the call: the name of a loss, such as "style/relu1_1"; "total", the sum
-    of all losses; or "output", the network's output.
-    """
-
-    root: str
+    root: str  # whose: a loss, such as "style/relu1_1"; "total", their sum; the network's "output"
     retain_graph: bool  # the argument of the call
 
 
@@ -77,10 +73,7 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self) -> tuple[Counter[str], int]:
-        """Count the nodes of losses with a hand-written backward.
-
-        Return the backward's name -> number of its nodes, and how often the passes entered them.
-        """
+        """Return the hand-written backwards of losses -> their nodes, and how often entered."""
         losses = (group.nodes for group in self.groups if group.kind == "loss")
         nodes = [node for each in losses for node in each if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
