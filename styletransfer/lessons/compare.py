@@ -11,6 +11,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -51,12 +52,9 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
             images.write(path, pastiches)
     measures = measured(config, job, outcomes)
     if config.format == "json":
-        modes = {
-            name: {"picture": str(files[name]), **measures[name], "losses": one.losses}
-            for name, one in outcomes.items()
-        }
-        told = {"picture": str(overview), "reference": config.loss_mode.name, "modes": modes}
-        print(to_json(told))
+        modes = {mode: {"picture": str(files[mode]), **x} for mode, x in measures.items()}
+        head = {"picture": str(overview), "reference": config.loss_mode.name}
+        print(to_json(head | {"modes": modes}))
         return
     rows = [
         [mode, *(f"{x[name]:{look}}" for name, look in LOOKS.items())]
@@ -81,8 +79,8 @@ def paint(job: Job, mode: str, path: Path) -> Outcome:
 
 def measured(
     config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]
-) -> dict[str, dict[str, float]]:
-    """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
+) -> dict[str, dict[str, Any]]:
+    """Return for each mode its losses, seconds, gradient error, and ratios to the reference's.
 
     A ratio to 0 is NaN. Time is the median of one evaluation of the reference's pastiche at full
     size, and memory its peak. The gradient error is measured in float64 on the CPU.
@@ -99,13 +97,13 @@ def measured(
     seconds = {mode: statistics.median(times) for mode, times in rounds.items()}
     memory = {mode: measure.peak_memory(each, image.device) for mode, each in work.items()}
     losses = {mode: outcome.losses["total"] for mode, outcome in outcomes.items()}
-    ratios: dict[str, Mapping[str, float]]
-    ratios = {"time": seconds, "memory": memory, "final loss": losses}
-    found = {}
-    for mode in outcomes:
-        pairs = {name: (each[mode], each[reference]) for name, each in ratios.items()}
-        found[mode] = {name: x / other if other else math.nan for name, (x, other) in pairs.items()}
-        found[mode] |= {"gradient error": errors[mode], "seconds": seconds[mode]}
+    ratios: list[Mapping[str, float]] = [seconds, memory, losses]
+    found: dict[str, dict[str, Any]] = {}
+    for mode, outcome in outcomes.items():
+        pairs = [(each[mode], each[reference]) for each in ratios]
+        shown = *(x / other if other else math.nan for x, other in pairs), errors[mode]
+        found[mode] = dict(zip(LOOKS, shown, strict=True))
+        found[mode] |= {"seconds": seconds[mode], "losses": outcome.losses}
     return found
 
 

@@ -10,7 +10,7 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 
 def root(tensor: Tensor) -> Node:
-    """Return the node where a backward pass from `tensor` begins (RuntimeError: it has no graph)."""
+    """Return the node where a backward pass from `tensor` begins (RuntimeError: there is none)."""
     return get_gradient_edge(tensor).node
 
 

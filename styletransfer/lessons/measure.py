@@ -18,22 +18,19 @@ def seconds_by_round(
 ) -> dict[str, list[float]]:
     """Return name -> wall seconds of one call in each round; `rounds` must be 1 or more.
 
-    Each function is called once to warm up. Every round begins with another one, so that a machine
-    that slows down affects all alike. `after` is called after each call, and is not timed.
+    Every round begins with another function, so that a machine that slows down affects all alike. A
+    first round is not counted. `after` is called after each call, and is not timed.
     """
     names = list(work)
-    for call in work.values():
-        call()
-        after()
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for first in range(rounds):
-        shift = first % len(names)
+    for number in range(rounds + 1):  # the first round warms up
+        shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             began = now(device)
             work[name]()
             seconds[name].append(now(device) - began)
             after()
-    return seconds
+    return {name: times[1:] for name, times in seconds.items()}
 
 
 def now(device: torch.device) -> float:

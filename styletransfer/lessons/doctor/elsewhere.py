@@ -15,7 +15,7 @@ from styletransfer.lessons.doctor.habits import mismatch
 from styletransfer.lessons.doctor.quotients import gradients, same, weighed
 from styletransfer.lessons.doctor.study import Study, changed, differentiable_in
 from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
-from styletransfer.lessons.doctor.watch import is_function, scaled, watched
+from styletransfer.lessons.doctor.watch import is_function, scaled, tensors_in, watched
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
@@ -85,6 +85,8 @@ def extremes(study: Study) -> Iterator[Verdict]:
 def device(study: Study) -> Iterator[Verdict]:
     """Does a device that keeps its numbers to itself do, as a captured graph needs it?"""
     for part in [study] if isinstance(study.target, nn.Module) else study.parts:
+        if any(x.layout is not torch.strided for x in tensors_in(part.inputs)):
+            return  # such a device has no sparse tensors
         inputs = [
             x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
             for x in part.inputs
@@ -178,25 +180,3 @@ def jvp(study: Study) -> Iterator[Verdict]:
     if not is_forwards(study, found):
         change = "return the derivative of forward times the tangents"
         yield fault("not the derivative of forward", change, "jvp")
-
-
-def vmap(study: Study) -> Iterator[Verdict]:
-    """Are the results of two examples in a batch those of each alone?"""
-    leaves, count = study.leaves, len(study.leaves)
-    single = [tuple(0 if i == one else None for i in range(count)) for one in range(count)]
-    for number, dims in enumerate([(0,) * count, (-1,) * count, *single]):
-        ways = list(zip(leaves, dims, strict=True))
-        others = [x if dim is None else 0.99 * x for x, dim in ways]
-        batches = [x if dim is None else torch.stack([x, 0.99 * x], dim) for x, dim in ways]
-        try:
-            found = torch.func.vmap(study.total, dims)(*batches)
-            alone = study.total(*leaves), study.total(*others)
-            said = "" if same(found, alone) else "another result"
-        except Exception as error:
-            if number == 0:
-                yield _unable(error)
-            said = described(error)
-        if said:
-            change = "return what forward returns for each alone, and the dimension of the examples"
-            method = "forward" if getattr(study.target, "generate_vmap_rule", False) else "vmap"
-            yield fault(f"two examples, in_dims {dims}: {said}", change, method)

@@ -25,10 +25,10 @@ from styletransfer.lessons.doctor.verdicts import Verdict, described, note, plac
 Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
     "backward is called": probes.called,
+    "grad_output": habits.grad_output,
     "first derivative": probes.first,
     "second derivative": probes.second,
     "gradients returned": habits.returned,
-    "grad_output": habits.grad_output,
     "inputs in place": habits.marked,
     "kept for backward": habits.kept,
     "left on modules": habits.left,
@@ -37,7 +37,6 @@ PROBES: dict[str, Probe] = {
     "extreme inputs": elsewhere.extremes,
     "on a GPU": elsewhere.device,
     "func.jvp": elsewhere.jvp,
-    "func.vmap": elsewhere.vmap,
     **{name: partial(elsewhere.whose, ask) for name, ask in elsewhere.ASKED.items()},
     "compile, one graph": elsewhere.undivided,
 }
@@ -140,14 +139,18 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
 
     Before them is a verdict on the inputs, if other ones than those given had to be taken.
     """
+    own = [x.detach().requires_grad_(x.requires_grad) for x in study.own.values()]
     study, verdict = _quiet()(ready)(study)
     if verdict.text:
         yield "inputs", verdict
-    for name, probe in probes.items():
-        if verdict.is_last:
-            return
-        verdict = told(probe, study)
-        yield name, verdict
+    try:
+        for name, probe in probes.items():
+            if verdict.is_last:
+                return
+            verdict = told(probe, study)
+            yield name, verdict
+    finally:
+        study.hold(own)
 
 
 @_quiet()

@@ -5,14 +5,13 @@ import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
 from itertools import chain
-from typing import Any
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.quotients import differs, gradients, same, weighed, weights_like
+from styletransfer.lessons.doctor.quotients import differs, gradients, same, weights_like
 from styletransfer.lessons.doctor.study import Layout, Study, changed, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, fault, first_line, note
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
 
 
@@ -75,7 +74,8 @@ def kept(study: Study) -> Iterator[Verdict]:
 
     def after_another_call() -> Sequence[Tensor | None]:
         total = study.total(*study.leaves)
-        study.outputs(*changed(study.inputs, lambda x: 0.99 * x))
+        count = len(study.given)
+        study.outputs(*changed(study.inputs[:count], lambda x: 0.99 * x), *study.inputs[count:])
         return gradients(total, study.leaves)
 
     if said := differs(after_another_call, study.gradients):
@@ -124,12 +124,10 @@ LAYOUTS: dict[str, tuple[Layout, Layout]] = {
 
 def layouts(study: Study) -> Iterator[Verdict]:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
-    if any(seen.is_sparse for seen in study.seen):
-        return  # no operation that makes another layout takes a sparse gradient
+    if any(seen.is_sparse or seen.spoiled for seen in study.seen):
+        return  # such gradients take no other layout
     cure = "use reshape in the place of view, or call contiguous()"
     for name, (layout, grad_output) in LAYOUTS.items():
-        if grad_output is _expanded and any(seen.spoiled for seen in study.seen):
-            return  # torch lets nobody change it in place, and another row has this fault
         outputs = differentiable_in(study.outputs())
         grads = [grad_output(weights_like(x)) for x in outputs]
         dense = [x.clone(memory_format=torch.contiguous_format) for x in grads]

@@ -49,9 +49,7 @@ def called(study: Study) -> Iterator[Verdict]:
         yield failed("forward fails: ", error, change, method="forward", is_last=True)
     if not outputs:
         text = f"the result, a {type(result).__name__}, has no graph: backward is never called"
-        change = (
-            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
-        )
+        change = "return floats, a tensor or a tuple of them, not cut by detach, no_grad or NumPy"
         yield fault(text, change, "forward", is_last=True)
     try:
         counts = Counter(dict.fromkeys(study.functions, 0))
@@ -112,10 +110,8 @@ def _unlike(study: Study) -> Iterator[Verdict]:
     found = differences(study.measured, study.gradients)
     for number, difference in found.items():
         index = study.due[number]
-        text, change = (
-            f"the gradient of {study.names[index]} {difference}",
-            "derive the formula again",
-        )
+        text = f"the gradient of {study.names[index]} {difference}"
+        change = "derive the formula again"
         if study.gradients[number] is None:
             text = f"backward returns None for input {index}, which has a derivative"
             change = "return its gradient"
@@ -181,11 +177,9 @@ def _second_fault(study: Study) -> Verdict:
         return fault(text, CUT)
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        return fault(
-            "wrong, and once_differentiable does not always raise an error",
-            "take @once_differentiable away, and begin with "
-            "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
-        )
+        text = "wrong, and once_differentiable does not always raise an error"
+        cure = "replace @once_differentiable by `if torch.is_grad_enabled(): raise ...`, first"
+        return fault(text, f"{cure} in backward (torch.compile drops it)")
     own = [str(tuple(x.shape)) for x in study.seen[0].own if x.is_floating_point()]
     if not own:
         return fault(text, "use operations that autograd can differentiate, on saved tensors")

@@ -27,9 +27,8 @@ class Map:
         # The row of each loss: its number among the losses that read the same group of the trunk.
         columns = [loss.at for loss in self.losses]
         self.row = {loss.name: columns[:n].count(loss.at) for n, loss in enumerate(self.losses)}
-        self.sums = (
-            self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(self.row.values(), default=-1))
-        )
+        rows = 1 + max(self.row.values(), default=-1)
+        self.sums = self.TOP + self.HEIGHT + 12 + self.ROW * rows
         self.backward = self.sums + (48 if self.drivers else 0) + 22
         self.height = self.backward + self.PASS * len(study.passes) + 84
 
