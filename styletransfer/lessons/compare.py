@@ -56,11 +56,9 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
         head = {"picture": str(overview), "reference": config.loss_mode.name}
         print(to_json(head | {"modes": modes}))
         return
-    rows = [
-        [mode, *(f"{x[name]:{look}}" for name, look in LOOKS.items())]
-        for mode, x in measures.items()
-    ]
-    print(measure.table(["mode", *LOOKS], rows))
+    print(f"{'mode':<18}", *(f"{name:>14}" for name in LOOKS))
+    for mode, x in measures.items():
+        print(f"{mode:<18}", *(f"{x[name]:14{look}}" for name, look in LOOKS.items()))
     print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
     print(overview)
 

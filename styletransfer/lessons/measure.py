@@ -1,8 +1,8 @@
-"""Measurement of time and memory; Markdown tables of the results."""
+"""Measurement of time and memory."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import torch
 from torch.autograd.profiler import profile
@@ -66,17 +66,3 @@ def peak_memory(work: Work, device: torch.device) -> int:
         level += event.nbytes()
         peak = max(peak, level)
     return peak
-
-
-def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
-) -> str:
-    """Return a padded Markdown table; columns whose numbers are in `left` are left-aligned."""
-    columns = []
-    for number, column in enumerate(zip(headings, *rows, strict=True)):
-        width = max(map(len, column))
-        rule = "-" * (width - 1)
-        pad, rule = (str.ljust, f"{rule}-") if number in left else (str.rjust, f"{rule}:")
-        heading, *cells = (pad(cell, width) for cell in column)
-        columns.append([heading, rule, *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))

@@ -109,16 +109,12 @@ def _strided(x: Tensor) -> Tensor:
     return spaced.mT if x.dim() > 1 else spaced
 
 
-def _expanded(x: Tensor) -> Tensor:
-    """Return a tensor in the shape of x with one number in memory, as the gradient of a sum."""
-    return x.mean().expand(x.shape)
-
-
 # The layouts in memory that are tried: of inputs, and of grad_output.
 LAYOUTS: dict[str, tuple[Layout, Layout]] = {
     "strided inputs": (_strided, torch.clone),
     "strided grad_output": (torch.clone, _strided),
-    "expanded grad_output": (torch.clone, _expanded),
+    # One number in memory, as the gradient of a sum.
+    "expanded grad_output": (torch.clone, lambda x: x.mean().expand(x.shape)),
 }
 
 
