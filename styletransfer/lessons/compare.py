@@ -1,7 +1,6 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-It prints each mode's time, memory and final loss as ratios to those of the reference `loss_mode=`,
-and its gradient error. The run folder receives each pastiche, and comparison.png with all of them.
+The run folder receives each pastiche, and comparison.png with all of them.
 """
 
 import logging

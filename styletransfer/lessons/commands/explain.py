@@ -1,8 +1,4 @@
-"""The command `explain`: `python scripts/explain.py loss_mode=fake_backward`.
-
-It records one evaluation under each loss mode, prints a summary for the chosen one and writes
-`explain.html`, a page with a diagram of each graph.
-"""
+"""The command `explain`: a summary of one evaluation, and a page with the graph of each mode."""
 
 from dataclasses import replace
 from pathlib import Path

@@ -14,20 +14,13 @@ from torch import Tensor, nn
 from styletransfer.lessons.doctor.habits import mismatch
 from styletransfer.lessons.doctor.quotients import gradients, same, weighed
 from styletransfer.lessons.doctor.study import Study, changed, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import is_function, scaled, tensors_in, watched
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
 FACTOR = 1.5
 HALVES = torch.bfloat16, torch.float16
-
-# What is missing, by a word of torch's message.
-MISSING = {
-    "setup_context staticmethod": "a forward without ctx, and a setup_context",
-    "must implement the jvp": "a jvp",
-    "vmap support": "a vmap, or generate_vmap_rule = True",
-}
 
 
 def precision(study: Study) -> Iterator[Verdict]:
@@ -45,8 +38,8 @@ def precision(study: Study) -> Iterator[Verdict]:
     who, error = _refused(study, torch.float32, torch.autocast("cpu", torch.bfloat16))
     if who != "forward" and error and all(x.get("device_type", "cpu") == "cpu" for x in devices):
         said = f"{who} refuses what autocast makes of forward: {first_line(error)}"
-        cure = "decorate forward by torch.amp.custom_fwd, and backward by torch.amp.custom_bwd"
-        yield note(said, cure, error=error)
+        change = "decorate a forward with ctx by torch.amp.custom_fwd, and backward by custom_bwd"
+        yield note(said, change, error=error)
 
 
 def _refused(
@@ -78,8 +71,8 @@ def extremes(study: Study) -> Iterator[Verdict]:
         is_nan = weighed(x for x in found if x is not None).isnan().any()
         if is_nan and result.isfinite().all():
             text = f"nan for {name} inputs in float32, where the result of forward is finite"
-            cure = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
-            yield fault(text, cure)
+            change = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
+            yield fault(text, change)
 
 
 def device(study: Study) -> Iterator[Verdict]:
@@ -99,13 +92,6 @@ def device(study: Study) -> Iterator[Verdict]:
             change = "use torch.where, x.new_zeros and other operations of torch: a GPU waits for "
             change += "the host, and a CUDA graph cannot capture it"
             yield note(text, change, error=error)
-
-
-def _unable(error: Exception) -> Verdict:
-    """Return that a call is refused, and what is missing or the first line of torch's message."""
-    said = described(error)
-    missing = (f"it needs {missing}" for words, missing in MISSING.items() if words in said)
-    return note(f"refused: {next(missing, said)}")
 
 
 def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
@@ -152,7 +138,7 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         with scaled(study.functions, FACTOR):
             ours, found = study.gradients_of(*study.leaves), ask(study)
     except Exception as error:
-        yield _unable(error)
+        yield note(f"refused: {cure(error, described(error))}")
     if same(found, ours):
         yield Verdict("ok", "yours")
     if study.is_random:
@@ -173,7 +159,7 @@ def jvp(study: Study) -> Iterator[Verdict]:
     try:
         found: Tensor = torch.func.jvp(study.total, study.leaves, study.directions)[1]
     except Exception as error:
-        yield _unable(error)
+        yield note(f"refused: {cure(error, described(error))}")
     is_told = study.name in study.surrogates or not is_function(study.target)
     if is_told and same([found], [study.along(study.gradients)]):
         return  # that of backward: if it is wrong, the first derivative tells it

@@ -25,7 +25,7 @@ def returned(study: Study) -> Iterator[Verdict]:
             text = f"if input {index} alone requires grad: {said}"
             yield fault(text, "look at what depends on ctx.needs_input_grad")
     if any(seen.is_sparse for seen in study.seen):
-        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
+        yield note("sparse: SGD, Adagrad and SparseAdam take it, and few other operations do")
 
 
 def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:

@@ -21,23 +21,16 @@ from styletransfer.lessons.doctor.quotients import (
     weights_like,
 )
 from styletransfer.lessons.doctor.study import Study, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import backward_name, is_function
 
 CUT = "look for detach, .data, item or NumPy"
-# What to change, by words of an error's message.
-CURES = {
-    "incorrect number of gradients": "return a gradient for each input of forward, and None for "
-    "one that is no tensor",
-    "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
-}
 MEANT = "; if that is meant, say surrogates="
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
     """Return the fault that a method raises an error."""
-    found = (cure for words, cure in CURES.items() if words in str(error))
-    return fault(f"{what}{described(error)}", next(found, change), error=error, **options)
+    return fault(f"{what}{described(error)}", cure(error, change), error=error, **options)
 
 
 def called(study: Study) -> Iterator[Verdict]:
@@ -58,7 +51,7 @@ def called(study: Study) -> Iterator[Verdict]:
     except Exception as error:
         yield failed("backward fails: ", error, "this raises the error", is_last=True)
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
-        text = "autograd calls no method of a module, whatever its name"
+        text = "autograd does not know of a module's method backward, and never calls it"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
     if not counts:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
@@ -178,8 +171,8 @@ def _second_fault(study: Study) -> Verdict:
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
         text = "wrong, and once_differentiable does not always raise an error"
-        cure = "replace @once_differentiable by `if torch.is_grad_enabled(): raise ...`, first"
-        return fault(text, f"{cure} in backward (torch.compile drops it)")
+        guard = "`if torch.is_grad_enabled(): raise ...`, first in backward"
+        return fault(text, f"replace @once_differentiable by {guard} (torch.compile drops it)")
     own = [str(tuple(x.shape)) for x in study.seen[0].own if x.is_floating_point()]
     if not own:
         return fault(text, "use operations that autograd can differentiate, on saved tensors")

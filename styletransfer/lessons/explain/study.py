@@ -126,19 +126,19 @@ class Watch(TorchFunctionMode):
         """Return the groups that are not empty, from the image to the nodes that add the losses."""
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
+        facts: dict[Node, NodeFacts] = {}
         for node in graph.walk(*self.reached):
             # A node that leads to no layer's node belongs to the loss that reads the image itself.
             below = {self.home.get(each, "image") for each in graph.walk(node)}
             other = PRIOR if below == {"image"} else "driver"
             members[self.home.get(node, other)].append(node)
+            kind = graph.is_python_function(node)
+            facts[node] = NodeFacts(node.name(), kind, tuple(self.entered[node]))
         return tuple(
-            Group(name, bool(self.trunk & {*nodes}), tuple(map(self._facts, nodes)))
+            Group(name, bool(self.trunk & {*nodes}), tuple(facts[node] for node in nodes))
             for name, nodes in members.items()
             if nodes
         )
-
-    def _facts(self, node: Node) -> NodeFacts:
-        return NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
 
 
 def trunk_group(layer: str) -> str:
