@@ -15,10 +15,10 @@ from itertools import pairwise
 import torch
 from torch import Tensor, fft
 
+from benchmarks.measured import table
 from styletransfer.cli.arguments import parse
 from styletransfer.cli.errors import one_line_errors
 from styletransfer.job.prepare import prepare
-from styletransfer.lessons.measure import table
 from styletransfer.objective import gradient_at
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.optimizers import frequencies

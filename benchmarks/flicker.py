@@ -7,9 +7,9 @@ from statistics import fmean
 
 from torch import Tensor
 
+from benchmarks.measured import table
 from styletransfer.films.motion import Motion, motion_between, warp
 from styletransfer.job import Job
-from styletransfer.lessons.measure import table
 from styletransfer.objective.all_targets import style_targets_of
 from styletransfer.objective.whole import Objective
 

@@ -15,8 +15,8 @@ from pathlib import Path
 import torch
 from torch import Tensor
 
+from benchmarks.measured import table
 from styletransfer.features import build_features
-from styletransfer.lessons.measure import table
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion, gradient_at
 from styletransfer.objective.inputs import pair

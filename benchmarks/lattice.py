@@ -15,7 +15,7 @@ import torch
 from torch import Tensor, fft, nn
 from torch.nn.functional import unfold
 
-from styletransfer.lessons.measure import table
+from benchmarks.measured import table
 from styletransfer.networks.apply.painter import Painter
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.networks.file import network_file, read, shipped

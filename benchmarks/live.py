@@ -25,9 +25,9 @@ from torch import Tensor
 from benchmarks import clip
 from benchmarks.flicker import measure, report
 from benchmarks.hand import SIZE, painted
+from benchmarks.measured import table
 from benchmarks.paired import BLURS, Array, as_image, contours, error, flat
 from styletransfer.films.read import Film
-from styletransfer.lessons.measure import table
 
 COUNT, LEARNT = 48, 32  # frames in all; frames of the film that is learnt
 CRISP = 0.15  # cycles per pixel beyond which detail is fine

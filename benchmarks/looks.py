@@ -16,10 +16,10 @@ from functools import partial
 import torch
 from torch import Tensor, nn
 
-from benchmarks.measured import Spread
+from benchmarks.measured import Spread, table
 from styletransfer.job import Job
 from styletransfer.job.prepare import prepare
-from styletransfer.lessons.measure import seconds_by_round, table
+from styletransfer.lessons.measure import seconds_by_round
 from styletransfer.objective import gradient_at
 from styletransfer.optimize.run import objective_of
 from styletransfer.settings.compose import compose, settings_of

@@ -1,9 +1,9 @@
-"""What every measurement records: the spread of repeated values, and the machine."""
+"""What every measurement records: the spread of repeated values, and the machine; tables."""
 
 import os
 import platform
 import statistics
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -43,3 +43,17 @@ def describe_machine(device: torch.device) -> dict[str, str | int]:
         "threads": torch.get_num_threads(),
         "torch": torch.__version__,
     }
+
+
+def table(
+    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
+) -> str:
+    """Return a padded Markdown table; columns whose numbers are in `left` are left-aligned."""
+    columns = []
+    for number, column in enumerate(zip(headings, *rows, strict=True)):
+        width = max(map(len, column))
+        rule = "-" * (width - 1)
+        pad, rule = (str.ljust, f"{rule}-") if number in left else (str.rjust, f"{rule}:")
+        heading, *cells = (pad(cell, width) for cell in column)
+        columns.append([heading, rule, *cells])
+    return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))

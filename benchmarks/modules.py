@@ -17,8 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 from torch.utils.benchmark import Timer
 
-from benchmarks.measured import Spread
-from styletransfer.lessons.measure import table
+from benchmarks.measured import Spread, table
 from styletransfer.losses import StyleDistance
 from styletransfer.losses.moments import gram_matrix
 

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.overrides import TorchFunctionMode
 
-from benchmarks.measured import Spread, describe_machine
+from benchmarks.measured import Spread, describe_machine, table
 from styletransfer.features.vgg import randomize
-from styletransfer.lessons.measure import Work, seconds_by_round, table
+from styletransfer.lessons.measure import Work, seconds_by_round
 from styletransfer.networks.deploy import deployed
 from styletransfer.networks.johnson import LAYOUTS, StyleNetwork
 from styletransfer.system.allocator import keep_freed_memory

@@ -26,8 +26,8 @@ import numpy as np
 from numpy.typing import NDArray
 from PIL import Image
 
+from benchmarks.measured import table
 from styletransfer import stylize
-from styletransfer.lessons.measure import table
 from styletransfer.resources import resource
 
 Array = NDArray[np.float64]

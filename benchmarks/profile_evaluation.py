@@ -15,8 +15,8 @@ import torch
 from torch.autograd.profiler_util import FunctionEvent
 from torch.profiler import ProfilerActivity, profile
 
+from benchmarks.measured import table
 from styletransfer.features import build_features, optimize_for_inference
-from styletransfer.lessons.measure import table
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
 from styletransfer.objective.inputs import pair

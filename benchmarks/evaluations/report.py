@@ -4,7 +4,7 @@ import json
 from dataclasses import asdict
 
 from benchmarks.evaluations.results import Benchmark, cost_of_regions
-from styletransfer.lessons.measure import table
+from benchmarks.measured import table
 
 
 def as_json(benchmark: Benchmark) -> str:

@@ -1,9 +1,6 @@
 """Run one job under every loss mode: `python scripts/compare.py content=A.jpg style=B.jpg`.
 
-The keys are those of `scripts/train.py` that set a pastiche, `rounds=` and `format=`; `loss_mode=`
-names the reference. The command prints each mode's time, memory and final loss as ratios to the
-reference's, and its gradient error. The run folder receives each pastiche as MODE.png, and
-comparison.png, with all of them side by side.
+The run folder receives each pastiche, and comparison.png with all of them.
 """
 
 import logging
@@ -13,6 +10,7 @@ from collections.abc import Mapping
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -53,18 +51,13 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
             images.write(path, pastiches)
     measures = measured(config, job, outcomes)
     if config.format == "json":
-        modes = {
-            name: {"picture": str(files[name]), **measures[name], "losses": one.losses}
-            for name, one in outcomes.items()
-        }
-        told = {"picture": str(overview), "reference": config.loss_mode.name, "modes": modes}
-        print(to_json(told))
+        modes = {mode: {"picture": str(files[mode]), **x} for mode, x in measures.items()}
+        head = {"picture": str(overview), "reference": config.loss_mode.name}
+        print(to_json(head | {"modes": modes}))
         return
-    rows = [
-        [mode, *(f"{x[name]:{look}}" for name, look in LOOKS.items())]
-        for mode, x in measures.items()
-    ]
-    print(measure.table(["mode", *LOOKS], rows))
+    print(f"{'mode':<18}", *(f"{name:>14}" for name in LOOKS))
+    for mode, x in measures.items():
+        print(f"{mode:<18}", *(f"{x[name]:14{look}}" for name, look in LOOKS.items()))
     print(f"time, memory and final loss are ratios to {config.loss_mode.name}'s")
     print(overview)
 
@@ -83,12 +76,11 @@ def paint(job: Job, mode: str, path: Path) -> Outcome:
 
 def measured(
     config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]
-) -> dict[str, dict[str, float]]:
-    """Return for each mode its seconds, gradient error, and ratios to the mode `config.loss_mode`.
+) -> dict[str, dict[str, Any]]:
+    """Return for each mode its losses, seconds, gradient error, and ratios to the reference's.
 
-    A ratio to 0 is NaN. Time is the median wall time of one evaluation of the reference's pastiche
-    at full size, and memory its peak without the bytes in use before it. The gradient error is
-    measured in float64 on the CPU.
+    A ratio to 0 is NaN. Time is the median of one evaluation of the reference's pastiche at full
+    size, and memory its peak. The gradient error is measured in float64 on the CPU.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -102,13 +94,13 @@ def measured(
     seconds = {mode: statistics.median(times) for mode, times in rounds.items()}
     memory = {mode: measure.peak_memory(each, image.device) for mode, each in work.items()}
     losses = {mode: outcome.losses["total"] for mode, outcome in outcomes.items()}
-    ratios: dict[str, Mapping[str, float]]
-    ratios = {"time": seconds, "memory": memory, "final loss": losses}
-    found = {}
-    for mode in outcomes:
-        pairs = {name: (each[mode], each[reference]) for name, each in ratios.items()}
-        found[mode] = {name: x / other if other else math.nan for name, (x, other) in pairs.items()}
-        found[mode] |= {"gradient error": errors[mode], "seconds": seconds[mode]}
+    ratios: list[Mapping[str, float]] = [seconds, memory, losses]
+    found: dict[str, dict[str, Any]] = {}
+    for mode, outcome in outcomes.items():
+        pairs = [(each[mode], each[reference]) for each in ratios]
+        shown = *(x / other if other else math.nan for x, other in pairs), errors[mode]
+        found[mode] = dict(zip(LOOKS, shown, strict=True))
+        found[mode] |= {"seconds": seconds[mode], "losses": outcome.losses}
     return found
 
 
@@ -121,8 +113,7 @@ def objectives_of(job: Job) -> dict[str, Objective]:
 def gradient_errors(job: Job, reference: str, image: Tensor) -> dict[str, float]:
     """Return loss mode -> the relative error of its gradient at an image (1, 3, h, w).
 
-    The error is |g - r| / |r| in the Euclidean norm, with g the gradient of the mode and r that of
-    the mode `reference`; |g| if r is zero. In float64, rounding causes errors of about 1e-15.
+    It is |g - r| / |r| in the Euclidean norm, r the gradient of `reference`; |g| if r is zero.
     """
     point = job.on_device(image)
     gradients = {name: gradient_at(each, point).cpu() for name, each in objectives_of(job).items()}

@@ -9,9 +9,9 @@ from typing import Any
 import torch
 
 from styletransfer.lessons.doctor.examine import PROBES, examine
-from styletransfer.lessons.doctor.probes import CURES, MEANT
+from styletransfer.lessons.doctor.probes import MEANT
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import described
+from styletransfer.lessons.doctor.verdicts import CURES, described
 
 
 class UnsolvedError(AssertionError):
@@ -54,11 +54,9 @@ def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | 
 
 
 def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
-    """Raise an UnsolvedError for the doctor's first fault, or a row of `asked` that is not "ok".
-
-    The rows of `torch.compile` are left out: they take seconds.
-    """
+    """Raise an UnsolvedError for the doctor's first fault, or a row of `asked` that is not "ok"."""
     __tracebackhide__ = True
+    # Those of torch.compile take seconds.
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
     for name, verdict in examine(Study(target, inputs), probes):
         is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")

@@ -1,10 +1,4 @@
-"""Lists the nodes of an autograd graph, and counts how often a backward pass runs each.
-
-The result of an operation that autograd records has a `grad_fn`: the node that differentiates the
-operation. A node's `next_functions` lead to the nodes of the operation's inputs; an input that
-needs no gradient has none. A path ends there, or at an `AccumulateGrad`, whose `.variable` is the
-leaf tensor itself.
-"""
+"""Lists the nodes of an autograd graph, and counts how often a backward pass runs each."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -16,18 +10,14 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 
 def root(tensor: Tensor) -> Node:
-    """Return the node where a backward pass from `tensor` begins; for a leaf, its AccumulateGrad.
-
-    (RuntimeError: the tensor has no graph, because none of its inputs requires grad.)
-    """
+    """Return the node where a backward pass from `tensor` begins (RuntimeError: there is none)."""
     return get_gradient_edge(tensor).node
 
 
 def walk(*roots: Node) -> list[Node]:
     """Return every node that a backward pass from `roots` reaches, each before those it leads to.
 
-    Backward may run independent branches in another order. While the list lives, torch returns
-    these Python objects for the nodes, so they can be compared and hashed.
+    While the list lives, torch returns these Python objects for the nodes: they can be hashed.
     """
     finished: dict[Node, None] = {}
     stack = [(node, False) for node in roots]

@@ -1,8 +1,8 @@
-"""Measurement of time and memory; Markdown tables of the results."""
+"""Measurement of time and memory."""
 
 import os
 import time
-from collections.abc import Callable, Collection, Mapping, Sequence
+from collections.abc import Callable, Mapping
 
 import torch
 from torch.autograd.profiler import profile
@@ -18,23 +18,19 @@ def seconds_by_round(
 ) -> dict[str, list[float]]:
     """Return name -> wall seconds of one call in each round; `rounds` must be 1 or more.
 
-    Each function is called once to warm up. Then every round calls all functions, starting with a
-    different one, so that a machine that slows down affects all alike. The clock waits for the
-    device before and after each call; `after` is called after each call, not timed.
+    Every round begins with another function, so that a machine that slows down affects all alike. A
+    first round is not counted. `after` is called after each call, and is not timed.
     """
     names = list(work)
-    for call in work.values():
-        call()
-        after()
     seconds: dict[str, list[float]] = {name: [] for name in names}
-    for first in range(rounds):
-        shift = first % len(names)
+    for number in range(rounds + 1):  # the first round warms up
+        shift = number % len(names)
         for name in names[shift:] + names[:shift]:
             began = now(device)
             work[name]()
             seconds[name].append(now(device) - began)
             after()
-    return seconds
+    return {name: times[1:] for name, times in seconds.items()}
 
 
 def now(device: torch.device) -> float:
@@ -47,13 +43,9 @@ def now(device: torch.device) -> float:
 def peak_memory(work: Work, device: torch.device) -> int:
     """Return the peak bytes of tensors in one call, minus the bytes held before the call.
 
-    On an accelerator the number comes from torch's allocator. On the CPU it is the peak of the
-    running sum of allocations and releases that the profiler logs; this number is the same every
-    time, because the C library's reserve and other threads do not count. Memory that a library
-    allocates without torch is not included.
-
-    `work` is called twice on `device`; the first call, not measured, fills caches that later calls
-    share. `work` should keep no tensor, or the second call begins by releasing the first call's.
+    The CPU's number, from the profiler's log of allocations, is the same every time. Memory that a
+    library allocates without torch is not included. `work` is called once before, to fill caches.
+    It should keep no tensor, or the second call begins by releasing the first call's.
     """
     work()
     if device.type != "cpu":
@@ -74,20 +66,3 @@ def peak_memory(work: Work, device: torch.device) -> int:
         level += event.nbytes()
         peak = max(peak, level)
     return peak
-
-
-def table(
-    headings: Sequence[str], rows: Sequence[Sequence[str]], left: Collection[int] = (0,)
-) -> str:
-    """Return a Markdown table with padded columns, right-aligned except those in `left`.
-
-    `left` holds the numbers of the left-aligned columns, counted from 0.
-    """
-    columns = []
-    for number, column in enumerate(zip(headings, *rows, strict=True)):
-        width = max(map(len, column))
-        rule = "-" * (width - 1)
-        pad, rule = (str.ljust, f"{rule}-") if number in left else (str.rjust, f"{rule}:")
-        heading, *cells = (pad(cell, width) for cell in column)
-        columns.append([heading, rule, *cells])
-    return "\n".join(f"| {' | '.join(row)} |" for row in zip(*columns, strict=True))

@@ -1,10 +1,10 @@
-"""docs/course/once_differentiable.md: the program prints what the page says."""
+"""docs/once_differentiable.md: the program prints what the page says."""
 
 import re
 
 from helpers import ROOT
 
-PAGE = (ROOT / "docs" / "course" / "once_differentiable.md").read_text(encoding="utf-8")
+PAGE = (ROOT / "docs" / "once_differentiable.md").read_text(encoding="utf-8")
 
 
 def test_the_report_on_once_differentiable_is_true(capsys):

@@ -4,6 +4,7 @@ import torch
 from torch import nn
 from torch.autograd import Function
 from torch.autograd.function import once_differentiable
+from torch.utils.checkpoint import checkpoint
 
 
 class Square(Function):
@@ -293,30 +294,12 @@ class Frozen(Bias):
 
 
 class Dense(Square):
-    """Reads the memory of an input with gaps as if it had none."""
+    """Reads the memory of an input as if it had no gaps."""
 
     @staticmethod
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
-        if x.stride(0) > x.shape[1]:
-            x = x.as_strided(x.shape, (x.shape[1], 1))
-        return 2 * x * grad_output
-
-
-class Neighbours(Function):
-    """Saves two views of its input, which takes no memory."""
-
-    @staticmethod
-    def forward(ctx, x):
-        left, right = x[:, :-1], x[:, 1:]
-        ctx.save_for_backward(left, right)
-        return left * right
-
-    @staticmethod
-    def backward(ctx, grad_output):
-        left, right = ctx.saved_tensors
-        pad = nn.functional.pad
-        return pad(grad_output * right, (0, 1)) + pad(grad_output * left, (1, 0))
+        return 2 * x.as_strided(x.shape, (x.shape[1], 1)) * grad_output
 
 
 class Viewed(Square):
@@ -331,13 +314,6 @@ class AlwaysDouble(Square):
     def backward(ctx, grad_output):
         (x,) = ctx.saved_tensors
         return 2 * x.double() * grad_output
-
-
-class NotForEmpty(Square):
-    @staticmethod
-    def backward(ctx, grad_output):
-        (x,) = ctx.saved_tensors
-        return 2 * x * grad_output + 0 * grad_output.max()
 
 
 class Listed(Square):
@@ -415,38 +391,6 @@ class UnmarkedOfSetup(Doubled):
     @staticmethod
     def setup_context(ctx, inputs, output):
         pass
-
-
-class WrongVmap(RightJvp):
-    """The first example's result, for all of them."""
-
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return WrongVmap.apply(x.select(in_dims[0], 0)), None
-
-
-class BothBatched(Bias):
-    """Takes no bias that all examples share."""
-
-    @staticmethod
-    def forward(x, bias):
-        return x + bias
-
-    @staticmethod
-    def setup_context(ctx, inputs, output):
-        pass
-
-    @staticmethod
-    def vmap(info, in_dims, x, bias):
-        return x.movedim(in_dims[0], 0) + bias.movedim(in_dims[1], 0)[:, None], 0
-
-
-class FirstDimension(RightJvp):
-    """The examples are looked for in the first dimension, wherever they are."""
-
-    @staticmethod
-    def vmap(info, in_dims, x):
-        return FirstDimension.apply(x), 0
 
 
 class Batched(RightJvp):
@@ -722,6 +666,50 @@ class Row(Function):
         return torch.sparse_coo_tensor(index[None], grad_output, ctx.shape), None
 
 
+class Sparse(Function):
+    """A constant sparse matrix times a dense one."""
+
+    matrix = torch.tensor([[0.0, 2, 0], [1, 0, 3], [0, 0, 4]]).to_sparse()
+    inputs = (matrix, torch.linspace(-2, 3, 6).view(3, 2).requires_grad_())
+
+    @staticmethod
+    def forward(ctx, matrix, x):
+        ctx.save_for_backward(matrix)
+        return torch.sparse.mm(matrix, x)
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (matrix,) = ctx.saved_tensors
+        return None, torch.sparse.mm(matrix.t(), grad_output)
+
+
+class WrongSparse(Sparse):
+    @staticmethod
+    def backward(ctx, grad_output):
+        (matrix,) = ctx.saved_tensors
+        return None, torch.sparse.mm(matrix, grad_output)
+
+
+class Widened(Square):
+    """In half precision its gradient is in float32, as its result."""
+
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return torch.where(x > 0, 2.0, 3.0) * x
+
+    @staticmethod
+    def backward(ctx, grad_output):
+        (x,) = ctx.saved_tensors
+        return torch.where(x > 0, 2.0, 3.0) * grad_output
+
+
+class SpoiledDouble(Doubled):
+    @staticmethod
+    def backward(ctx, grad_output):
+        return grad_output.mul_(2)
+
+
 class Measured(Doubled):
     """Forward waits for the largest number."""
 
@@ -745,6 +733,17 @@ class Printing(Doubled):
     def forward(ctx, x):
         print(end="")
         return 2 * x
+
+
+class Checkpointed(nn.Module):
+    """Its backward runs a part of forward again, with the module's own parameters."""
+
+    def __init__(self):
+        super().__init__()
+        self.layer, self.last = nn.Linear(3, 3), nn.Linear(3, 2)
+
+    def forward(self, x):
+        return self.last(checkpoint(lambda x: self.layer(x).tanh(), x, use_reentrant=False))
 
 
 class Keeper(nn.Module):

@@ -3,7 +3,6 @@
 import inspect
 import re
 import runpy
-import shutil
 
 import pytest
 import torch
@@ -24,7 +23,7 @@ from styletransfer.lessons.doctor.watch import is_function
 QUICK = {name: probe for name, probe in PROBES.items() if "compile" not in name}
 # The probes that torch refuses for a Function whose forward takes ctx: such a Function has no
 # setup_context, which torch.func needs.
-REFUSED = ("func.jvp", "func.vmap", "func.grad", "vmap of func.grad")
+REFUSED = ("func.jvp", "func.grad", "vmap of func.grad")
 FILE = ROOT / "tests" / "lessons" / "planted.py"
 
 
@@ -59,7 +58,6 @@ def faults(*arguments, **options):
         ("SpoiledGrad", "grad_output", "changed in place"),
         ("SpoiledData", "grad_output", "changed in place"),
         ("Unmarked", "inputs in place", "input 0 is changed in place and not marked"),
-        ("Halves", "unused outputs", "fails if an output is not used"),
         ("Cycle", "kept for backward", "ctx.result is an output: a reference cycle"),
         ("Closure", "kept for backward", "a function on ctx keeps it, or the class"),
         ("OnClass", "kept for backward", "if forward is called twice before backward"),
@@ -85,19 +83,16 @@ def faults(*arguments, **options):
         ("Dense", "layouts in memory", "strided inputs: another result"),
         ("Attribute", "kept for backward", "ctx.both is an input"),
         ("Dictionary", "kept for backward", "ctx.kept is an input"),
-        ("Viewed", "layouts in memory", "transposed grad_output: view size is not"),
+        ("Viewed", "layouts in memory", "strided grad_output: view size is not"),
         ("AlwaysDouble", "low precision", "float64 for input 0 of torch.float32"),
-        ("NotForEmpty", "empty inputs", "only backward refuses them"),
         ("Listed", "backward is called", "a list, has no graph"),
         ("WrongJvp", "func.jvp", "not the derivative of forward"),
         ("WithoutTangent", "func.jvp", "not the derivative of forward"),
-        ("WrongVmap", "func.vmap", "two examples, in_dims (0,): another result"),
         ("WrongBackward", "first derivative", "is 0.5 times the derivative of forward"),
         ("SummedShape", "gradients returned", "shape (4, 3) for input 1 of (3,)"),
         ("MissingGradient", "first derivative", "None for input 1"),
         ("WrongGated", "first derivative", "is 1.5 times the derivative of forward"),
         ("Frozen", "gradients returned", "if input 0 alone requires grad: unsupported operand"),
-        ("BothBatched", "func.vmap", "two examples, in_dims (0, None): TypeError"),
         ("OneForTwo", "backward is called", "incorrect number of gradients (expected 2, got 1)"),
     ],
 )
@@ -126,9 +121,7 @@ def test_the_wrong_one_of_two_functions_is_named():
     [
         ("ViewedDoubled", "layouts in memory", "backward"),
         ("WrongJvp", "func.jvp", "jvp"),
-        ("WrongVmap", "func.vmap", "vmap"),
         ("AlwaysDouble", "low precision", "backward"),
-        ("NotForEmpty", "empty inputs", "backward"),
         ("SavedIntermediate", "second derivative", "backward"),
         ("Overflowing", "extreme inputs", "backward"),
         ("Measured", "on a GPU", "forward"),
@@ -147,12 +140,6 @@ def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
     assert re.match(r"planted.py:\d+, viewed_beside: use reshape", found.change)
 
 
-def test_examples_in_the_last_dimension_are_tried():
-    found = verdict(planted.FirstDimension, "func.vmap")
-    assert found.text == "two examples, in_dims (-1,): another result"
-    assert re.match(r"planted.py:\d+, FirstDimension.vmap: return what forward", found.change)
-
-
 @pytest.mark.parametrize(
     ("target", "name"),
     [("AttributeOfSetup", "kept for backward"), ("UnmarkedOfSetup", "inputs in place")],
@@ -160,11 +147,6 @@ def test_examples_in_the_last_dimension_are_tried():
 def test_the_method_that_fills_ctx_is_named(target, name):
     found = verdict(getattr(planted, target), name)
     assert re.match(rf"planted.py:\d+, {target}.setup_context: ", found.change)
-
-
-def test_saved_views_of_an_input_take_no_memory():
-    found = verdict(planted.Neighbours, "kept for backward")
-    assert found.text.startswith("0 bytes")
 
 
 @pytest.mark.parametrize("name", ["cut_off", "not_applied"])
@@ -206,7 +188,7 @@ def test_a_kink_at_an_input_is_told_and_no_fault():
 
 
 def test_a_modules_method_is_not_called():
-    assert "no method of a module" in verdict(planted.FakeLayer(), "backward is called").text
+    assert "never calls it" in verdict(planted.FakeLayer(), "backward is called").text
 
 
 def test_a_refused_second_derivative_is_no_fault():
@@ -217,9 +199,9 @@ def test_a_refused_second_derivative_is_no_fault():
 def test_the_advice_on_once_differentiable_helps():
     advice = verdict(planted.Marked, "second derivative").change
     source = inspect.getsource(planted.Marked)
-    if "take @once_differentiable away" in advice:
+    if "replace @once_differentiable by" in advice:
         source = source.replace("    @once_differentiable\n", "")
-    line = re.search("begin with `(.+)`", advice)[1].replace("...", "RuntimeError('refused')")
+    line = re.search("by `(.+)`", advice)[1].replace("...", "RuntimeError('refused')")
     advised = dict(vars(planted))
     exec(source.replace("grad_output):\n", f"grad_output):\n        {line}\n"), advised)
     found = verdict(advised["Marked"], "second derivative")
@@ -330,11 +312,10 @@ def test_a_jvp_of_a_surrogate_may_be_that_of_its_backward():
 )
 def test_what_a_module_keeps_is_examined(target):
     found = dict(examine(Study(target, [fixed(4, 3)]), QUICK))
-    assert (
-        found["backward is called"].text == "WrongReLU 1 x; examined with the result: Keeper.loss"
-    )
+    assert found["backward is called"].text == "WrongReLU 1 x"
     assert "WrongReLU.backward" in found["first derivative"].change
-    assert found["left on modules"].word == "note"
+    assert "in Keeper.loss, where" in found["left on modules"].text
+    assert "their graphs, which are examined" in found["left on modules"].text
 
 
 @pytest.mark.parametrize("keeper", [planted.Keeper, planted.Appender])
@@ -369,7 +350,7 @@ def test_equal_rows_of_the_table_are_one(capsys, monkeypatch):
     monkeypatch.setattr("styletransfer.lessons.doctor.examine.PROBES", QUICK)
     printed = call(capsys, "gradcheck", f"target={FILE}:Square")[1][0]
     assert printed.count("it needs a forward without ctx") == 1
-    assert "func.jvp, func.vmap, func.grad, vmap of func.grad note  refused: " in printed
+    assert "func.jvp, func.grad, vmap of func.grad note  refused: " in printed
 
 
 @pytest.mark.slow
@@ -435,6 +416,35 @@ def test_the_functions_of_the_examples_pass(capsys):
         assert faults(functions[name], *given) == {}, name
 
 
+@pytest.mark.slow
+def test_a_checkpoint_in_a_module_is_examined_and_leaves_it_as_it_was():
+    module = planted.Checkpointed()
+    before = {name: x.detach().clone() for name, x in module.named_parameters()}
+    found = verdicts(module)
+    assert [row for row, each in found.items() if each.word == "FAULT"] == []
+    after = dict(module.named_parameters())
+    assert all(torch.equal(x, after[name]) for name, x in before.items())
+    assert all(x.requires_grad and x.dtype == torch.float32 for x in after.values())
+
+
+def test_a_gradient_in_float32_for_half_precision_is_no_fault():
+    assert verdict(planted.Widened, "low precision").word == "ok"
+
+
+def test_a_constant_sparse_input_is_taken():
+    assert faults(planted.Sparse) == {}
+    assert list(faults(planted.WrongSparse)) == ["first derivative"]
+    assert verdict(planted.Sparse, "on a GPU").word == "ok"
+
+
+def test_a_spoiled_grad_output_is_told_before_what_it_spoils():
+    def beside(x):
+        return planted.SpoiledDouble.apply(x) + x
+
+    found = faults(beside)
+    assert list(found)[:2] == ["grad_output", "first derivative"]
+
+
 def test_a_modules_parameters_are_checked():
     class Scaled(nn.Module):
         def __init__(self):
@@ -457,9 +467,8 @@ def test_a_right_module_with_a_parameter_and_a_buffer_passes():
         def forward(self, x):
             return planted.RightJvp.apply(x * self.weight + self.shift)
 
-    found = {name: each.text for name, each in verdicts(Layer()).items() if name != "empty inputs"}
-    assert list(found) == ["func.vmap", "vmap of func.grad"]
-    assert set(found.values()) == {"refused: it needs a vmap, or generate_vmap_rule = True"}
+    found = {name: each.text for name, each in verdicts(Layer()).items()}
+    assert found == {"vmap of func.grad": "refused: it needs a vmap, or generate_vmap_rule = True"}
 
 
 def test_a_file_may_have_a_dataclass(tmp_path):
@@ -496,7 +505,6 @@ def test_a_wrong_target_is_refused_in_one_line(capsys):
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(not shutil.which("c++"), reason="inductor needs a compiler")
 def test_the_page_shows_what_the_doctor_prints(capsys, monkeypatch):
     monkeypatch.chdir(ROOT)
     page = (ROOT / "docs" / "course" / "functions.md").read_text(encoding="utf-8")

@@ -1,9 +1,4 @@
-"""The command `explain`: `python scripts/explain.py loss_mode=fake_backward`.
-
-The keys are those of `scripts/train.py`, without those of its run. The command records one
-evaluation of the losses and their gradient under each loss mode, prints a summary for the chosen
-mode and writes `explain.html`, a page with a diagram of the graph for each mode.
-"""
+"""The command `explain`: a summary of one evaluation, and a page with the graph of each mode."""
 
 from dataclasses import replace
 from pathlib import Path

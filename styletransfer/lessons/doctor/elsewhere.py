@@ -5,7 +5,6 @@ import logging
 import re
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, nullcontext
-from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -15,76 +14,47 @@ from torch import Tensor, nn
 from styletransfer.lessons.doctor.habits import mismatch
 from styletransfer.lessons.doctor.quotients import gradients, same, weighed
 from styletransfer.lessons.doctor.study import Study, changed, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import is_function, scaled, tensors_in, watched
 
 # What each hand-written backward returns is multiplied by this, but torch's own derivative of
 # forward is not. So the size of a gradient tells which of the two was used.
 FACTOR = 1.5
-
-# What is missing, by a word of torch's message.
-MISSING = {
-    "setup_context staticmethod": "a forward without ctx, and a setup_context",
-    "must implement the jvp": "a jvp",
-    "vmap support": "a vmap, or generate_vmap_rule = True",
-}
-
-
-def _refused(
-    study: Study,
-    inputs: Sequence[Any],
-    what: str,
-    change: str,
-    context: AbstractContextManager[Any] | None = None,
-) -> Iterator[Verdict]:
-    """Does forward, or only backward, raise an error for these inputs?"""
-    try:
-        with context or nullcontext():
-            total = weighed(study.outputs(*inputs)).sum()
-    except Exception as error:
-        yield note(f"forward refuses {what}: {first_line(error)}")
-        return
-    try:
-        gradients(total, differentiable_in(inputs))
-    except Exception as error:
-        yield fault(f"only backward refuses {what}: {first_line(error)}", change, error=error)
-
-
-def empty(study: Study) -> Iterator[Verdict]:
-    """Does backward take what forward takes, if there are no examples?
-
-    The first side of the first leaf becomes 0, and the first sides of others that are as long.
-    """
-    size = study.leaves[0].shape[:1]
-    if size and study.due[0] < len(study.given):
-        inputs = changed(study.inputs, lambda x: x[:0].clone() if x.shape[:1] == size else x)
-        yield from _refused(study, inputs, "them", "treat a size of 0 as any other size")
+HALVES = torch.bfloat16, torch.float16
 
 
 def precision(study: Study) -> Iterator[Verdict]:
-    """Does backward keep dtypes and finite numbers in low precision, and under autocast?"""
-    halves = () if any(study.is_complex) else (torch.bfloat16, torch.float16)
-    for dtype in (torch.float32, *halves):
-        name = str(dtype).removeprefix("torch.")
-        inputs = changed(study.inputs, partial(Tensor.to, dtype=dtype))
-        change = "compute there in float32, and return the dtype of the input"
+    """Does backward take low precision and keep float32, and does it work under autocast?"""
+    change = "compute there in float32, and return the dtype of the input"
+    for dtype in (torch.float32, *(() if any(study.is_complex) else HALVES)):
         with watched(study.functions) as calls:
-            refused = list(_refused(study, inputs, name, change))
-        yield from refused
-        yield from mismatch(calls, "dtype")
-        is_finite = [
-            all(bool(x.isfinite().all()) for x in tensors_in(values) if x.is_floating_point())
-            for values in ([x.result for x in calls], [x.grads for x in calls])
-        ]
-        if is_finite == [True, False]:
-            yield fault(f"not finite in {name}", "compute in float32 what becomes too large")
+            who, error = _refused(study, dtype, nullcontext())
+        if error:
+            said = f"{who} refuses {str(dtype).removeprefix('torch.')}: {first_line(error)}"
+            yield note(said) if who == "forward" else fault(said, change, error=error)
+        if dtype == torch.float32:
+            yield from mismatch(calls, "dtype")
     devices = [inspect.getclosurevars(x.backward).nonlocals for x in study.functions]
-    if all(names.get("device_type", "cpu") == "cpu" for names in devices):
-        cure = "decorate forward by torch.amp.custom_fwd, and backward by torch.amp.custom_bwd"
-        said, autocast = "what autocast makes of forward", torch.autocast("cpu", torch.bfloat16)
-        for each in _refused(study, changed(study.inputs, Tensor.float), said, cure, autocast):
-            if each.change:
-                yield replace(each, word="note")
+    who, error = _refused(study, torch.float32, torch.autocast("cpu", torch.bfloat16))
+    if who != "forward" and error and all(x.get("device_type", "cpu") == "cpu" for x in devices):
+        said = f"{who} refuses what autocast makes of forward: {first_line(error)}"
+        change = "decorate a forward with ctx by torch.amp.custom_fwd, and backward by custom_bwd"
+        yield note(said, change, error=error)
+
+
+def _refused(
+    study: Study, dtype: torch.dtype, context: AbstractContextManager[Any]
+) -> tuple[str, Exception | None]:
+    """Return who raises an error for inputs of a dtype, "forward" or "only backward", and it."""
+    inputs, who = changed(study.inputs, partial(Tensor.to, dtype=dtype)), "forward"
+    try:
+        with context:
+            total = weighed(study.outputs(*inputs)).sum()
+        who = "only backward"
+        gradients(total, differentiable_in(inputs))
+    except Exception as error:
+        return who, error
+    return who, None
 
 
 def extremes(study: Study) -> Iterator[Verdict]:
@@ -101,13 +71,15 @@ def extremes(study: Study) -> Iterator[Verdict]:
         is_nan = weighed(x for x in found if x is not None).isnan().any()
         if is_nan and result.isfinite().all():
             text = f"nan for {name} inputs in float32, where the result of forward is finite"
-            cure = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
-            yield fault(text, cure)
+            change = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
+            yield fault(text, change)
 
 
 def device(study: Study) -> Iterator[Verdict]:
     """Does a device that keeps its numbers to itself do, as a captured graph needs it?"""
     for part in [study] if isinstance(study.target, nn.Module) else study.parts:
+        if any(x.layout is not torch.strided for x in tensors_in(part.inputs)):
+            return  # such a device has no sparse tensors
         inputs = [
             x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
             for x in part.inputs
@@ -122,23 +94,16 @@ def device(study: Study) -> Iterator[Verdict]:
             yield note(text, change, error=error)
 
 
-def _unable(error: Exception) -> Verdict:
-    """Return that a call is refused, and what is missing or the first line of torch's message."""
-    said = described(error)
-    missing = (f"it needs {missing}" for words, missing in MISSING.items() if words in said)
-    return note(f"refused: {next(missing, said)}")
-
-
 def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
     """Return the function that computes the gradients by `torch.func.grad`."""
     return torch.func.grad(study.total, argnums=tuple(range(len(study.leaves))))
 
 
-def compiled(backend: str, study: Study) -> Sequence[Tensor | None]:
-    """Return the gradients of the compiled subject."""
+def compiled(study: Study) -> Sequence[Tensor | None]:
+    """Return the gradients of the compiled subject; inductor differentiates as aot_eager does."""
     torch.compiler.reset()
     logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another row tells what it warns of
-    total = torch.compile(study.total, backend=backend)(*study.leaves)
+    total = torch.compile(study.total, backend="aot_eager")(*study.leaves)
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
 
@@ -148,8 +113,7 @@ ASKED: dict[str, Ask] = {
     "vmap of func.grad": lambda study: [  # for a batch of one
         x[0] for x in torch.func.vmap(func_grad(study))(*(x[None] for x in study.leaves))
     ],
-    "compile, aot_eager": partial(compiled, "aot_eager"),
-    "compile, inductor": partial(compiled, "inductor"),
+    "compile": compiled,
 }
 
 
@@ -174,7 +138,7 @@ def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
         with scaled(study.functions, FACTOR):
             ours, found = study.gradients_of(*study.leaves), ask(study)
     except Exception as error:
-        yield _unable(error)
+        yield note(f"refused: {cure(error, described(error))}")
     if same(found, ours):
         yield Verdict("ok", "yours")
     if study.is_random:
@@ -195,32 +159,10 @@ def jvp(study: Study) -> Iterator[Verdict]:
     try:
         found: Tensor = torch.func.jvp(study.total, study.leaves, study.directions)[1]
     except Exception as error:
-        yield _unable(error)
+        yield note(f"refused: {cure(error, described(error))}")
     is_told = study.name in study.surrogates or not is_function(study.target)
     if is_told and same([found], [study.along(study.gradients)]):
         return  # that of backward: if it is wrong, the first derivative tells it
     if not is_forwards(study, found):
         change = "return the derivative of forward times the tangents"
         yield fault("not the derivative of forward", change, "jvp")
-
-
-def vmap(study: Study) -> Iterator[Verdict]:
-    """Are the results of two examples in a batch those of each alone?"""
-    leaves, count = study.leaves, len(study.leaves)
-    single = [tuple(0 if i == one else None for i in range(count)) for one in range(count)]
-    for number, dims in enumerate([(0,) * count, (-1,) * count, *single]):
-        ways = list(zip(leaves, dims, strict=True))
-        others = [x if dim is None else 0.99 * x for x, dim in ways]
-        batches = [x if dim is None else torch.stack([x, 0.99 * x], dim) for x, dim in ways]
-        try:
-            found = torch.func.vmap(study.total, dims)(*batches)
-            alone = study.total(*leaves), study.total(*others)
-            said = "" if same(found, alone) else "another result"
-        except Exception as error:
-            if number == 0:
-                yield _unable(error)
-            said = described(error)
-        if said:
-            change = "return what forward returns for each alone, and the dimension of the examples"
-            method = "forward" if getattr(study.target, "generate_vmap_rule", False) else "vmap"
-            yield fault(f"two examples, in_dims {dims}: {said}", change, method)

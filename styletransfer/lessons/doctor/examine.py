@@ -25,33 +25,30 @@ from styletransfer.lessons.doctor.verdicts import Verdict, described, note, plac
 Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
     "backward is called": probes.called,
+    "grad_output": habits.grad_output,
     "first derivative": probes.first,
     "second derivative": probes.second,
     "gradients returned": habits.returned,
-    "unused outputs": habits.undefined,
-    "grad_output": habits.grad_output,
     "inputs in place": habits.marked,
     "kept for backward": habits.kept,
     "left on modules": habits.left,
     "layouts in memory": habits.layouts,
-    "empty inputs": elsewhere.empty,
     "low precision": elsewhere.precision,
     "extreme inputs": elsewhere.extremes,
     "on a GPU": elsewhere.device,
     "func.jvp": elsewhere.jvp,
-    "func.vmap": elsewhere.vmap,
     **{name: partial(elsewhere.whose, ask) for name, ask in elsewhere.ASKED.items()},
     "compile, one graph": elsewhere.undivided,
 }
 SHAPE = re.compile(r"\d+(x\d+)*")
 KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]
-# What is tried if forward gives nan or inf for the numbers x that are given.
+# Where forward is examined: at the given numbers x or, if it gives nan or inf there, at others.
 DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
+    "": torch.clone,
     "|x| + 0.5": lambda x: x.abs() + 0.5,
     "tanh(x), between -1 and 1": torch.tanh,
     "sigmoid(x), between 0 and 1": torch.sigmoid,
     "|x| + 1.5": lambda x: x.abs() + 1.5,
-    "-|x| - 0.5": lambda x: -x.abs() - 0.5,
 }
 
 
@@ -77,9 +74,8 @@ def report(target: str, inputs: list[str], surrogates: list[str]) -> int:
 def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> Study:
     """Return the study of FILE.py:NAME (UserError: there is none, or it cannot be called).
 
-    `inputs`: shapes such as "4x3", which become seeded normal values, or the name of a function in
-    the file, which returns the inputs as a tuple. The file's code is run. `surrogates`: names of
-    Functions in the file.
+    The file's code is run. `inputs` are shapes such as "4x3", for seeded normal values, or names of
+    functions in the file, which return inputs; `surrogates` are names of Functions there.
     """
     file, _, name = target.rpartition(":")
     path = Path(file).resolve()
@@ -143,14 +139,18 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
 
     Before them is a verdict on the inputs, if other ones than those given had to be taken.
     """
+    own = [x.detach().requires_grad_(x.requires_grad) for x in study.own.values()]
     study, verdict = _quiet()(ready)(study)
     if verdict.text:
         yield "inputs", verdict
-    for name, probe in probes.items():
-        if verdict.is_last:
-            return
-        verdict = told(probe, study)
-        yield name, verdict
+    try:
+        for name, probe in probes.items():
+            if verdict.is_last:
+                return
+            verdict = told(probe, study)
+            yield name, verdict
+    finally:
+        study.hold(own)
 
 
 @_quiet()
@@ -175,8 +175,7 @@ def ready(study: Study) -> tuple[Study, Verdict]:
     errors, kinds = [], KINDS if torch.cuda.is_available() else KINDS[:2]
     for kind in kinds:
         try:
-            found = study.anew(kind)
-            is_finite = weighed(found.outputs()).isfinite().all()
+            study.anew(kind).outputs()
             break
         except Exception as error:
             errors.append(error)
@@ -185,16 +184,14 @@ def ready(study: Study) -> tuple[Study, Verdict]:
             said = f"forward asks for a GPU, and there is none: {described(errors[0])}"
             return study, note(said, "examine it on a machine with a GPU", is_last=True)
         return study.anew(KINDS[0]), Verdict()  # the first row tells the error
-    dtype, device = found.kind
-    said = f"examined in {str(dtype).removeprefix('torch.')} on {device}, as forward refuses "
+    said = f"examined in {str(kind[0]).removeprefix('torch.')} on {kind[1]}, as forward refuses "
     verdict = note(said + f"float64 on the CPU: {described(errors[0])}") if errors else Verdict()
-    if is_finite:
-        return found, verdict
-    at = f"{place(found.target, 'context')}: give inputs=[NAME] of a function in your file, "
-    for words, change in DOMAINS.items():
-        inside = found.anew(found.kind, change)
-        if weighed(inside.outputs()).isfinite().all():
+    change = f"{place(study.target, 'context')}: give inputs=[NAME] of a function in your file, "
+    change += "which returns numbers at which forward gives finite ones"
+    for words, domain in DOMAINS.items():
+        found = study.anew(kind, domain)
+        if weighed(found.outputs()).isfinite().all():
             said = f"forward gives nan or inf at the given numbers x: examined at {words}"
-            return inside, note(said, f"{at}which returns such numbers")
+            return found, note(said, change) if words else verdict
     said = "forward gives nan or inf at each of the numbers that were tried"
-    return found, note(said, f"{at}at which it gives finite numbers", is_last=True)
+    return study, note(said, change, is_last=True)

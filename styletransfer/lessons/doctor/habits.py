@@ -4,27 +4,20 @@ import gc
 import weakref
 from collections.abc import Iterator, Sequence
 from functools import partial
-from typing import Any
+from itertools import chain
 
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.doctor.quotients import differs, gradients, same, weighed, weights_like
+from styletransfer.lessons.doctor.quotients import differs, gradients, same, weights_like
 from styletransfer.lessons.doctor.study import Layout, Study, changed, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, fault, first_line, note
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
-
-# What to return, if a property is not that of the input.
-RETURNED = {
-    "shape": "return grad.sum_to_size(x.shape), with x the input",
-    "dtype": "return grad.to(x.dtype), with x the input",
-    "device": "return grad.to(x.device), with x the input",
-}
 
 
 def returned(study: Study) -> Iterator[Verdict]:
     """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
-    yield from mismatch(study.seen, *RETURNED)
+    yield from mismatch(study.seen, "shape", "dtype", "device")
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
         alone = [x if x is leaf else x.detach() for x in study.leaves]
         said = gradient is not None and differs(partial(study.gradients_of, *alone), [gradient])
@@ -32,34 +25,22 @@ def returned(study: Study) -> Iterator[Verdict]:
             text = f"if input {index} alone requires grad: {said}"
             yield fault(text, "look at what depends on ctx.needs_input_grad")
     if any(seen.is_sparse for seen in study.seen):
-        yield note("sparse: the leaf and its optimizer take it, and few other operations do")
+        yield note("sparse: SGD, Adagrad and SparseAdam take it, and few other operations do")
 
 
 def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
     """Yield each gradient of which a property, such as "dtype", is not that of its input."""
-    pairs = [
-        pair for seen in calls for pair in enumerate(zip(seen.inputs, seen.grads, strict=False))
-    ]
-    for index, (x, grad) in pairs:
+    zipped = (enumerate(zip(seen.inputs, seen.grads, strict=False)) for seen in calls)
+    for index, (x, grad) in chain.from_iterable(zipped):
         for what in properties if isinstance(grad, Tensor) and isinstance(x, Tensor) else ():
             have, want = getattr(grad, what), getattr(x, what)
             if have != want:
                 is_error = what == "device" and grad.dim() > 0
                 does = "raises an error" if is_error else "changes it silently"
                 have, want = (tuple(x) if what == "shape" else x for x in (have, want))
+                makes = "sum_to_size(x.shape)" if what == "shape" else f"to(x.{what})"
                 text = f"{what} {have} for input {index} of {want}: torch {does}"
-                yield fault(text, RETURNED[what])
-
-
-def undefined(study: Study) -> Iterator[Verdict]:
-    """Does backward work if an output is not used?"""
-    outputs = differentiable_in(study.outputs())
-    for output in outputs if len(outputs) > 1 else ():
-        try:
-            gradients(weighed([output]).sum(), study.leaves, retain_graph=True)
-        except Exception as error:
-            text = f"fails if an output is not used: {described(error)}"
-            yield fault(text, "after set_materialize_grads(False) it receives None", error=error)
+                yield fault(text, f"return grad.{makes}, with x the input")
 
 
 def grad_output(study: Study) -> Iterator[Verdict]:
@@ -93,28 +74,21 @@ def kept(study: Study) -> Iterator[Verdict]:
 
     def after_another_call() -> Sequence[Tensor | None]:
         total = study.total(*study.leaves)
-        study.outputs(*changed(study.inputs, lambda x: 0.99 * x))
+        count = len(study.given)
+        study.outputs(*changed(study.inputs[:count], lambda x: 0.99 * x), *study.inputs[count:])
         return gradients(total, study.leaves)
 
     if said := differs(after_another_call, study.gradients):
         text = f"if forward is called twice before backward: {said}"
         yield fault(text, "keep on ctx what belongs to one call", "context")
 
-    def sizes(values: Any) -> dict[int, int]:
-        return {x.untyped_storage().data_ptr(): x.nbytes for x in tensors_in(values)}
-
-    # Views of inputs and outputs take no memory.
-    known = sizes([(seen.inputs, seen.result) for seen in study.seen])
-    own = [size for at, size in sizes([seen.own for seen in study.seen]).items() if at not in known]
-    yield Verdict("ok", f"{sum(own)} bytes beside inputs and outputs")
-
 
 def left(study: Study) -> Iterator[Verdict]:
     """Does forward leave tensors in attributes of modules?"""
     if names := [f"{type(module).__name__}.{name}" for module, name in study.left]:
-        graphs = ", with their graphs; after func.grad they have none"
         text = f"forward leaves tensors in {', '.join(names)}, where they stay in memory"
-        text += graphs if any(study.left.values()) else ""
+        if any(study.left.values()):
+            text += ", with their graphs, which are examined; after func.grad they have none"
         yield note(text, "return them, or read and delete them after each call", "forward")
 
 
@@ -129,37 +103,27 @@ def _is_alive(study: Study) -> bool:
 
 
 def _strided(x: Tensor) -> Tensor:
-    """Return x with a gap after each number in memory."""
-    return torch.stack([x, x], -1)[..., 0]
-
-
-def _transposed(x: Tensor) -> Tensor:
-    return x.mT.clone(memory_format=torch.contiguous_format).mT if x.dim() > 1 else _strided(x)
-
-
-def _expanded(x: Tensor) -> Tensor:
-    """Return a tensor in the shape of x with one number in memory, as the gradient of a sum."""
-    return x.mean().expand(x.shape)
+    """Return x with columns before rows in memory, and a gap after each number."""
+    turned = x.mT if x.dim() > 1 else x
+    spaced = torch.stack([turned, turned], -1)[..., 0]
+    return spaced.mT if x.dim() > 1 else spaced
 
 
 # The layouts in memory that are tried: of inputs, and of grad_output.
 LAYOUTS: dict[str, tuple[Layout, Layout]] = {
     "strided inputs": (_strided, torch.clone),
-    "transposed inputs": (_transposed, torch.clone),
     "strided grad_output": (torch.clone, _strided),
-    "transposed grad_output": (torch.clone, _transposed),
-    "expanded grad_output": (torch.clone, _expanded),
+    # One number in memory, as the gradient of a sum.
+    "expanded grad_output": (torch.clone, lambda x: x.mean().expand(x.shape)),
 }
 
 
 def layouts(study: Study) -> Iterator[Verdict]:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
-    if any(seen.is_sparse for seen in study.seen):
-        return  # no operation that makes another layout takes a sparse gradient
+    if any(seen.is_sparse or seen.spoiled for seen in study.seen):
+        return  # such gradients take no other layout
     cure = "use reshape in the place of view, or call contiguous()"
     for name, (layout, grad_output) in LAYOUTS.items():
-        if grad_output is _expanded and any(seen.spoiled for seen in study.seen):
-            return  # torch lets nobody change it in place, and another row has this fault
         outputs = differentiable_in(study.outputs())
         grads = [grad_output(weights_like(x)) for x in outputs]
         dense = [x.clone(memory_format=torch.contiguous_format) for x in grads]

@@ -21,23 +21,16 @@ from styletransfer.lessons.doctor.quotients import (
     weights_like,
 )
 from styletransfer.lessons.doctor.study import Study, differentiable_in
-from styletransfer.lessons.doctor.verdicts import Verdict, described, fault, first_line, note
+from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import backward_name, is_function
 
 CUT = "look for detach, .data, item or NumPy"
-# What to change, by words of an error's message.
-CURES = {
-    "incorrect number of gradients": "return a gradient for each input of forward, and None for "
-    "one that is no tensor",
-    "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
-}
 MEANT = "; if that is meant, say surrogates="
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
     """Return the fault that a method raises an error."""
-    found = (cure for words, cure in CURES.items() if words in str(error))
-    return fault(f"{what}{described(error)}", next(found, change), error=error, **options)
+    return fault(f"{what}{described(error)}", cure(error, change), error=error, **options)
 
 
 def called(study: Study) -> Iterator[Verdict]:
@@ -49,9 +42,7 @@ def called(study: Study) -> Iterator[Verdict]:
         yield failed("forward fails: ", error, change, method="forward", is_last=True)
     if not outputs:
         text = f"the result, a {type(result).__name__}, has no graph: backward is never called"
-        change = (
-            "return floating point tensors, one or a tuple, not cut by detach, no_grad or NumPy"
-        )
+        change = "return floats, a tensor or a tuple of them, not cut by detach, no_grad or NumPy"
         yield fault(text, change, "forward", is_last=True)
     try:
         counts = Counter(dict.fromkeys(study.functions, 0))
@@ -60,18 +51,15 @@ def called(study: Study) -> Iterator[Verdict]:
     except Exception as error:
         yield failed("backward fails: ", error, "this raises the error", is_last=True)
     if isinstance(study.target, nn.Module) and callable(getattr(study.target, "backward", None)):
-        text = "autograd calls no method of a module, whatever its name"
+        text = "autograd does not know of a module's method backward, and never calls it"
         yield fault(text, f"write a Function for what stands in {study.name}.backward")
-    left = study.left.items()
-    kept = [f"{type(module).__name__}.{name}" for (module, name), has_graph in left if has_graph]
-    beside = f"; examined with the result: {', '.join(kept)}" if kept else ""
     if not counts:
         text = "no Function is in the graph; if you use one, it is cut off or not called by apply"
-        yield note(text + beside)
+        yield note(text)
     names = ", ".join(f"{each.__name__} {count} x" for each, count in counts.items())
     if not all(counts.values()):
-        yield note(f"{names}: from one with 0, no path leads to an input{beside}")
-    yield Verdict("ok", names + beside)
+        yield note(f"{names}: from one with 0, no path leads to an input")
+    yield Verdict("ok", names)
 
 
 def first(study: Study) -> Iterator[Verdict]:
@@ -115,10 +103,8 @@ def _unlike(study: Study) -> Iterator[Verdict]:
     found = differences(study.measured, study.gradients)
     for number, difference in found.items():
         index = study.due[number]
-        text, change = (
-            f"the gradient of {study.names[index]} {difference}",
-            "derive the formula again",
-        )
+        text = f"the gradient of {study.names[index]} {difference}"
+        change = "derive the formula again"
         if study.gradients[number] is None:
             text = f"backward returns None for input {index}, which has a derivative"
             change = "return its gradient"
@@ -184,11 +170,9 @@ def _second_fault(study: Study) -> Verdict:
         return fault(text, CUT)
     code = getattr(getattr(function, backward_name(function)), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
-        return fault(
-            "wrong, and once_differentiable does not always raise an error",
-            "take @once_differentiable away, and begin with "
-            "`if torch.is_grad_enabled(): raise ...` (torch.compile drops it)",
-        )
+        text = "wrong, and once_differentiable does not always raise an error"
+        guard = "`if torch.is_grad_enabled(): raise ...`, first in backward"
+        return fault(text, f"replace @once_differentiable by {guard} (torch.compile drops it)")
     own = [str(tuple(x.shape)) for x in study.seen[0].own if x.is_floating_point()]
     if not own:
         return fault(text, "use operations that autograd can differentiate, on saved tensors")

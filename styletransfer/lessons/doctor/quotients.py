@@ -50,10 +50,8 @@ class Difference:
         worst = (self.found - self.wanted).abs().where(self.is_wrong, -1).argmax()
         place = [int(i) for i in torch.unravel_index(worst, self.found.shape)]
         found, wanted = (x.flatten()[worst].item() for x in (self.found, self.wanted))
-        count = f"{int(self.is_wrong.sum())} of {self.found.numel()} numbers"
-        return (
-            f"is not the derivative of forward ({count}; at {place} {found:.5g} for {wanted:.5g})"
-        )
+        said = f"{int(self.is_wrong.sum())} of {self.found.numel()} numbers; at {place}"
+        return f"is not the derivative of forward ({said} {found:.5g} for {wanted:.5g})"
 
 
 @dataclass(frozen=True)

@@ -1,6 +1,7 @@
 """What every probe of the doctor works on: something differentiable, called and watched."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
+from contextlib import suppress
 from functools import cached_property
 from typing import Any
 
@@ -10,13 +11,7 @@ from torch.autograd import Function
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
-from styletransfer.lessons.doctor.quotients import (
-    Measured,
-    gradients,
-    measured,
-    weighed,
-    weights_like,
-)
+from styletransfer.lessons.doctor import quotients
 from styletransfer.lessons.doctor.watch import Seen, is_among, is_function, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
 
@@ -47,9 +42,8 @@ class Study:
 
     Attributes:
         surrogates: names of Functions whose backward is meant to be another derivative.
-        inputs: those that were given, then a module's parameters and buffers; `names` are theirs.
+        inputs, names: those that were given, then a module's parameters and buffers.
         leaves, due: the inputs that require grad, and their numbers.
-        directions: in which the leaves are moved to measure a derivative.
     """
 
     def __init__(
@@ -63,16 +57,16 @@ class Study:
         self.target, self.given, self.surrogates, self.kind = target, given, surrogates, kind
         self.name = name or getattr(target, "__name__", type(target).__name__)
         self._called = target.apply if is_function(target) else target
-        self._own: dict[str, Tensor] = {}
+        self.own: dict[str, Tensor] = {}
         if isinstance(target, nn.Module):
-            self._own = dict(target.named_parameters()) | dict(target.named_buffers())
+            self.own = dict(target.named_parameters()) | dict(target.named_buffers())
         every = not differentiable_in(given)
-        sources = [*((x, every) for x in given), *((x, False) for x in self._own.values())]
+        sources = [*((x, every) for x in given), *((x, False) for x in self.own.values())]
         self.inputs = tuple(_leaf(x, is_due, *kind) for x, is_due in sources)
-        self.names = [*(f"input {index}" for index in range(len(given))), *self._own]
+        self.names = [*(f"input {index}" for index in range(len(given))), *self.own]
         self.is_complex = [isinstance(x, Tensor) and x.is_complex() for x, _ in sources]
         self.leaves = differentiable_in(self.inputs)
-        self.directions = tuple(map(weights_like, self.leaves))
+        self.directions = tuple(map(quotients.weights_like, self.leaves))
         self.due = [index for index, x in enumerate(self.inputs) if is_among(x, self.leaves)]
         if not self.leaves:
             raise UserError(f"{self.name}: give a floating point tensor, to be differentiated")
@@ -95,10 +89,20 @@ class Study:
         given = [layout(x) if isinstance(x, Tensor) else x for x in values[:count]]
         if self.is_random:
             torch.manual_seed(0)
-        if self._own:
-            own = dict(zip(self._own, map(torch.clone, values[count:]), strict=True))
-            return torch.func.functional_call(self.target, own, tuple(given))
-        return self._called(*given)
+        if not self.own:
+            return self._called(*given)
+        own = dict(zip(self.own, map(torch.clone, values[count:]), strict=True))
+        result = torch.func.functional_call(self.target, own, tuple(given))
+        with suppress(RuntimeError):  # under torch.func no number has an address
+            if not torch.compiler.is_compiling() and all(x.data_ptr() for x in own.values()):
+                self.hold(own.values())
+        return result
+
+    def hold(self, values: Iterable[Tensor]) -> None:
+        """Give a module's own tensors values that a checkpoint's backward finds there."""
+        for x, value in zip(self.own.values(), values, strict=True):
+            x.data = value.detach()
+            x.requires_grad_(value.requires_grad)
 
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
         """Return the tensors of the result, and those that modules keep, such as `.loss`.
@@ -170,9 +174,9 @@ class Study:
         return torch.float32 if is_single else self.kind[0]
 
     @cached_property
-    def measured(self) -> list[Measured]:
+    def measured(self) -> list[quotients.Measured]:
         """The derivative of `total` by each of the leaves, by difference quotients of forward."""
-        return list(measured(self.terms, self.leaves, self.dtype))
+        return list(quotients.measured(self.terms, self.leaves, self.dtype))
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
         """Return the inputs with other tensors in the place of the leaves."""
@@ -181,13 +185,13 @@ class Study:
 
     def total(self, *leaves: Tensor) -> Tensor:
         """Return a sum of all outputs, with weights that differ from number to number."""
-        return weighed(self.outputs(*self.with_leaves(*leaves))).sum()
+        return quotients.weighed(self.outputs(*self.with_leaves(*leaves))).sum()
 
     def terms(self, *leaves: Tensor, constant: bool = False) -> Tensor:
         """Return the weighed numbers of `total`, of outputs with a derivative or of the others."""
         outputs = self.outputs(*self.with_leaves(*leaves))
         found = (x if x.requires_grad != constant else x.bool() for x in outputs)
-        return weighed(found).detach().cpu()
+        return quotients.weighed(found).detach().cpu()
 
     def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
         """Return the derivative of `total` if the leaves move in the directions."""
@@ -196,7 +200,7 @@ class Study:
 
     def gradients_of(self, *leaves: Tensor) -> list[Tensor | None]:
         """Return the gradient of `total` with respect to each of the leaves that requires grad."""
-        return gradients(self.total(*leaves), differentiable_in(leaves))
+        return quotients.gradients(self.total(*leaves), differentiable_in(leaves))
 
 
 def _kept(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], list[Tensor]]:

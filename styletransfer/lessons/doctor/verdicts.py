@@ -24,6 +24,15 @@ class Verdict:
     is_last: bool = False  #: whether other probes cannot tell anything
 
 
+# What to change, by words of torch's message.
+CURES = {
+    "incorrect number of gradients": "return a gradient for each input of forward, and None for "
+    "one that is no tensor",
+    "invalid gradient": "return gradients in the order, and with the shapes, of forward's inputs",
+    "setup_context staticmethod": "it needs a forward without ctx, and a setup_context",
+    "must implement the jvp": "it needs a jvp",
+    "vmap support": "it needs a vmap, or generate_vmap_rule = True",
+}
 note, fault = partial(Verdict, "note"), partial(Verdict, "FAULT")
 
 
@@ -36,6 +45,11 @@ def described(error: BaseException) -> str:
     """Return an error's type and the first line of its text; of one that torch.compile wraps."""
     error = getattr(error, "inner_exception", error)
     return f"{type(error).__name__}: {first_line(error)}"
+
+
+def cure(error: BaseException, other: str) -> str:
+    """Return what to change, by an error's message; `other` if none is known."""
+    return next((text for words, text in CURES.items() if words in described(error)), other)
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
@@ -53,10 +67,7 @@ def place(of: Any, method: str, error: BaseException | None = None) -> str:
     except (OSError, TypeError):
         return name
     # torch.compile names the lines of what it compiles apart.
-    raised = getattr(error, "real_stack", None) or (
-        extract_tb(error.__traceback__) if error else ()
-    )
-    for frame in raised:
+    for frame in getattr(error, "real_stack", extract_tb(getattr(error, "__traceback__", None))):
         if frame.filename == file:
             line = frame.lineno or line
             name = f"{owner}.{frame.name}" if hasattr(of, frame.name) else name

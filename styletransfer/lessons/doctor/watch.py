@@ -63,7 +63,7 @@ def context_name(function: type[Function]) -> str:
 def _states(values: Sequence[Any]) -> list[Any]:
     """Return what a change in place changes; one of `x.data` leaves the version as it was."""
     return [
-        (x._version, x.detach().nan_to_num().tolist()) if isinstance(x, Tensor) else None
+        (x._version, x.detach().to_dense().nan_to_num().tolist()) if isinstance(x, Tensor) else None
         for x in values
     ]
 

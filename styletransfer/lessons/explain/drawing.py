@@ -27,9 +27,8 @@ class Map:
         # The row of each loss: its number among the losses that read the same group of the trunk.
         columns = [loss.at for loss in self.losses]
         self.row = {loss.name: columns[:n].count(loss.at) for n, loss in enumerate(self.losses)}
-        self.sums = (
-            self.TOP + self.HEIGHT + 12 + self.ROW * (1 + max(self.row.values(), default=-1))
-        )
+        rows = 1 + max(self.row.values(), default=-1)
+        self.sums = self.TOP + self.HEIGHT + 12 + self.ROW * rows
         self.backward = self.sums + (48 if self.drivers else 0) + 22
         self.height = self.backward + self.PASS * len(study.passes) + 84
 
@@ -73,10 +72,7 @@ def count(number: int, noun: str) -> str:
 
 
 def summary(study: Study) -> list[str]:
-    """Return two lines of text: on all nodes of the graph, and on the hand-written backwards.
-
-    Each line says how many nodes there are, and how often autograd entered them.
-    """
+    """Return two lines: how many nodes, and hand-written ones, there are, entered how often."""
     visits = sum(len(node.passes) for node in study.nodes)
     nodes, entered = study.written()
     names = ", ".join(f"{number} {name}" for name, number in nodes.items())

@@ -53,13 +53,9 @@ class Group:
 
 @dataclass(frozen=True)
 class Pass:
-    """A Pass is one call of `Tensor.backward`.
+    """A Pass is one call of `Tensor.backward`."""
 
-    `root` is the tensor of the call: the name of a loss, such as "style/relu1_1"; "total", the sum
-    of all losses; or "output", the network's output.
-    """
-
-    root: str
+    root: str  # whose: a loss, such as "style/relu1_1"; "total", their sum; the network's "output"
     retain_graph: bool  # the argument of the call
 
 
@@ -77,10 +73,7 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self) -> tuple[Counter[str], int]:
-        """Count the nodes of losses with a hand-written backward.
-
-        Return the backward's name -> number of its nodes, and how often the passes entered them.
-        """
+        """Return the hand-written backwards of losses -> their nodes, and how often entered."""
         losses = (group.nodes for group in self.groups if group.kind == "loss")
         nodes = [node for each in losses for node in each if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
@@ -133,19 +126,19 @@ class Watch(TorchFunctionMode):
         """Return the groups that are not empty, from the image to the nodes that add the losses."""
         names = ("image", PRIOR, *self.group_of.values(), "driver")
         members: dict[str, list[Node]] = {name: [] for name in names}
+        facts: dict[Node, NodeFacts] = {}
         for node in graph.walk(*self.reached):
             # A node that leads to no layer's node belongs to the loss that reads the image itself.
             below = {self.home.get(each, "image") for each in graph.walk(node)}
             other = PRIOR if below == {"image"} else "driver"
             members[self.home.get(node, other)].append(node)
+            kind = graph.is_python_function(node)
+            facts[node] = NodeFacts(node.name(), kind, tuple(self.entered[node]))
         return tuple(
-            Group(name, bool(self.trunk & {*nodes}), tuple(map(self._facts, nodes)))
+            Group(name, bool(self.trunk & {*nodes}), tuple(facts[node] for node in nodes))
             for name, nodes in members.items()
             if nodes
         )
-
-    def _facts(self, node: Node) -> NodeFacts:
-        return NodeFacts(node.name(), graph.is_python_function(node), tuple(self.entered[node]))
 
 
 def trunk_group(layer: str) -> str:
