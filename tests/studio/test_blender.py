@@ -6,6 +6,7 @@ import os
 import shlex
 import subprocess
 import sys
+import time
 import zipfile
 from types import SimpleNamespace as Space
 
@@ -204,7 +205,7 @@ def test_what_the_studio_says_is_told(addon, blender, keys, monkeypatch):
 def test_blender_can_be_used_and_stop_keeps_the_film(addon, blender, keys, monkeypatch):
     def paint(*asked):
         while not asked[-1](25):
-            pass
+            time.sleep(0.01)
         return b"so far"
 
     monkeypatch.setattr(addon, "paint_film", paint)
@@ -212,6 +213,8 @@ def test_blender_can_be_used_and_stop_keeps_the_film(addon, blender, keys, monke
     assert operator.invoke(blender.context, None) == {"RUNNING_MODAL"}
     seen = []
     while operator.modal(blender.context, Space(type="TIMER")) != {"FINISHED"}:
+        time.sleep(0.01)
+        assert len(seen) < 3000, "it was stopped in vain"
         seen.append(addon.Painting.current and addon.Painting.current.percent)
         if seen[-1] == 25:
             assert not addon.RenderFrame.poll(None)
