@@ -15,7 +15,7 @@ from collections.abc import Callable
 import torch
 from torch import Tensor
 
-from styletransfer.lessons.measure import table
+from benchmarks.measured import table
 from styletransfer.optimize.lbfgs import LBFGS
 
 HISTORY, FIRST = 20, 1 / 255

@@ -129,8 +129,9 @@ def count(func, args, is_fetched):
     name = "to the CPU" if is_fetched else func.overloadpacket.__name__
     if name == "copy_" and not isinstance(args[0], Pretended):
         name = "to the CPU"
-    if name.startswith("index") and any(x.dtype == torch.bool for x in tree_leaves(args[1])
-                                        if isinstance(x, Tensor)):
+    if name.startswith("index") and any(
+        x.dtype == torch.bool for x in tree_leaves(args[1]) if isinstance(x, Tensor)
+    ):
         name = "nonzero"
     WAITS.update([name] if name in WAITING else [])
 
@@ -153,7 +154,11 @@ class Moving(TorchFunctionMode):
 
     def __torch_function__(self, func, types, args=(), kwargs=None):
         kwargs = dict(kwargs or {})
-        moves = {Tensor.to: to, Tensor.cuda: lambda x: to(x, GPU), Tensor.cpu: lambda x: to(x, "cpu")}
+        moves = {
+            Tensor.to: to,
+            Tensor.cuda: lambda x: to(x, GPU),
+            Tensor.cpu: lambda x: to(x, "cpu"),
+        }
         if func in moves:
             return moves[func](*args, **kwargs)
         if func is Tensor.tolist:

@@ -55,8 +55,8 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     """Return the squared 2-Wasserstein distance of two normal distributions, 0-d.
 
     The arguments are results of `normal` and `wasserstein_target`. With the mean m and the
-    covariance C of the pastiche, and m_s and C_s of the style, the distance is (Dowson and Landau 1982, "The Frechet distance
-    between multivariate normal distributions")
+    covariance C of the pastiche, and m_s and C_s of the style, the distance is (Dowson and Landau
+    1982, "The Frechet distance between multivariate normal distributions")
 
         |m - m_s|^2 + tr(C) + tr(C_s) - 2 tr((C_s^1/2 C C_s^1/2)^1/2)
 

@@ -20,7 +20,7 @@ from styletransfer.runs.recipe import settings
 from styletransfer.runs.record import CONTENT, PASTICHE, write_record
 from styletransfer.studio.guide import OFTEN, encode
 from styletransfer.studio.worker import RunLink
-from styletransfer.system.signals import stop_on_signals
+from styletransfer.system.signals import Stop, stop_on_signals
 
 
 def paint(order: dict[str, Any], link: RunLink) -> str:

@@ -135,7 +135,10 @@ def test_a_weight_acts_squared_in_fake_backward():
     for module, loss in (
         (FakeBackward(ContentDistance(p), 3.0), (f - p).square().mean()),
         (FakeBackward(StyleDistance(a), 3.0), gram_loss(f, a)),
-        (FakeBackward(StyleDistance(b, WASSERSTEIN), 3.0), WASSERSTEIN.loss(moments(f), WASSERSTEIN.prepare(b))),
+        (
+            FakeBackward(StyleDistance(b, WASSERSTEIN), 3.0),
+            WASSERSTEIN.loss(moments(f), WASSERSTEIN.prepare(b)),
+        ),
         (FakeBackward(MatchDistance(p), 3.0), 1 - torch.cosine_similarity(f, p, dim=1).mean()),
     ):
         module(f)
