@@ -107,7 +107,9 @@ def test_a_film_has_the_frames_and_times_of_its_input(config, source, tmp_path, 
 def test_the_command_of_a_recipe_has_all_settings(preset, source, photos, here):
     words = [f"content={source}", f"style={photos[1]}"]
     config = composed("film", *words, f"experiment={preset}", "size=64")
-    text = text_of("film", recipe(config, FREE_FILM_KEYS, device="cpu", precision="float32"))
+    text = text_of(
+        "film", recipe(config, FREE_FILM_KEYS, device=torch.device("cpu"), precision="float32")
+    )
     _, name, *typed = shlex.split(json.loads(text)["command"])
     given = {"content": config.content, "style": config.style}
     assert replace(composed(name, *typed), **given) == config

@@ -3,6 +3,7 @@
 import json
 
 import pytest
+import torch
 from helpers import check_error, picture, write_pictures
 
 from styletransfer.job.sources import files_read
@@ -70,7 +71,7 @@ def desk(desk):
 def test_settings_are_by_key_and_files_by_full_path_and_hash(desk):
     config = TrainConfig(content="a.png", style=["folder", "gone.png"], output="new.png")
     config.resume = "folder"
-    made = recipe(config, ["output", "resume"], device="cpu")
+    made = recipe(config, ["output", "resume"], device=torch.device("cpu"))
     said = made["config"]
     assert said["content"] == str(desk / "a.png")
     assert said["style"] == [str(desk / "folder"), "gone.png"]
@@ -98,7 +99,7 @@ def test_a_word_is_no_path_whatever_lies_beside(desk):
 
 
 def differing(**changes):
-    made = recipe(TrainConfig(content="a.png", style="b.png"), device="cpu")
+    made = recipe(TrainConfig(content="a.png", style="b.png"), device=torch.device("cpu"))
     return made, made | changes
 
 

@@ -7,7 +7,7 @@ from helpers import check_error
 from styletransfer.system.devices import (
     choose_precision,
     cpu_bfloat16_units,
-    set_float32_precision,
+    set_cuda_arithmetic,
 )
 
 CPU = torch.device("cpu")
@@ -28,7 +28,7 @@ def test_cuda_makes_the_same_bits_each_time(monkeypatch):
     cudnn = torch.backends.cudnn
     monkeypatch.setattr(cudnn, "deterministic", False)
     monkeypatch.setattr(cudnn, "benchmark", True)
-    set_float32_precision()
+    set_cuda_arithmetic()
     assert (cudnn.deterministic, cudnn.benchmark) == (True, False)
 
 
@@ -37,7 +37,7 @@ def test_float32_is_stated():
     before = convolutions.fp32_precision, products.fp32_precision
     try:
         convolutions.fp32_precision, products.fp32_precision = "ieee", "tf32"
-        set_float32_precision()
+        set_cuda_arithmetic()
         assert (convolutions.fp32_precision, products.fp32_precision) == ("tf32", "ieee")
     finally:
         convolutions.fp32_precision, products.fp32_precision = before
