@@ -22,7 +22,7 @@ from styletransfer.errors import UserError, imported
 from styletransfer.studio.app import Studio, make_app
 from styletransfer.studio.commands.studio import StudioConfig
 from styletransfer.studio.connections import MOST, PatientConnection
-from styletransfer.system.locks import locked
+from styletransfer.system.locks import LOCK, lock_held
 from styletransfer.system.signals import Stop, raise_waiting, signals_held, stop_on_signals
 
 # Address of the server, which only this machine can reach; share=true adds other addresses.
@@ -49,8 +49,9 @@ def serve(config: StudioConfig, folder: Path) -> None:
         port = first.getsockname()[1]
         shared = [opened.enter_context(_listening(port, 0, host)) for host in near]
         folder.mkdir(parents=True, exist_ok=True)
-        advice = "end it, or choose another folder with hydra.run.dir=FOLDER"
-        opened.enter_context(locked(folder, advice, "studio"))
+        advice = "wait for it, or end it, or choose another folder with hydra.run.dir=FOLDER"
+        said = f"another studio is at work in {folder}; {advice}"
+        opened.enter_context(lock_held(folder / LOCK, said))
         _keep_address(folder, port, token)
         address, *shown = (f"http://{host}:{port}/?token={token}" for host in (HOST, *near))
         options = server_options(make_app(Studio(folder), port, token, near))

@@ -4,7 +4,7 @@ import logging
 import os
 import shutil
 from collections.abc import Iterator
-from contextlib import contextmanager, suppress
+from contextlib import AbstractContextManager, contextmanager, suppress
 from pathlib import Path
 
 from filelock import FileLock, Timeout
@@ -18,20 +18,10 @@ logger = logging.getLogger(__name__)
 LOCK = ".lock"
 
 
-@contextmanager
-def locked(
-    folder: Path,
-    advice: str = "choose another folder with hydra.run.dir=FOLDER",
-    holder: str = "run",
-) -> Iterator[None]:
-    """Hold the lock of an existing folder while the body runs.
-
-    (UserError if another process has the lock; the message calls it a `holder`, and ends with
-    `advice`.)
-    """
-    message = f"another {holder} is at work in {folder}; wait for it, or {advice}"
-    with lock_held(folder / LOCK, message):
-        yield
+def locked(folder: Path) -> AbstractContextManager[None]:
+    """Return a context that holds the lock of an existing folder (UserError if a run has it)."""
+    advice = "wait for it, or choose another folder with hydra.run.dir=FOLDER"
+    return lock_held(folder / LOCK, f"another run is at work in {folder}; {advice}")
 
 
 @contextmanager
