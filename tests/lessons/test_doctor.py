@@ -55,9 +55,9 @@ def faults(*arguments, **options):
         ("SavedIntermediate", "second derivative", "may take what forward saves for a constant"),
         ("Marked", "second derivative", "once_differentiable does not always"),
         ("DetachedBackward", "second derivative", "wrong without an error"),
-        ("SpoiledGrad", "grad_output", "changed in place"),
-        ("SpoiledData", "grad_output", "changed in place"),
-        ("Unmarked", "inputs in place", "input 0 is changed in place and not marked"),
+        ("SpoiledGrad", "changes in place", "changed in place"),
+        ("SpoiledData", "changes in place", "changed in place"),
+        ("Unmarked", "changes in place", "input 0 is changed in place and not marked"),
         ("Cycle", "kept for backward", "ctx.result is an output: a reference cycle"),
         ("Closure", "kept for backward", "a function on ctx keeps it, or the class"),
         ("OnClass", "kept for backward", "if forward is called twice before backward"),
@@ -142,7 +142,7 @@ def test_a_right_function_is_not_blamed_for_what_stands_beside_it():
 
 @pytest.mark.parametrize(
     ("target", "name"),
-    [("AttributeOfSetup", "kept for backward"), ("UnmarkedOfSetup", "inputs in place")],
+    [("AttributeOfSetup", "kept for backward"), ("UnmarkedOfSetup", "changes in place")],
 )
 def test_the_method_that_fills_ctx_is_named(target, name):
     found = verdict(getattr(planted, target), name)
@@ -442,7 +442,7 @@ def test_a_spoiled_grad_output_is_told_before_what_it_spoils():
         return planted.SpoiledDouble.apply(x) + x
 
     found = faults(beside)
-    assert list(found)[:2] == ["grad_output", "first derivative"]
+    assert list(found)[:2] == ["changes in place", "first derivative"]
 
 
 def test_a_modules_parameters_are_checked():

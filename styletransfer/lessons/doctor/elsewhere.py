@@ -107,8 +107,7 @@ def compiled(study: Study) -> Sequence[Tensor | None]:
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
 
-Ask = Callable[[Study], Sequence[Tensor | None]]
-ASKED: dict[str, Ask] = {
+ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
     "func.grad": lambda study: func_grad(study)(*study.leaves),
     "vmap of func.grad": lambda study: [  # for a batch of one
         x[0] for x in torch.func.vmap(func_grad(study))(*(x[None] for x in study.leaves))
@@ -130,7 +129,7 @@ def undivided(study: Study) -> Iterator[Verdict]:
         yield note(text, "take this out of forward and backward", "forward", error)
 
 
-def whose(ask: Ask, study: Study) -> Iterator[Verdict]:
+def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
     """Does `ask` get the gradient of the reader's backward, or of forward's operations?"""
     if not study.functions:
         yield Verdict("ok", "there is no Function in the graph")

@@ -25,11 +25,10 @@ from styletransfer.lessons.doctor.verdicts import Verdict, described, note, plac
 Probe = Callable[[Study], Iterator[Verdict]]
 PROBES: dict[str, Probe] = {
     "backward is called": probes.called,
-    "grad_output": habits.grad_output,
+    "changes in place": habits.in_place,
     "first derivative": probes.first,
     "second derivative": probes.second,
     "gradients returned": habits.returned,
-    "inputs in place": habits.marked,
     "kept for backward": habits.kept,
     "left on modules": habits.left,
     "layouts in memory": habits.layouts,
@@ -141,9 +140,9 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
     """
     own = [x.detach().requires_grad_(x.requires_grad) for x in study.own.values()]
     study, verdict = _quiet()(ready)(study)
-    if verdict.text:
-        yield "inputs", verdict
     try:
+        if verdict.text:
+            yield "inputs", verdict
         for name, probe in probes.items():
             if verdict.is_last:
                 return

@@ -43,15 +43,11 @@ def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
                 yield fault(text, f"return grad.{makes}, with x the input")
 
 
-def grad_output(study: Study) -> Iterator[Verdict]:
-    """Does backward leave grad_output alone?"""
+def in_place(study: Study) -> Iterator[Verdict]:
+    """Does backward leave grad_output alone, and does forward mark the inputs that it changes?"""
     if any(seen.spoiled for seen in study.seen):
         text = "grad_output is changed in place: other nodes may receive the same tensor"
         yield fault(text, "change a clone of it")
-
-
-def marked(study: Study) -> Iterator[Verdict]:
-    """Does forward mark the inputs that it changes in place?"""
     for index, x in ((i, seen.inputs[i]) for seen in study.seen for i in seen.changed):
         if x.requires_grad:
             text = f"input {index} is changed in place and not marked: "
