@@ -1,5 +1,6 @@
 """Turns settings into the choices of a job: all that can be decided before a picture is read."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Self
@@ -14,9 +15,12 @@ from styletransfer.job.scales import Pyramid
 from styletransfer.job.sources import files_read
 from styletransfer.losses import LOSS_MODES, LossMode
 from styletransfer.objective import Criterion
+from styletransfer.objective.captured import obstacle
 from styletransfer.objective.inputs import Inputs, StylePart
 from styletransfer.settings import ObjectiveConfig, OptimizerConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -104,6 +108,7 @@ class Choices:
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
+    captured: bool  # whether evaluations of whole pictures are recorded and replayed
     files: InputFiles
 
     @classmethod
@@ -121,8 +126,12 @@ class Choices:
             if config.style_detail is not None:
                 problem = "style_source and style_detail exclude each other; leave one of them out"
                 raise UserError(problem, "style_detail")
+        mode = LOSS_MODES[config.loss_mode.name]
+        problem = obstacle(device, mode, criterion)
+        if config.captured and problem:
+            logger.warning("captured=true has no effect %s", problem)
         return cls(
-            mode=LOSS_MODES[config.loss_mode.name],
+            mode=mode,
             criterion=criterion,
             network=FeatureNetwork(config.features, config.seed, layers, device, dtype),
             pyramid=Pyramid.of(config),
@@ -131,6 +140,7 @@ class Choices:
             colors=Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
             optimizer=config.optimizer,
             tile=tile,
+            captured=config.captured and not problem,
             files=files_read(config),
         )
 
@@ -147,6 +157,7 @@ class Choices:
             colors=self.colors,
             optimizer=self.optimizer,
             tile=self.tile,
+            captured=self.captured,
             files=self.files,
         )
 
