@@ -1,5 +1,6 @@
 """Turns settings into the choices of a job: all that can be decided before a picture is read."""
 
+import logging
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, Self
@@ -14,9 +15,12 @@ from styletransfer.job.scales import Pyramid
 from styletransfer.job.sources import files_read
 from styletransfer.losses import LOSS_MODES
 from styletransfer.objective import Criterion
+from styletransfer.objective.captured import obstacle
 from styletransfer.objective.inputs import Inputs, StylePart
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig, each
 from styletransfer.system.devices import choose_device, choose_precision
+
+logger = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
@@ -113,8 +117,12 @@ class Choices(Chosen):
             if config.style_detail is not None:
                 problem = "style_source and style_detail exclude each other; leave one of them out"
                 raise UserError(problem, "style_detail")
+        mode = LOSS_MODES[config.loss_mode.name]
+        problem = obstacle(device, mode, criterion)
+        if config.captured and problem:
+            logger.warning("captured=true has no effect %s", problem)
         return cls(
-            mode=LOSS_MODES[config.loss_mode.name],
+            mode=mode,
             criterion=criterion,
             network=FeatureNetwork(config.features, config.seed, layers, device, dtype),
             pyramid=Pyramid.of(config),
@@ -123,6 +131,7 @@ class Choices(Chosen):
             colors=Colors(config.color, config.color_strength, next(iter(criterion.styles), "")),
             optimizer=config.optimizer,
             tile=tile,
+            captured=config.captured and not problem,
             files=files_read(config),
         )
 

@@ -111,6 +111,7 @@ class Chosen:
     colors: Colors  # changes the colours of pictures before the run, and of the pastiche after it
     optimizer: OptimizerConfig  # the settings of the optimiser
     tile: int | None  # side of a tile in pixels; 0: chosen by the free memory; None: no tiles
+    captured: bool  # whether evaluations of whole pictures are recorded and replayed
     files: InputFiles
 
 

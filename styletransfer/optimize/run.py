@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import torch
@@ -12,6 +13,8 @@ from styletransfer.errors import UserError
 from styletransfer.job import Job, Scale
 from styletransfer.job.memory import halved_tile, plan_memory
 from styletransfer.objective import Losses
+from styletransfer.objective.captured import CapturedObjective, captured_on_cuda
+from styletransfer.objective.evaluation import Evaluates
 from styletransfer.objective.inputs import Inputs
 from styletransfer.objective.whole import Objective
 from styletransfer.optimize.descent import Descent
@@ -46,7 +49,7 @@ class Run:
         # The descent and the objective of the current scale. They are None before its first step.
         # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
-        self._objective: Objective | TiledObjective | None = None
+        self._objective: Evaluates | None = None
         # Longer side in pixels of the scale at which `steer` was called; None after the next step.
         self._side_left: int | None = None
 
@@ -112,7 +115,7 @@ class Run:
         descent.warm_start(self.at.momentum)
         return descent
 
-    def _make_objective(self, scale: Scale, start: Tensor) -> Objective | TiledObjective:
+    def _make_objective(self, scale: Scale, start: Tensor) -> Evaluates:
         """Return the objective of a scale that starts from `start`."""
         pictures = self._recolored.resized(scale.size, scale.style_sizes)
         if self.at.index or pictures.start is not None:
@@ -121,7 +124,7 @@ class Run:
             pictures = replace(pictures, anchor=held(resize(self.start, scale.size)))
         return objective_of(self.job, pictures, self.at.tile)
 
-    def _end(self, descent: Descent, objective: Objective | TiledObjective) -> None:
+    def _end(self, descent: Descent, objective: Evaluates) -> None:
         """Keep a scale's result and go to the next scale; if `descent` gave up, set `problem`."""
         if descent.ending.problem is not None:
             self.problem = descent.ending.problem
@@ -224,15 +227,18 @@ class Run:
             self._descent.load_state_dict(state["descent"])
 
 
-def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Objective | TiledObjective:
+def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     """Return the objective of `job` for pictures of one scale, in tiles unless `tile` is None."""
     compared = (job.extractor, job.mode, job.criterion, pictures)
-    if tile is None:
-        return Objective(*compared, job.styles)
-    return TiledObjective(*compared, tile, job.styles)
+    if tile is not None:
+        return TiledObjective(*compared, tile, job.styles)
+    whole = Objective(*compared, job.styles)
+    if not job.captured:
+        return whole
+    return CapturedObjective(whole, partial(captured_on_cuda, job.device))
 
 
-def _evaluate(objective: Objective | TiledObjective, image: Tensor) -> Losses:
+def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
     """Return the losses at `image`, and add their gradient to `image.grad`."""
     # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():

@@ -193,6 +193,10 @@ class StyleTransferConfig:
     """Picture from which the optimisation starts: content, style, noise, or a path."""
     device: str = "auto"
     """auto, cpu, or torch's name of an accelerator, such as cuda, cuda:1, mps or xpu."""
+    captured: bool = False
+    """On CUDA, record an evaluation of each scale as a CUDA graph and replay it, which starts all
+    its kernels at once. Only for loss_mode=autograd_function and loss_attribute, whole pictures,
+    and style losses other than wasserstein. Off, because it has not been tried on a GPU yet."""
     precision: str = choice("auto", "bfloat16", "float32", "float64")
     """Dtype of the network: auto, bfloat16, float32 or float64. The picture is at least float32."""
     tile: str = "auto"
