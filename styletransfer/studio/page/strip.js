@@ -51,8 +51,8 @@ function Tile({ one, seek }) {
   const isNext = one.painting === null;
   const src = isNext ? frameUrl(film, time) : pictureUrl(one.painting, 320);
   const button = isNext
-    ? html`<${Button} title="The painted frames fit worst here: look at it, save it, and paint it"
-        onclick=${() => seek(time)}>Paint next<//>`
+    ? html`<${Button} title="The painted frames fit this one worst: look at it, save it, and paint it"
+        onclick=${() => seek(time)}>Fits worst<//>`
     : html`<${Button} aria-label="Remove the frame at ${time} s" onclick=${remove}>Remove<//>`;
   return html`<div class="tile ${isNext ? "next" : ""}">
     <span class="frame"><img src=${src} alt="" /></span><span class="caption">${time} s</span>
