@@ -157,8 +157,7 @@ async def get_part(request: Request) -> Response:
         raise RefusedError("a picture has no such part", 404)
     if part == "film":
         return FileResponse(film.path, headers=KEPT)
-    if not re.fullmatch(SECONDS, at := request.query_params.get("at", "")):
-        raise RefusedError("at must be a time in seconds")
+    at = _asked(request, "at", SECONDS, "", "a time in seconds")
     frame = await _studio(request).reader.ask(reader.frame, film.path, f"{at}s")
     return Response(frame, media_type="image/png", headers=KEPT)
 
@@ -253,10 +252,11 @@ async def get_run(request: Request) -> Response:
         case "film":
             return FileResponse(run.part(FILM))
         case "download":
-            kind = request.query_params.get("format", "png")
-            if kind not in FORMATS:
-                raise RefusedError(f"format must be one of {', '.join(FORMATS)}")
-            parts = str(run.part(PASTICHE)), f".{kind}", str(run.part(CONTENT)), _opacity(request)
+            formats = f"one of {', '.join(FORMATS)}"
+            kind = _asked(request, "format", "|".join(FORMATS), "png", formats)
+            share = r"[01]|0?\.[0-9]{1,9}"
+            opacity = float(_asked(request, "opacity", share, "1", "a number from 0 to 1"))
+            parts = str(run.part(PASTICHE)), f".{kind}", str(run.part(CONTENT)), opacity
             file = await _studio(request).reader.ask(reader.converted, *parts)
             # The header names no file, so the browser uses the name in the page's link.
             headers = {"content-disposition": "attachment"}
@@ -335,17 +335,13 @@ async def _small(request: Request, file: Path) -> Response:
     return FileResponse(small if side <= reader.SIDES[0] else large, headers=KEPT)
 
 
-def _opacity(request: Request) -> float:
-    """Return the opacity, from 0 to 1, that a request asks for, 1 by default."""
-    text = request.query_params.get("opacity", "1")
-    if not re.fullmatch(r"[01]|0?\.\d{1,9}", text):
-        raise RefusedError("opacity must be a number from 0 to 1")
-    return float(text)
+def _asked(request: Request, name: str, pattern: str, default: str, what: str) -> str:
+    """Return a value of the request's query (RefusedError: the whole does not match `pattern`)."""
+    if not re.fullmatch(pattern, text := request.query_params.get(name, default)):
+        raise RefusedError(f"{name} must be {what}")
+    return text
 
 
 def _side(request: Request) -> int:
     """Return the longer side in pixels that a request asks for, 1600 by default."""
-    side = request.query_params.get("side", "1600")
-    if not side.isdecimal() or len(side) > 6:
-        raise RefusedError("side must be a number of pixels")
-    return int(side)
+    return int(_asked(request, "side", "[0-9]{1,6}", "1600", "a number of pixels"))

@@ -123,7 +123,7 @@ def test_the_frame_that_no_painted_one_fits_is_marked(address, visited, tmp_path
         page.expect("#status").to_contain_text("Finished after 10 frames")
         page.expect(".film .tile >> nth=1").to_have_class("tile next")
         page.expect(".film .next img").to_have_js_property("naturalWidth", first.width)
-        page.click(".film >> text=Paint next")
+        page.click(".film >> text=Fits worst")
         marked = page.locator(".film .next .caption").text_content()
         assert float(marked.split()[0]) >= time
         page.expect(".film a").to_have_attribute("download", f"walk {marked.split()[0]}s.png")

@@ -21,7 +21,6 @@ const refusalOf = (place) =>
   state.refusals.findLast(({ key }) => placeOf(key) === place)?.error ?? "";
 
 const FIELDS = { picture: Picker, pictures: Picker, regions: Regions };
-const NAMED = ["number", "integer", "numbers", "choice", "regions"]; // kinds that can have a <label>
 
 function Row({ control }) {
   const { key, kind, steerable, help } = control;
@@ -33,9 +32,9 @@ function Row({ control }) {
   const about = { class: "about", "aria-label": `About ${label}`, "aria-controls": `${id}-help` };
   return html`<div class="control ${error && "wrong"}" data-control=${key}>
     <div class="heading">
-      ${NAMED.includes(kind)
-        ? html`<label class="name" for=${id}>${label}</label>`
-        : html`<span class="name">${label}</span>`}
+      ${FIELDS[kind] === Picker // which is no field that can have a <label>
+        ? html`<span class="name">${label}</span>`
+        : html`<label class="name" for=${id}>${label}</label>`}
       <${Button} ...${about} onclick=${() => setOpen(!isOpen)} aria-expanded=${String(isOpen)}>?<//>
       <span class="live" hidden=${!steered() || !steerable}
         title="Changes the picture that is being painted"> changes it at once</span>

@@ -2,8 +2,9 @@
 // frame that those painted so far fit worst is marked.
 import { Button, Files } from "./dom.js";
 import { send } from "./picker.js";
-import { html, useRef, useState } from "./preact.js";
-import { change, fail, fallback, list, pictureName, pictureUrl, same, state, value } from "./store.js";
+import { html, useRef } from "./preact.js";
+import { change, changed, fail, fallback, list, pictureName, pictureUrl, same } from "./store.js";
+import { state, value } from "./store.js";
 
 const TIME = /.*?([\d.]*\d) ?s\b/; // in a file's name, such as "walk 4.8s.png"
 let moment = "0"; // time in seconds, as text, of the frame that the player shows
@@ -50,19 +51,19 @@ function Tile({ one, seek }) {
   const isNext = one.painting === null;
   const src = isNext ? frameUrl(film, time) : pictureUrl(one.painting, 320);
   const button = isNext
-    ? html`<${Button} title="The painted frames fit worst here: look at it, save it, and paint it"
-        onclick=${() => seek(time)}>Paint next<//>`
+    ? html`<${Button} title="The painted frames fit this one worst: look at it, save it, and paint it"
+        onclick=${() => seek(time)}>Fits worst<//>`
     : html`<${Button} aria-label="Remove the frame at ${time} s" onclick=${remove}>Remove<//>`;
-  return html`<div class="tile ${isNext && "next"}"><span class="frame"><img src=${src} alt="" /></span>
-    <span class="caption">${time} s</span>${button}</div>`;
+  return html`<div class="tile ${isNext ? "next" : ""}">
+    <span class="frame"><img src=${src} alt="" /></span><span class="caption">${time} s</span>
+    ${button}</div>`;
 }
 
 export function Strip({ id }) {
   const [film, player] = [value("content"), useRef()];
-  const [at, setAt] = useState(moment);
   const look = ({ target: { currentTime, duration } }) =>
-    setAt((moment = String(Number(Math.max(0, Math.min(currentTime, duration - 0.01)).toFixed(3)))));
-  const save = { href: frameUrl(film, at), download: `${pictureName(film)} ${at}s.png` };
+    changed((moment = String(Number(Math.max(0, Math.min(currentTime, duration - 0.01)).toFixed(3)))));
+  const save = { href: frameUrl(film, moment), download: `${pictureName(film)} ${moment}s.png` };
   const seek = (time) => (player.current.currentTime = time);
   const all = [...painted(), ...worst()].sort(byTime);
   const tiles = all.map((one) => html`<${Tile} key=${one.frame} one=${one} seek=${seek} />`);
