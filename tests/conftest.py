@@ -9,6 +9,7 @@ from collections import Counter
 import pytest
 import torch
 from helpers import picture, tiny_network, write_pictures
+from pretended import pretended_gpu
 
 from styletransfer.features import vgg
 from styletransfer.system.signals import STOPPING
@@ -35,6 +36,13 @@ def pytest_addoption(parser):
 def device(request):
     """Return "cpu", then "cuda" where a GPU is available."""
     return str(request.param)
+
+
+@pytest.fixture
+def gpu():
+    """Pretend that there is a GPU; return a Counter of how often the CPU waits for it."""
+    with pretended_gpu() as waits:
+        yield waits
 
 
 @pytest.fixture

@@ -228,7 +228,8 @@ class FrameCopier:
         back = range(key, first - 1, -1)
         with progress_bar(back, desc="following back", unit="frame", leave=False) as bar:
             for number in bar:
-                frame = load_file(self._waiting(number))["frame"].float()
+                frame = load_file(self._waiting(number))["frame"]
+                frame = frame.to(self.pictures.content.device, torch.float32)
                 found, is_carried = self._matched(number, frame, later)
                 if not is_carried and number < key:
                     break

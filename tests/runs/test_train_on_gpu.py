@@ -1,0 +1,151 @@
+"""Every look, loss mode and control of `train` on a pretended GPU: no operation mixes devices."""
+
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+import torch
+from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
+
+from styletransfer import iterate
+from styletransfer.job import groups
+from styletransfer.job.prepare import prepare
+from styletransfer.objective import gradient_at
+from styletransfer.optimize.run import objective_of
+from styletransfer.pictures import images
+from styletransfer.runs.commands.mix import MixConfig, mix
+from styletransfer.runs.recipe import carried
+from styletransfer.train import paint
+
+RANDOM = ["features=vgg19", "features.weights=random"]
+TINY = [*RANDOM, "size=40", "steps=4", "device=cuda", "precision=float32"]
+PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
+STYLES = "style=[style.png,content.png]"
+MASK = "content_regions=mask.png"
+pytestmark = pytest.mark.usefixtures("tiny_vgg", "gpu")
+
+
+@pytest.fixture(autouse=True)
+def desk(desk, monkeypatch):
+    """Write pictures into the current folder."""
+    monkeypatch.setattr(groups, "SIDE", 96)
+    half = (torch.arange(32) > 15).float().expand(1, 3, 24, 32)
+    images.write("mask.png", half)
+    images.write("clear.png", picture(3, 24, 32), half[:, :1])
+    return desk
+
+
+def settings(*words):
+    return composed("train", "content=content.png", "style=style.png", *TINY, *words)
+
+
+def test_the_default_look():
+    run = paint(settings(), Path("run"))
+    assert (str(run.run.job.device), run.outcome.steps, run.outcome.problem) == ("cuda:0", 4, None)
+    assert run.outcome.image.device.type == "cpu"
+
+
+def test_a_painted_photograph_is_compared_where_the_network_is():
+    config = settings("style_source=content.png")
+    assert prepare(config, search=False).pictures.sources
+
+
+def test_an_evaluation_without_match_losses_waits_for_nothing(gpu):
+    job = prepare(settings("experiment=classic", "device=cuda"))
+    pictures = job.full_size()
+    objective = objective_of(job, pictures, None)
+    gradient_at(objective, pictures.content)
+    gpu.clear()
+    gradient_at(objective, pictures.content)
+    assert not gpu
+
+
+def test_a_region_waits_for_nothing(gpu):
+    job = prepare(settings("experiment=classic", STYLES, MASK, "region_styles={white:1,black:2}"))
+    pictures = job.full_size()
+    objective = objective_of(job, pictures, None)
+    gpu.clear()
+    gradient_at(objective, pictures.content)
+    assert not gpu
+
+
+def test_a_recipe_names_the_card(monkeypatch, capsys):
+    paint(settings("experiment=tiny", "device=cuda"), Path("run"))
+    told = carried(Path("run/pastiche.png"))["hardware"]
+    assert re.fullmatch(r"Pretended, (CUDA|ROCm) .+, cuDNN .+, torch .+", told)
+    assert record_of("run")["hardware"] in told
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("preset", PRESETS)
+def test_presets(preset):
+    words = {"texture": ["content='1:1'", "size=48"], "paired": ["style_source=content.png"]}
+    run = paint(settings(f"experiment={preset}", *TINY, *words.get(preset, [])), Path("run"))
+    assert (run.outcome.steps, run.outcome.problem) == (4, None)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("mode", MODES)
+@pytest.mark.parametrize("kind", ["gram", "moments", "wasserstein"])
+def test_loss_modes(mode, kind):
+    words = [f"loss_mode={mode}", f"objective.style_loss={kind}", "objective.tv_weight=1"]
+    assert paint(settings(*words), Path("run")).outcome.problem is None
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    "words",
+    [
+        ["tile=32"],
+        ["tile=32", "objective.style_loss=wasserstein", "protect=mask.png"],
+        ["tile=32", STYLES, MASK, "region_styles={white:1,black:2}"],
+        ["content_regions=auto", STYLES],
+        [MASK, "style_regions=mask.png"],
+        [STYLES, "style_weights=[0.3,0.7]", "scales=2", "size=64"],
+        ["style_source=content.png", "tile=32", "color=content_palette"],
+        ["style_source=content.png", MASK, "style_regions=mask.png", "protect=mask.png"],
+        ["color=style_palette", "color_strength=0.5", "style_detail=style.png"],
+        ["color=content_luminance", "content=clear.png"],
+        ["optimizer=adam", "checkpoint_every=1e-9", "scales=2", "size=64"],
+        ["optimizer.preconditioner=0", "optimizer.averaging=0.9", "init=noise"],
+        ["init=content.png", "features.pooling=average", "features.padding=zeros"],
+        ["init=style", "style_rotation=30", "style_scale=2", "objective.calm_freedom=0.5"],
+        ["precision=float64", "objective.normalization=none"],
+        ["precision=bfloat16"],
+    ],
+    ids=" ".join,
+)
+def test_controls(words):
+    assert paint(settings(*words), Path("run")).outcome.problem is None
+
+
+@pytest.mark.slow
+def test_a_run_is_steered_mixed_and_resumed(monkeypatch, signals):
+    words = {"size": 32, "steps": 6, "device": "cuda", "precision": "float32"}
+    run = iterate("content.png", "style.png", experiment="tiny", **words)
+    for step in run:
+        if step.step == 3:
+            run.steer(style="content.png")
+    assert run.result().numpy().shape == (24, 32, 3)
+    config = settings("experiment=tiny", *TINY)
+    paint(config, Path("whole"))
+    with monkeypatch.context() as patch:
+        stop_after(2, patch)
+        paint(config, Path("run"))
+    resumed = paint(replace(config, resume="auto"), Path("run"))
+    assert (resumed.status, resumed.outcome.steps) == ("finished", 4)
+    whole, again = (images.read(f"{name}/pastiche.png").rgb for name in ("whole", "run"))
+    assert whole.equal(again)
+    mix(MixConfig(run="run", output="mixed.png"), Path.cwd())
+
+
+@pytest.mark.slow
+def test_verify_says_that_another_device_computed(gpu, capsys):
+    paint(settings("experiment=tiny", "device=cuda", "output=a.png"), Path("run"))
+    recipe = json.dumps(carried(Path("a.png")) | {"hardware": "another card"})
+    images.write("a.png", images.read("a.png").rgb, xmp=images.xmp_of(recipe))
+    status, printed = call(capsys, "info", "a.png", "verify=true")
+    assert status == 0, printed.err
+    assert "painted on another card, and again on Pretended" in printed.out
