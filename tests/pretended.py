@@ -13,6 +13,7 @@ which computes on the wrapped CPU tensors. C++ takes the wrappers for tensors of
 from collections import Counter
 from contextlib import ExitStack, contextmanager
 from functools import partial
+from typing import ClassVar
 from unittest.mock import Mock, patch
 
 import torch
@@ -42,8 +43,10 @@ class Pretended(Tensor):
     """A Pretended is a tensor of the pretended GPU; `held` (a CPU tensor) has its values."""
 
     held: Tensor
-    waits = Counter[str]()  # operation -> how often the CPU waited for its result
-    refused = UNORDERED
+    waits: ClassVar[Counter[str]] = (
+        Counter()
+    )  # operation -> how often the CPU waited for its result
+    refused: ClassVar = UNORDERED
 
     @staticmethod
     def __new__(cls, held):
