@@ -1,5 +1,6 @@
 """Options, fixtures with tiny seeded networks and pictures, and a clean state for each test."""
 
+import gc
 import logging
 import os
 import re
@@ -165,6 +166,13 @@ def pytest_collection_modifyitems(config, items):
     for item in items:
         if item.get_closest_marker("cuda") and not torch.cuda.is_available():
             item.add_marker(pytest.mark.skip(reason="no NVIDIA GPU"))
+
+
+def pytest_collection_finish():
+    """Look for garbage seldom, and not among what is imported: that takes a seventh of the time."""
+    gc.collect()
+    gc.freeze()
+    gc.set_threshold(50_000, 20, 50)
 
 
 def pytest_terminal_summary(terminalreporter, config):
