@@ -9,13 +9,13 @@ ours the same: 4 n in each of two products of a matrix and a vector.
 """
 
 import argparse
-import time
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 
 from benchmarks.measured import table
+from styletransfer.lessons.measure import now
 from styletransfer.optimize.lbfgs import LBFGS
 
 HISTORY, FIRST = 20, 1 / 255
@@ -63,17 +63,10 @@ def seconds(make: Callable[[Tensor], Callable[[], None]], target: Tensor, steps:
     for _ in range(steps):
         away = shift.detach() - target
         shift.grad = weights * away
-        began = _now(target)
+        began = now(target.device)
         step()
-        spent += _now(target) - began
+        spent += now(target.device) - began
     return spent
-
-
-def _now(tensor: Tensor) -> float:
-    """Return the time in seconds when the device of `tensor` has done its work."""
-    if tensor.is_cuda:
-        torch.cuda.synchronize()
-    return time.perf_counter()
 
 
 def main() -> None:

@@ -43,9 +43,8 @@ class Pretended(Tensor):
     """A Pretended is a tensor of the pretended GPU; `held` (a CPU tensor) has its values."""
 
     held: Tensor
-    waits: ClassVar[Counter[str]] = (
-        Counter()
-    )  # operation -> how often the CPU waited for its result
+    # Operation -> how often the CPU waited for its result.
+    waits: ClassVar[Counter[str]] = Counter()
     refused: ClassVar = UNORDERED
 
     @staticmethod

@@ -132,6 +132,11 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
     return text
 
 
+def hardware_of(recipe: Mapping[str, Any]) -> str:
+    """Return what computed a result, such as the name of a card; a recipe names no CPU."""
+    return str(recipe.get("hardware", "a CPU"))
+
+
 def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
     """Return an XMP packet that holds the text of `text_of`, or b"" if the text is empty."""
     return xmp_of(text_of(name, recipe, *more))

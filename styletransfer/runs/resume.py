@@ -9,7 +9,7 @@ from typing import Any
 
 from styletransfer.errors import UserError
 from styletransfer.runs.folder import RunFolder, read_run
-from styletransfer.runs.recipe import Recipe, settings
+from styletransfer.runs.recipe import Recipe, hardware_of, settings
 from styletransfer.runs.record import CHECKPOINT, FREE_KEYS, RECORD
 from styletransfer.settings import TrainConfig
 from styletransfer.settings.changes import with_values
@@ -58,7 +58,7 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
                     f"{key}={now['config'].get(key)} has changed since the run began; {AFRESH}"
                 )
         for key in now:
-            begun = then.get(key, "a CPU") if key == "hardware" else then[key]
+            begun = hardware_of(then) if key == "hardware" else then[key]
             if key not in ("version", "config", "files") and begun != now[key]:
                 logger.warning(
                     "the run was begun with %s %s, and goes on with %s: the last bits may differ",

@@ -19,15 +19,12 @@ from styletransfer.errors import UserError
 from styletransfer.formats.folders import FRAME, files_at
 from styletransfer.job.sources import PICTURE_KEYS, SHAPE
 from styletransfer.runs.carriers import carrier_of
-from styletransfer.runs.recipe import carried, default_config, settings_in
+from styletransfer.runs.recipe import carried, default_config, hardware_of, settings_in
 from styletransfer.settings import ASSETS
 from styletransfer.settings.changes import with_values
 from styletransfer.settings.registry import Command, commands
 from styletransfer.settings.schemas import keys_marked, named_files
 from styletransfer.system.files import sha256
-
-# Where a picture was painted whose recipe names no accelerator.
-CPU = "a CPU"
 
 
 def verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
@@ -47,8 +44,8 @@ def verified(path: Path, recipe: Mapping[str, str], given: list[str]) -> str:
         config = replace(with_values(default, values), output=str(again))
         with redirect_stdout(io.StringIO()):
             command(config, Path(folder, "run"))
-        said, here = _difference(path, again), carried(again).get("hardware", CPU)
-    there = recipe.get("hardware", CPU)
+        said, here = _difference(path, again), hardware_of(carried(again))
+    there = hardware_of(recipe)
     return said if here == there else f"{said}; it was painted on {there}, and again on {here}"
 
 

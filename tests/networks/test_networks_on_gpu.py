@@ -6,27 +6,20 @@ from pathlib import Path
 import pytest
 import torch
 from helpers import layers, needs, picture, write_pictures
-from networks.nets import short_training, style_encoder, style_network
+from networks.nets import applying, short_training, write_network
 from pretended import pretended_gpu
 
-from styletransfer.networks import file
-from styletransfer.networks.apply.paint import apply_network
-from styletransfer.networks.commands.apply import ApplyConfig
-from styletransfer.networks.johnson import Architecture
 from styletransfer.networks.training.train import train
 from styletransfer.pictures import images
 
-SLIM = Architecture((3, 4, 5), 1)
 pytestmark = pytest.mark.usefixtures("tiny_vgg")
 
 
 @pytest.fixture(autouse=True)
 def desk(desk):
     """Write a network of two styles, one for any style, and pictures; return their folder."""
-    file.write(Path("two.safetensors"), style_network(SLIM, 2), ["oil", "wash"])
-    anything = style_network(SLIM, 1)
-    anything.encoder = style_encoder(anything)
-    file.write(Path("any.safetensors"), anything, ["any"])
+    write_network("oil", "wash")
+    write_network()
     images.write("photo.png", picture(0, 13, 22))
     images.write("mask.png", (torch.arange(22) > 9).float().expand(1, 3, 13, 22))
     return desk
@@ -45,8 +38,7 @@ def desk(desk):
     ids=lambda words: " ".join(words) or "plain",
 )
 def test_a_network_paints(gpu, words):
-    config = ApplyConfig("two.safetensors", "photo.png", "out.png", device="cuda")
-    apply_network(replace(config, **{"precision": "float32"} | words))
+    applying("photo.png", "out.png")(device="cuda", **words)
     assert images.read("out.png").size == (13, 22)
 
 

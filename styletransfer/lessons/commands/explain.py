@@ -18,7 +18,7 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     from styletransfer.pictures.images import resize
     from styletransfer.runs.claim import claimed
     from styletransfer.settings.idle import warn_if_typed
-    from styletransfer.system.files import atomic
+    from styletransfer.system.files import write_atomic
 
     job = prepare(replace(config, output=None))
     pictures = job.full_size()
@@ -40,6 +40,5 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
             "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
         )
         for name, text in files.items():
-            with atomic(folder / name) as temporary:
-                temporary.write_text(text, encoding="utf-8")
+            write_atomic(folder / name, text.encode())
     print(f"{studies[0].mode}: {setting}", *summary(studies[0]), folder / "explain.html", sep="\n")

@@ -41,7 +41,8 @@ PROBES: dict[str, Probe] = {
 }
 SHAPE = re.compile(r"\d+(x\d+)*")
 KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]
-# Where forward is examined: at the given numbers x or, if it gives nan or inf there, at others.
+# Words for the table -> a function of the given numbers x. The doctor examines forward at the first
+# function's result at which forward gives neither nan nor inf.
 DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
     "": torch.clone,
     "|x| + 0.5": lambda x: x.abs() + 0.5,
