@@ -30,7 +30,7 @@ def pytest_addoption(parser):
     """Add `--all`, which also runs slow tests, and two numbers, `--kills` and `--seeds`."""
     parser.addoption("--all", action="store_true", help="run the tests marked slow as well")
     parser.addoption("--kills", type=int, default=1, help="runs to kill at random moments")
-    parser.addoption("--seeds", type=int, default=200, help="broken files that each test makes")
+    parser.addoption("--seeds", type=int, default=100, help="broken files that each test makes")
 
 
 @pytest.fixture(params=["cpu", pytest.param("cuda", marks=pytest.mark.cuda)])

@@ -24,9 +24,8 @@ logger = logging.getLogger(__name__)
 # On Linux, reader and runner are forked from a process that has only imported modules, and share
 # its memory; elsewhere, each imports torch itself. They never inherit the threads of this process.
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
-CONTEXT.set_forkserver_preload(
-    ["styletransfer.runs.recording", "styletransfer.networks.apply.painter"]
-)
+PRELOADED = ["styletransfer.runs.recording", "styletransfer.networks.apply.painter"]
+CONTEXT.set_forkserver_preload(PRELOADED)
 # Seconds between the end of a process and its new start.
 PAUSE = 1.0
 

@@ -1,5 +1,5 @@
 """Fixtures: a client of a studio with a fake runner, one per test module, and its WebSocket; and
-pages of a studio in a real browser."""
+pages of a studio in a real browser, one of each for all modules, because both start slowly."""
 
 from functools import partial
 
@@ -27,7 +27,7 @@ def socket(client):
         yield socket
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def visited():
     from studio.studio_pages import browsing, visited_by  # skips without the extra [browser]
 
@@ -35,12 +35,11 @@ def visited():
         yield partial(visited_by, browser)
 
 
-@pytest.fixture(scope="module")
+@pytest.fixture(scope="session")
 def studio(tmp_path_factory):
     from studio.studio_pages import served
 
     with served(tmp_path_factory.mktemp("studio")) as found:
-        found.calm()
         yield found
 
 

@@ -1,6 +1,7 @@
 """Opens the studio's page in a real browser, with its server as a separate process."""
 
 import base64
+import os
 import re
 import shutil
 from contextlib import contextmanager
@@ -8,7 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import pytest
-from helpers import needs
+from helpers import ROOT, needs
 from PIL import Image, ImageOps
 from studio.studios import LONG, QUICK, Process, bytes_of
 
@@ -51,7 +52,8 @@ def png(width, height, color):
 @contextmanager
 def served(folder, *words):
     """Start the studio in a folder; yield its `Process`; end it afterwards."""
-    studio = Process(folder, "open=false", *words, program=("-c", QUICK))
+    found = os.pathsep.join([str(ROOT), str(ROOT / "tests")])
+    studio = Process(folder, "open=false", *words, program=("-c", QUICK), PYTHONPATH=found)
     try:
         yield studio
     finally:

@@ -35,12 +35,11 @@ ADDRESS = f"http://127.0.0.1:{PORT}"
 LIVE = f"ws://127.0.0.1:{PORT}/live"
 PROCESSES = worker.CONTEXT
 SCRIPT = (str(ROOT / "scripts" / "studio.py"),)
-# The same, with sketches of a quarter of the pixels.
-QUICK = f"""
-import sys
-sys.path.insert(0, {str(ROOT)!r})
-from styletransfer.studio import reader
+# The same, with sketches of a quarter of the pixels and long runs that leave time to the page.
+QUICK = """
+from styletransfer.studio import reader, worker
 reader.LOOK = 256
+worker.CONTEXT.set_forkserver_preload([*worker.PRELOADED, "studio.unhurried"])
 from styletransfer.cli.hydrated import run_command
 from styletransfer.studio.commands.studio import studio
 run_command(studio)
@@ -220,17 +219,6 @@ class Process:
         id = self.client.post("/api/queue", json={"settings": LONG}).json()["id"]
         until(lambda: id in [run["id"] for run in self.client.get("/api/runs").json()])
         return id
-
-    def calm(self):
-        """Give the painter a lower priority than the reader, for which pages wait."""
-        until(lambda: len({one.nice() for one in self._workers()}) == 2)  # the reader's is its own
-        painter, reader = sorted(self._workers(), key=psutil.Process.nice)
-        painter.nice(min(19, reader.nice() + 3))
-
-    def _workers(self):
-        """Return the processes that were forked by the server's fork server: painter and reader."""
-        children = psutil.Process(self.process.pid).children()
-        return [one for child in children for one in child.children()]
 
     def tidy(self):
         """Stop the run at work, empty the queue, and delete all runs and uploads."""
