@@ -94,6 +94,15 @@ def photos(desk):
     return str(desk / "content.png"), str(desk / "style.png")
 
 
+@pytest.fixture(scope="session")
+def browser():
+    """Start one browser for all tests; skip without the extra [browser] or a Chromium."""
+    from studio.studio_pages import browsing
+
+    with browsing() as browser:
+        yield browser
+
+
 @pytest.fixture(autouse=True)
 def _log_as_before():
     """Restore the root logger's handlers and level after each test."""

@@ -20,10 +20,8 @@ WIDER = "document.documentElement.scrollWidth - innerWidth"
 @pytest.mark.skipif(
     not SITE.exists(), reason="there is no site; docs/README.md says how it is built"
 )
-def test_the_site_is_legible_on_a_phone_and_a_desk():
-    from studio import (
-        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
-    )
+def test_the_site_is_legible_on_a_phone_and_a_desk(browser):
+    from studio import studio_pages as pages  # not at the top: the import skips without [browser]
 
     # Pages of different kinds; of others, what axe-core takes seconds for is on these as well.
     kinds = ["index", "search", "docs/README", "docs/controls", "styletransfer/losses/content"]
@@ -32,8 +30,7 @@ def test_the_site_is_legible_on_a_phone_and_a_desk():
     dark = ["docs/zh/backward", "docs/api/python", *kinds]
     light = ["docs/controls", *kinds[-2:]]
     found = []
-    with pages.browsing() as browser:
-        page = browser.new_page()
+    with browser.new_page() as page:
         for name in [*dark, *others]:
             page.goto((SITE / f"{name}.html").as_uri())
             for width, scheme, looked_at in ((390, "dark", dark), (1280, "light", light)):
@@ -67,11 +64,9 @@ def served(folder):
 @pytest.mark.slow
 @pytest.mark.skipif(not (SITE / "paint").exists(), reason="the site was built without its page")
 @torch.no_grad()
-def test_the_page_paints_as_python_does_and_offline(tmp_path):
+def test_the_page_paints_as_python_does_and_offline(browser, tmp_path):
     """With a user's photo and two styles, the page saves the network's pastiche, with palette."""
-    from studio import (
-        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
-    )
+    from studio import studio_pages as pages  # not at the top: the import skips without [browser]
 
     given = [tmp_path / name for name in ("photo.png", "one.png", "two.png")]
     for seed, (path, size) in enumerate(zip(given, ((50, 70), (40, 56), (64, 48)), strict=True)):
@@ -83,9 +78,8 @@ def test_the_page_paints_as_python_does_and_offline(tmp_path):
     goal = sum(encoder.color_moments(one) for one in styles) / 2
     wanted = encoder.finished(encoder.paint_rows(network, photo, row), goal)
     expect = pages.playwright.expect
-    fake = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
-    with pages.browsing(*fake) as browser:
-        page, told = browser.new_page(viewport={"width": 390, "height": 844}), []
+    told = []
+    with browser.new_page(viewport={"width": 390, "height": 844}) as page:
         page.set_default_timeout(pages.PATIENCE)
         page.on("pageerror", lambda error: told.append(str(error)))
         page.goto((SITE / "index.html").as_uri())

@@ -43,13 +43,11 @@ def test_the_stepper_runs_the_nodes_that_torch_runs(capsys):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("width", "scheme"), [(390, "dark"), (1280, "light")])
-def test_the_stepper_works_by_keyboard(width, scheme):
-    from studio import (
-        studio_pages as pages,  # skips without the extra [browser] and without a Chromium
-    )
+def test_the_stepper_works_by_keyboard(width, scheme, browser):
+    from studio import studio_pages as pages  # not at the top: the import skips without [browser]
 
-    with pages.browsing() as browser:
-        page = browser.new_page(viewport={"width": width, "height": 844}, color_scheme=scheme)
+    size = {"width": width, "height": 844}
+    with browser.new_page(viewport=size, color_scheme=scheme) as page:
         page.goto(PATH.as_uri())
         page.keyboard.press("Tab")
         for _ in range(2):

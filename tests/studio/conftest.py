@@ -1,5 +1,5 @@
 """Fixtures: a client of a studio with a fake runner, one per test module, and its WebSocket; and
-pages of a studio in a real browser, one of each for all modules, because both start slowly."""
+pages, in a real browser, of a studio that all modules share because it starts slowly."""
 
 from functools import partial
 
@@ -27,12 +27,11 @@ def socket(client):
         yield socket
 
 
-@pytest.fixture(scope="session")
-def visited():
-    from studio.studio_pages import browsing, visited_by  # skips without the extra [browser]
+@pytest.fixture
+def visited(browser):
+    from studio.studio_pages import visited_by  # skips without the extra [browser]
 
-    with browsing() as browser:
-        yield partial(visited_by, browser)
+    return partial(visited_by, browser)
 
 
 @pytest.fixture(scope="session")

@@ -118,11 +118,12 @@ class Visit:
 
 
 @contextmanager
-def browsing(*flags):
-    """Start a browser with further `flags`; yield it."""
+def browsing():
+    """Start a browser with a camera that shows a test picture; yield it."""
     playwright.expect.set_options(timeout=PATIENCE)
+    camera = ["--use-fake-device-for-media-stream", "--use-fake-ui-for-media-stream"]
     with playwright.sync_playwright() as tools:
-        patient = {"args": ["--no-sandbox", *flags], "timeout": PATIENCE}
+        patient = {"args": ["--no-sandbox", *camera], "timeout": PATIENCE}
         yield tools.chromium.launch(executable_path=CHROMIUM, **patient)
 
 
