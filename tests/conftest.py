@@ -19,6 +19,8 @@ from styletransfer.system.signals import STOPPING
 os.environ["COLUMNS"] = "100"
 # Threads do not speed up tiny tensors, and the last bits depend on the number of threads.
 torch.set_num_threads(1)
+# Processes that compile for torch.compile take longer to start than tiny functions to compile.
+os.environ["TORCHINDUCTOR_COMPILE_THREADS"] = "1"
 # Waiting for the disk protects from a power cut only, and takes a tenth of the tests' time.
 os.fsync = lambda descriptor: None
 
