@@ -68,7 +68,7 @@ SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),
     Control(SOURCE, "The photograph that you painted"),
-    Control("objective.content_weight", "Keep the photograph", 0.01, 10.0, log=True),
+    Control("objective.content_weight", "Follow the photograph", 0.01, 10.0, log=True),
     Control("style_scale", "Strokes", 0.25, 3.0, 0.05, log=True),
     Control("color", "Colours"),
     Control("color_strength", "Strength of the colours", 0.0, 1.0),
@@ -118,7 +118,7 @@ HELP = {
 HIDDEN = (
     Control("style_weights", "How much of each style"),
     Control("region_styles", "Which style paints which"),
-    Control("protect", "Protect"),
+    Control("protect", "Painted with the photograph"),
     Control("objective.content_layers", "Layers of the photograph"),
 )
 CONTROLS = {control.key: control for control in (*SKETCHED, *PAINTED, *HIDDEN)}

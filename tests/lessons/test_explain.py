@@ -142,7 +142,7 @@ def test_every_mode_has_the_same_trunk():
         groups = (group for group in studied(mode).groups if group.kind in ("trunk", "image"))
         return [(group.name, [node.name for node in group.nodes]) for group in groups]
 
-    assert trunk(MODES[0]) == trunk(MODES[1]) == trunk(MODES[2]) == trunk(MODES[3])
+    assert [trunk(mode) for mode in MODES] == [trunk(MODES[0])] * len(MODES)
 
 
 def test_a_real_backward_is_a_node_of_the_trunk():

@@ -162,7 +162,7 @@ def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
     page.expect("#details pre").to_contain_text("region_styles=")
     page.expect("#details pre").not_to_contain_text("style_weights")
     page.expect("[data-picker=style] input[type=range]").to_have_count(0)
-    page.expect("#brushes .dabs button").to_have_text(["oil", "mosaic"])
+    page.expect("#brushes .dabs button").to_have_text(["oil", "mosaic", "photograph"])
     page.expect("#details pre").to_contain_text("region_styles={blue:1,red:2}")
     page.click("[data-picker=style] .tile[title=woodcut]")  # adds it
     page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(3)
@@ -171,6 +171,7 @@ def test_styles_are_mixed_by_sliders_and_not_with_regions(page):
     page.expect("#details pre").to_contain_text("region_styles={gold:3}")
     page.click("[data-picker=content] .tile[title=astronaut]")
     page.expect("#details pre").not_to_contain_text("regions")
+    page.click("#brush")  # else the tile is what the brush paints with
     page.click("[data-picker=style] .tile[title=oil]")
     many = "['style-mosaic', ...Array(16).fill('style-oil')]"
     page.evaluate(f"import('/static/store.js').then((all) => all.change({{ style: {many} }}))")
@@ -231,18 +232,26 @@ def test_an_awaited_picture_is_busy_and_the_newest_comes_first(page):
 @pytest.mark.usefixtures("icons")
 def test_brush_works_by_keys(page):
     page.click("#brush")
-    page.locator("#stage").focus()
-    page.keyboard.press(" ")
+    page.locator("#stage").press(" ")
+    page.expect("#details pre").to_contain_text("protect=")
+    page.click("#brushes >> text=Clear all")
+    page.expect("#details pre").not_to_contain_text("protect=")
+    page.click("[data-picker=style] .tile[title=mosaic] button")
+    page.locator("#stage").press(" ")
     page.expect("#details pre").to_contain_text("content_regions=")
     page.keyboard.press("Control+z")
     page.expect("#details pre").not_to_contain_text("content_regions=")
-    page.click("#brushes >> text=Protect")
-    page.locator("#stage").press(" ")
-    page.expect("#details pre").to_contain_text("protect=")
-    page.click("#brushes >> text=Clear")
-    page.expect("#details pre").not_to_contain_text("protect=")
     page.keyboard.press("Escape")
     page.expect("#brushes").to_be_hidden()
+
+
+@pytest.mark.usefixtures("icons")
+def test_words_choose_the_size(page):
+    sizes = "[data-control=size] .segments"
+    for word, size in (("Quick", "256"), ("Screen", "1024"), ("As the photograph", "600")):
+        page.click(f"{sizes} >> text={word}")
+        page.expect("[id=control-size]").to_have_value(size)
+        page.expect(f"{sizes} [aria-pressed=true]").to_have_text(word)
 
 
 def test_picture_is_zoomed_and_moved_and_compared_by_keys(page):
@@ -303,7 +312,7 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
     with visited(address, width, scheme) as page:
         assert page.locator(".control:visible").count() == 7
         assert page.locator(".actions button").all_text_contents() == [
-            *("Paint", "Keep sketch", "Undo", "Redo")
+            *("Paint", "Add to Results", "Undo", "Redo")
         ]
         page.drop("#stage", harbour=png(96, 64, "navy"), rust=png(60, 60, "sienna"))
         page.expect("[data-picker=content] [aria-pressed=true]").to_contain_text("harbour")
@@ -348,7 +357,7 @@ def test_the_tour_in_the_docs(width, scheme, address, visited):
         page.expect("#overlay").to_be_visible()
         settled(page)
         dab(page)
-        page.expect("#details pre").to_contain_text("content_regions=")
+        page.expect("#details pre").to_contain_text("protect=")
         page.expect("#whose").to_contain_text("last settings from the start")
         page.keyboard.press("Escape")
         page.expect("#overlay").to_be_hidden()

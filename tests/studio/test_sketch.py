@@ -102,15 +102,17 @@ def test_the_sketch_shows_what_the_hand_draws(page):
     """A style under the brush, then the photograph, without a request; and it is kept like this."""
     asked = []
     page.enter("size", "160")
-    page.locator(f"{STYLE}[title=mosaic] input").press("End")
-    page.expect("[data-picker=style] [aria-pressed=true]").to_have_count(2)
+    page.click("#brush")
     with page.expect_response(re.compile("look.*%5B%22style-mosaic%22%5D.*side=2048")):
-        page.click("#brush")
-    page.expect("#brushes .dabs button").to_have_text(["oil", "mosaic"])
+        page.click(f"{STYLE}[title=mosaic] button")
+    page.expect("#brushes .dabs button").to_have_text(["oil", "mosaic", "photograph"])
+    page.expect("#brushes .dabs [aria-pressed=true]").to_have_text("mosaic")
     page.expect("#stage").not_to_have_attribute("aria-busy", "true")
     oil, mosaic = (page.evaluate(LOOK, {"style": [f"style-{name}"]}) for name in ("oil", "mosaic"))
     photo = "/api/pictures/content-coffee?side=2048"
     page.on("request", lambda request: "/api/look" in request.url and asked.append(request.url))
+    page.click(f"{STYLE}[title=oil] button")
+    page.expect("#brushes .dabs [aria-pressed=true]").to_have_text("oil")
     page.click("#brushes >> text=mosaic")
     x, y = middle(page)
     page.mouse.move(x - 60, y)
@@ -119,7 +121,7 @@ def test_the_sketch_shows_what_the_hand_draws(page):
     assert page.evaluate(SHOWN, [mosaic, 0.5, 0.5]) < 6  # before the button is released
     page.mouse.up()
     assert page.evaluate(SHOWN, [mosaic, 0.5, 0.5]) < 6 < page.evaluate(SHOWN, [photo, 0.5, 0.5])
-    page.click("#brushes >> text=Protect")
+    page.click("#brushes >> text=photograph")
     page.mouse.move(x, y)
     page.mouse.down()
     assert page.evaluate(SHOWN, [photo, 0.5, 0.5]) < 6

@@ -138,8 +138,9 @@ async function take(wanted = hand.key) {
 }
 
 export function toggleBrush() {
+  const isPlain = styles().length < 2 && !drawnFor("content_regions"); // nothing to choose among
   if (brushIsOpen()) setOpen(false);
-  else take();
+  else take(isPlain ? "protect" : hand.key);
 }
 
 function setOpen(wanted) {
@@ -156,37 +157,44 @@ async function follow(keys) {
   change({ region_styles: regionStyles() }, false);
 }
 
-const dip = (how) => changed(Object.assign(hand, how));
+const hold = (how) => changed(Object.assign(hand, how));
 
-/** A style to paint with; or, if only one is chosen, a region that is compared with it apart. */
+/** Draw a region of the style of `number`. */
+function useRegion(number) {
+  hold({ number, erase: false });
+  return take("content_regions");
+}
+
+/** Paint with one of the chosen styles. */
+export const dip = (id) =>
+  useRegion(styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id));
+
+/** A style to paint with. */
 function Paint({ number }) {
   const name = pictureName(styles()[styleOf(number) - 1]);
   const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
-  return html`<${Button} pressed=${covering() === number} onclick=${() => dip({ number, erase: false })}
-    >${swatch}${styles().length > 1 ? name : "Region"}<//>`;
+  const isUsed = hand.key === "content_regions" && covering() === number;
+  return html`<${Button} pressed=${isUsed} onclick=${() => useRegion(number)}>${swatch}${name}<//>`;
 }
 
 export function Brushes() {
   if (!brushIsOpen()) return null;
-  const isProtection = hand.key === "protect";
-  const { erase, size } = hand;
-  const targets = [
-    ["Styles", !isProtection, () => take("content_regions")],
-    ["Protect", isProtection, () => take("protect")],
-  ];
+  const { key, erase, size } = hand;
   const tools = [
-    ["Draw", !erase, () => dip({ erase: false })],
-    ["Erase", erase, () => dip({ erase: true })],
+    ["Draw", !erase, () => hold({ erase: false })],
+    ["Erase", erase, () => hold({ erase: true })],
   ];
-  const numbers = styles().length > 1 ? [...styles().keys()] : [1];
-  const paints = numbers.map((number) => html`<${Paint} number=${number} />`);
-  return html`<${Either} label="What is drawn" pairs=${targets} />
-    ${!isProtection && html`<div class="dabs" role="group" aria-label="Style to paint with">${paints}</div>`}
+  const several = styles().length > 1;
+  const numbers = several ? [...styles().keys()] : drawnFor("content_regions") ? [1] : [];
+  return html`<div class="dabs" role="group" aria-label="Paint with">
+      ${numbers.map((number) => html`<${Paint} number=${number} />`)}
+      <${Button} pressed=${key === "protect"} onclick=${() => take("protect")}>photograph<//></div>
+    ${!several && html`<span class="muted">or tap a style</span>`}
     <${Either} label="Draw or erase" pairs=${tools} />
-    <label class="size">Size <${Slider} label="Size of the brush" min=1 max=50
+    <label class="size">Width <${Slider} label="Width of the brush" min=1 max=50
       value=${Math.round(100 * size)} enter=${(percent) => resize(percent / 100)} /></label>
-    <${Button} onclick=${() => fill(covering())}>Fill<//>
-    <${Button} onclick=${() => fill(0)}>Clear<//>`;
+    <${Button} onclick=${() => fill(covering())}>Fill all<//>
+    <${Button} onclick=${() => fill(0)}>Clear all<//>`;
 }
 
 export function startBrush() {

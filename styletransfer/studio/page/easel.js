@@ -174,7 +174,7 @@ export function Tools() {
       aria-label="Compare with"><option value="">the photograph</option>
       ${others.map((one) => html`<option value=${one.id}>${titleOf(one)}, ${one.id}</option>`)}
       </select>`}`}
-    ${!isFilm() && html`<${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Draw<//>`}`;
+    ${!isFilm() && html`<${Button} id="brush" pressed=${brushIsOpen()} onclick=${toggleBrush}>Brush<//>`}`;
 }
 
 export function drawEasel() {

@@ -1,7 +1,7 @@
 // Controls for numbers and choices, which pass what the user enters to change().
-import { Slider } from "./dom.js";
+import { Either, Slider } from "./dom.js";
 import { html, useState } from "./preact.js";
-import { change, FOUND, isPair, list, value } from "./store.js";
+import { change, FOUND, isPair, list, picture, value } from "./store.js";
 
 // Value of a setting -> text on the page.
 const WORDS = {
@@ -83,5 +83,15 @@ export function Regions({ control: { key }, id, error }) {
     <option value=${FOUND}>figure and ground apart</option></select>`;
 }
 
+/** Words for three sizes: a quick one, that of a screen, and the photograph's own. */
+function Sizes() {
+  const { width = 0, height = 0 } = picture(value("content")) ?? {};
+  const sides = { Quick: 256, Screen: 1024, "As the photograph": Math.max(width, height) };
+  const pairs = Object.entries(sides).map(([word, size]) =>
+    [word, value("size") === size, () => size && change({ size })]);
+  return html`<${Either} label="Sizes" pairs=${pairs} />`;
+}
+
 export const Field = (parts) =>
-  html`<${parts.control.kind === "choice" ? Choice : Numbers} ...${parts} />`;
+  html`<${parts.control.kind === "choice" ? Choice : Numbers} ...${parts} />
+    ${parts.control.key === "size" && html`<${Sizes} />`}`;

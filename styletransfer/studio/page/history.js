@@ -59,10 +59,16 @@ function step(from, to, word) {
 const undo = () => step(past, future, "Undone");
 const redo = () => step(future, past, "Done again");
 
+const isStroke = ({ layers: drawn }) => [...drawn].some(([key, one]) => one.bytes !== raster(key).bytes);
+
 /** The buttons; keys do the same, wherever the focus is. */
-export const Steps = () => html`
-  <${Button} id="undo" title="Ctrl-Z" idle=${!past.some(isOther)} onclick=${undo}>Undo<//>
+export function Steps() {
+  const last = past.findLast(isOther);
+  return html`
+  <${Button} id="undo" title="Ctrl-Z" idle=${!last} onclick=${undo}
+    >${last && isStroke(last) ? "Undo stroke" : "Undo"}<//>
   <${Button} id="redo" title="Ctrl-Shift-Z" idle=${!future.some(isOther)} onclick=${redo}>Redo<//>`;
+}
 
 /** Handle Ctrl-Z, Ctrl-Shift-Z and Ctrl-Y. In a text field, what is being typed has the browser's
  * own undo; elsewhere, that would change a text field, even one without the focus. */

@@ -1,4 +1,5 @@
 // Pictures are chosen from tiles; files can be added by a button, dropped or pasted.
+import { brushIsOpen, dip } from "./brush.js";
 import { busy, Button, debounced, Files, find, listen, say, Slider, Sure, Thumbnail } from "./dom.js";
 import { remember } from "./history.js";
 import { html, useLayoutEffect, useRef, useState } from "./preact.js";
@@ -116,6 +117,10 @@ function mix(id, share) {
 function choose(key, id) {
   if (key === "style_source" && value(key) === id) return change({ [key]: null });
   if (key !== "style") return change({ [key]: id });
+  if (brushIsOpen()) {
+    if (!shareOf(id)) mix(id, 1);
+    return dip(id);
+  }
   if (isDivided()) return mix(id, Number(!shareOf(id)));
   return change({ style: [id], style_weights: [] });
 }

@@ -128,7 +128,7 @@ function Actions() {
     ${active() && !active(subject()) && html`<${Button} id="enqueue" onclick=${() => paint("enqueue")}
       title="Paints these settings after the picture that is being painted">Paint next<//>`}
     ${!active() && !run && !isFilm() && !isPair() && html`<${Button} id="keep" onclick=${() => paint("keep", true)}
-      title="Makes a result of this sketch, as large as Size says">Keep sketch<//>`}
+      title="Makes a result of this sketch, as large as Size says">Add to Results<//>`}
     ${result && html`<a class="button" id="save" ...${fileOf(result)}>Save</a>
       <${Button} id="share" onclick=${() => share(result)}
         >${copied === result.id ? "Copied" : "Share"}<//>`}<${Steps} />`;
