@@ -77,7 +77,7 @@ def test_one_button_undoes_each_kind_of_change(address, visited):
             page.click("#redo")
             page.expect(COMMAND).to_have_text(wanted[-1])
             assert state() == wanted
-        page.expect("#redo").to_have_attribute("aria-disabled", "true")
+        page.expect("#redo").to_be_hidden()  # on a phone
 
 
 @pytest.mark.usefixtures("icons")

@@ -85,14 +85,14 @@ def test_pixels_and_time_stand_beside_the_buttons(page):
     def told(made, rest):
         page.expect("#pixels").to_have_text(re.compile(f"^{made} pixels(, about .*s)?; {rest} *$"))
 
-    told("512 \u00d7 341", "the photograph has 600 \u00d7 400")
+    told("512 \u00d7 341", "photograph: 600 \u00d7 400")
     page.drop("#stage", harbour=png(1500, 1000, "navy"))
-    told("512 \u00d7 341", "the photograph has 1500 \u00d7 1000")
+    told("512 \u00d7 341", "photograph: 1500 \u00d7 1000")
     page.enter("size", "96")
-    told("96 \u00d7 64", "the photograph has 1500 \u00d7 1000")
+    told("96 \u00d7 64", "photograph: 1500 \u00d7 1000")
     page.click("#keep")
     page.expect("#status").to_have_text("Sketch, kept")
-    page.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the photograph has 1500 \u00d7 1000")
+    page.expect("#pixels").to_have_text("96 \u00d7 64 pixels; photograph: 1500 \u00d7 1000")
     page.enter("size", "192")  # of the next picture
     page.expect("#save").to_be_visible()
     page.expect("#pixels").to_contain_text("96 \u00d7 64 pixels; Paint makes 192 \u00d7 128")

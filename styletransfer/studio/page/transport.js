@@ -85,7 +85,7 @@ function pixelsText(run) {
   const time = state.cost.seconds ? `, about ${clock(state.cost.seconds)}` : "";
   const other = isNext
     ? `; Paint makes ${sides(planned(settings()))}${time}`
-    : photo && `; the ${photo.frames ? "film" : "photograph"} has ${sides([photo.width, photo.height])}`;
+    : photo && `; ${photo.frames ? "film" : "photograph"}: ${sides([photo.width, photo.height])}`;
   return `${made} pixels${run ? "" : time}${other ?? ""}`;
 }
 
