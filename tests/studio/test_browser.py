@@ -523,7 +523,7 @@ def test_a_film_is_painted_and_played(fresh, tmp_path):
         fresh.click("#save")
     with Film(download.value.path()) as film:
         assert len(list(film.frames())) == 5
-    fresh.expect("#pixels").to_have_text("96 \u00d7 64 pixels; the film has 48 \u00d7 32")
+    fresh.expect("#pixels").to_have_text("96 \u00d7 64 pixels; film: 48 \u00d7 32")
     fresh.expect("#result a").to_have_text(["Film"])
     fresh.expect("#result a").to_have_attribute("href", re.compile("/film"))
     by_painted_frames(fresh, tmp_path / "walk.mp4")

@@ -159,22 +159,23 @@ async function follow(keys) {
 
 const hold = (how) => changed(Object.assign(hand, how));
 
-/** Draw a region of the style of `number`. */
-function useRegion(number) {
+/** Draw with another paint: the photograph, or the style of a region. */
+function use(key, number = hand.number) {
   hold({ number, erase: false });
-  return take("content_regions");
+  return take(key);
 }
 
 /** Paint with one of the chosen styles. */
-export const dip = (id) =>
-  useRegion(styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id));
+export const dip = (id) => use("content_regions",
+  styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id));
 
 /** A style to paint with. */
 function Paint({ number }) {
   const name = pictureName(styles()[styleOf(number) - 1]);
   const swatch = html`<i class="dab" style="background: rgb(${REGIONS[number][1].join(" ")})"></i>`;
-  const isUsed = hand.key === "content_regions" && covering() === number;
-  return html`<${Button} pressed=${isUsed} onclick=${() => useRegion(number)}>${swatch}${name}<//>`;
+  const key = "content_regions";
+  const isUsed = hand.key === key && covering() === number;
+  return html`<${Button} pressed=${isUsed} onclick=${() => use(key, number)}>${swatch}${name}<//>`;
 }
 
 export function Brushes() {
@@ -188,7 +189,7 @@ export function Brushes() {
   const numbers = several ? [...styles().keys()] : drawnFor("content_regions") ? [1] : [];
   return html`<div class="dabs" role="group" aria-label="Paint with">
       ${numbers.map((number) => html`<${Paint} number=${number} />`)}
-      <${Button} pressed=${key === "protect"} onclick=${() => take("protect")}>photograph<//></div>
+      <${Button} pressed=${key === "protect"} onclick=${() => use("protect")}>photograph<//></div>
     ${!several && html`<span class="muted">or tap a style</span>`}
     <${Either} label="Draw or erase" pairs=${tools} />
     <label class="size">Width <${Slider} label="Width of the brush" min=1 max=50
