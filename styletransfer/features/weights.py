@@ -36,7 +36,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
             return _unpacked(_checked(load_file(path), path))
         if path.suffix in (".pth", ".pt"):
             _check_unpacked(path)
-            with warnings.catch_warnings(action="ignore"):  # remarks on the pickle protocol
+            with warnings.catch_warnings(action="ignore"):  # torch warns about old pickle protocols
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
     except UserError:
         raise
