@@ -68,7 +68,7 @@ class Blend:
             )
         if not any(weights):
             raise UserError("style_weights are all 0; give at least one style more than 0")
-        largest = max(weights)  # a sum of the weights themselves might overflow
+        largest = max(weights)  # divides the weights first, because their sum might overflow
         total = sum(weight / largest for weight in weights)
         shares = [weight / largest / total for weight in weights]
         return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]

@@ -15,7 +15,7 @@ from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
 from styletransfer.settings.presets import load_yaml
 
-# Largest run.json in bytes; it may come from anybody.
+# Largest run.json in bytes that is read: a stranger's file must not fill the memory.
 LARGEST = 2**24
 
 
