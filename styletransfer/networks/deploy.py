@@ -24,8 +24,8 @@ from torch.nn.functional import conv2d, pad, pixel_shuffle
 from styletransfer.features.tensors import accumulate_dtype
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, StyleNetwork
 
-# Number of float32 values that a norm processes together: two registers of AVX-512, or four of
-# AVX2, which is enough to keep the vector units busy.
+# Number of float32 values that a norm processes together: they fill two registers of AVX-512, or
+# four of AVX2, and so keep the CPU's vector units busy.
 SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
 # AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower.
@@ -74,7 +74,7 @@ class UpsampledConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
-        # Repeating the border after bilinear upsampling equals repeating it before.
+        # The trained network repeats the border after upsampling; before it, the result is equal.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
         return shifted.contiguous(memory_format=torch.channels_last)
@@ -92,7 +92,7 @@ class FourfoldConv(nn.Module):
         self.result = conv.weight.dtype
         shifted = [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
         kernels = torch.stack(shifted, dim=1).flatten(0, 1)
-        assert conv.bias is not None  # the last convolution has a bias, because no norm follows it
+        assert conv.bias is not None  # as no norm follows the last convolution, it has a bias
         empty = -len(kernels) % BLOCK
         self.register_buffer("kernels", pad(kernels, (0, 0) * 3 + (0, empty)).to(dtype))
         self.register_buffer("bias", pad(conv.bias.repeat_interleave(4), (0, empty)).to(dtype))

@@ -13,7 +13,8 @@ from styletransfer.settings.registry import FrameReader, command
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Frames are then not optimised from the one before.
+# With these settings, frames are not optimised from the frame before, so `frame_steps` and
+# `temporal_weight` have no effect.
 NO_TIME = "with independent=true or style_source or keys"
 
 
