@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import recorded
+from styletransfer.runs.folder import hydra_value
 from styletransfer.runs.record import ERROR, FREE_KEYS
 from styletransfer.system.files import new_folder
 
@@ -42,7 +42,7 @@ class RunFolders:
         key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
         folder = Path(self.kept(OmegaConf.select(config, key)))
         if is_sweep and (folder / SWEEP).exists():
-            then = recorded(folder, SWEEP, "hydra", "overrides", "task")
+            then = hydra_value(folder, SWEEP, "hydra", "overrides", "task")
             if _of_a_picture(then or ()) != _of_a_picture(config.hydra.overrides.task):
                 advice = "choose another folder with hydra.sweep.dir=FOLDER"
                 raise UserError(f"{folder} holds a sweep of other settings; {advice}")

@@ -53,7 +53,7 @@ class RunFolder:
     @property
     def typed(self) -> tuple[str, ...] | None:
         """The KEY=VALUE words of the run's command line, or None if they cannot be read."""
-        overrides = recorded(self.folder, OVERRIDES)
+        overrides = hydra_value(self.folder, OVERRIDES)
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
 
@@ -89,7 +89,7 @@ def read_run(folder: Path) -> RunFolder:
     )
 
 
-def recorded(folder: Path, name: str, *keys: str) -> Any:
+def hydra_value(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
         value: Any = OmegaConf.to_container(load_yaml(folder / name))

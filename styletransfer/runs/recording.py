@@ -48,7 +48,7 @@ def names_of(config: TrainConfig) -> list[str]:
     return list(dict.fromkeys((RECORD, PASTICHE, spare, CONTENT, *found, METRICS, CHECKPOINT)))
 
 
-def files_of(config: TrainConfig, folder: Path) -> list[Path]:
+def files_written(config: TrainConfig, folder: Path) -> list[Path]:
     """Return the paths of the files in `names_of`, without that which equals `config.output`."""
     paths = [folder / name for name in names_of(config)]
     own = os.path.realpath(config.output or "")
@@ -161,7 +161,7 @@ class Recording:
 
         (UserError if the settings cannot work; the run is then unchanged.)
         """
-        job = prepare(config, outputs=files_of(config, self.folder), like=self.run.job)
+        job = prepare(config, outputs=files_written(config, self.folder), like=self.run.job)
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now

@@ -148,9 +148,9 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     if port == 0 and kept:
         with suppress(OSError):
             return socket.create_server((host, kept), backlog=MOST)
-    try:  # the socket listens at once, so that early requests wait until the server is ready
+    try:  # `listen` is called here, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
-        said = str(error.strerror).partition(" (while attempting")[0]  # Python adds the address
+        said = str(error.strerror).partition(" (while attempting")[0]  # without Python's addition
         reason = f"port={port} cannot be had: {said}"
         raise UserError(f"{reason}; leave it out for one that is free") from error
