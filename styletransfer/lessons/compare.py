@@ -31,7 +31,7 @@ from styletransfer.system.files import to_json
 from styletransfer.system.locks import output_locked
 
 logger = logging.getLogger(__name__)
-# What the table shows of each mode, and how.
+# Column of the table -> format of its numbers.
 LOOKS = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
 
 
