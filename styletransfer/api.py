@@ -244,7 +244,7 @@ def _preview() -> Callable[[Iterate], None] | None:
     the picture, because the cell then shows the result.
     """
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if "IPKernelApp" not in getattr(shell, "config", ()):  # no IPython, or one in a terminal
+    if "IPKernelApp" not in getattr(shell, "config", ()):  # IPython is absent, or in a terminal
         return None
     display: Any = importlib.import_module("IPython.display")
     handle = display.DisplayHandle()

@@ -143,7 +143,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     its traceback is printed before.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    is_used = (folder / RECORD).exists()  # a failed job leaves such a folder unchanged
+    is_used = (folder / RECORD).exists()  # then a failed job must not change it
     if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:

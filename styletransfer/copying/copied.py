@@ -139,7 +139,7 @@ def held(picture: Tensor) -> Anchor:
 
 
 def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int) -> Tensor:
-    """Return places (3, pixels) at full size, of `search`, from those of the reduced content.
+    """Return the matches of the reduced content as places (3, pixels) of `search`, at full size.
 
     Each pixel takes the match of a cell, moved as far as the pixel is from the cell's centre. The
     cell is `down` rows and `right` columns from that in which the pixel lies.
@@ -161,5 +161,5 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
 
 
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
-    """Return places (3, pixels) as the matches of a search."""
+    """Return places (3, pixels) as a correspondence, for the pixels of `search`."""
     return Correspondence(places.view(3, *search.size).cpu(), search.cells)

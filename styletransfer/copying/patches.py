@@ -19,8 +19,8 @@ from styletransfer.pictures.images import size_of
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
-# The first search compares means over cells of CELL x CELL pixels: BLOCK cells of the content at a
-# time, each with all cells of the sources.
+# The first search compares means of CELL x CELL pixels: all cells of the content with all cells of
+# the sources, BLOCK cells of the content at a time.
 CELL, BLOCK = 4, 512
 # A pixel tries the matches of the neighbours that are NEIGHBOURS pixels away, and random pixels
 # that are at most RANDOM pixels from its own match along each axis.
@@ -128,7 +128,7 @@ class PatchSearch:
         height, width = (side // CELL for side in self.size)
         y, x = self.active // self.size[1], self.active % self.size[1]
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        # `used` are the content's cells with an active pixel; `cell` is each pixel's index in it.
+        # `used` are the cells with an active pixel; `cell` is the index in `used` for each pixel.
         used, cell = torch.unique(rows * width + columns, return_inverse=True)
         found = [used[:0]]
         for block in torch.split(used, BLOCK):

@@ -114,7 +114,7 @@ class Clock:
             packet.pts = shown + track.ticks(self.shift)
 
     def _join(self, track: Track, packet: Any) -> None:
-        """Begin another recording with a frame's packet."""
+        """Begin another recording, whose first frame is in `packet`."""
         ahead = 0 if packet.pts is None else max(0, packet.pts - packet.dts)
         begin = track.end * track.unit
         for sound in self.tracks.values():

@@ -108,7 +108,7 @@ class FilmRun:
         text = json.dumps(now, indent=2) + "\n"
         if path.exists():
             try:
-                if path.stat().st_size > LARGEST + 2 * len(text):  # a stranger may have written it
+                if path.stat().st_size > LARGEST + 2 * len(text):  # it may come from anybody
                     raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):

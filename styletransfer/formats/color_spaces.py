@@ -20,7 +20,7 @@ Primaries = tuple[float, ...]
 
 _D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0.351)
 SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
-ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # its section 4.3.1.1
+ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
 # Chromaticities within _ROUNDING of sRGB's are taken for sRGB's, since files store rounded values.
 _ROUNDING = 0.002

@@ -23,7 +23,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 # Largest number of pixels in all scans of a JPEG: those of 16 scans of the largest picture. A scan
-# of a few bytes may change all pixels, so a small file could keep the decoder busy for hours.
+# of a few bytes may change all pixels, so a small file could keep the decoder busy for long.
 MAX_SCANNED = 2**31
 # Pattern of a JPEG's marker with content. FF with 0, 1 or D0 to D7 has none; FF may be repeated.
 _MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")

@@ -62,8 +62,8 @@ class Groups:
 
     weights: Tensor  # (1, groups, H, W) in [0, 1], weights of the pixels, which sum to 1
     shares: Tensor  # (groups,), the share of the picture that each group covers
-    features: Tensor  # (groups, C), mean features, minus those of the picture
-    facts: Tensor  # (groups, 3), the numbers that FIT compares
+    features: Tensor  # (groups, C), mean features of each group, minus those of the picture
+    facts: Tensor  # (groups, 3), the numbers whose differences are weighted by FIT
 
     @classmethod
     @torch.no_grad()

@@ -63,7 +63,7 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
 
 
 def paint(job: Job, mode: str, path: Path) -> Outcome:
-    """Optimise under a loss mode, and write its pastiche."""
+    """Paint a job under a loss mode, and write the pastiche."""
     logger.info("optimising under %s", mode)
     run = Run(replace(job, mode=LOSS_MODES[mode]))
     with ProgressBar() as bar:

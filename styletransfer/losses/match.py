@@ -112,7 +112,7 @@ class ProductsTap(Function):
         dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))
         return features.view_as(features), dots, squares
 
-    setup_context = staticmethod(ContentTap.setup_context)  # it saves F and T
+    setup_context = staticmethod(ContentTap.setup_context)  # saves F and T
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:

@@ -24,8 +24,8 @@ from torch.nn.functional import conv2d, pad, pixel_shuffle
 from styletransfer.features.tensors import accumulate_dtype
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, StyleNetwork
 
-# Number of float32 values that a norm processes together: they fill two registers of AVX-512, or
-# four of AVX2, and so keep the CPU's vector units busy.
+# Number of float32 values that a norm processes together: two registers of AVX-512, or four of
+# AVX2, which is enough to keep the vector units busy.
 SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
 # AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower.
@@ -130,7 +130,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
         return mean, variance
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
-    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype sets the dtype of the result
+    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype is that of the result
     found = [torch.batch_norm_update_stats(one[None], running, running, 0.0) for one in wide]
     means, variances = map(torch.stack, zip(*found, strict=True))
     if count > 1:

@@ -132,7 +132,7 @@ class Repetition:
     """A repetition says which places of a style image occur in it more than once."""
 
     weights: Tensor  #: (1, 1, h, w) in [0, 1]; 0 where the style image's pixels occur only once
-    strength: float  #: in [0, 1]; 0 if nothing is repeated, 1 if much of the picture is
+    strength: float  #: in [0, 1]: 0 if nothing is repeated, 1 if much of the picture is repeated
 
 
 @dataclass(frozen=True)

@@ -49,7 +49,7 @@ class Objective:
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         reader = whole_reader(extractor, criterion, pictures)
         targets = all_targets(criterion, reader, pictures, styles)
-        if criterion.seamless:  # only from here on: the style images above are not seamless
+        if criterion.seamless:  # after the targets, because style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)

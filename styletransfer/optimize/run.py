@@ -185,7 +185,7 @@ class Run:
                 self._end(descent, self._objective)
             else:
                 self.at.image, self.at.momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # if `steer` is called twice between steps, keep the first side
+        if self._side_left is None:  # a second `steer` before the next step keeps the first side
             self._side_left = max(self.scales[min(self.at.index, len(self.scales) - 1)].size)
         self._take(job)
         if job.optimizer.name != "adam":
@@ -240,6 +240,6 @@ def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
 
 def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
     """Return the losses at `image`, and add their gradient to `image.grad`."""
-    # An evaluation may take minutes, so Ctrl-C may stop it: the run's state is not yet changed.
+    # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
     with interruptible():
         return objective.evaluate(image)

@@ -33,15 +33,15 @@ _TO_CONES, _TO_LAB = (torch.tensor(x, dtype=torch.float64) for x in (_CONES, _LA
 _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
-_HALVINGS = 12  # number of bisection steps in the search for the largest chroma
+_HALVINGS = 12  # bisection steps in the search for the largest chroma
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 # Added to every variance, so that a grey picture, or one of a single colour, can be recoloured too.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 LEAST_VARIANCE = 1e-5
-# Limits, in OKLab, of the distance that `monochrome` measures. Up to ONE_HUE a picture has one hue,
-# as drawings and prints in one ink have, also on yellowed paper. From HUES on it has several hues,
-# as even photographs and paintings with few colours have.
+# Limits, in OKLab, of the distance that `monochrome` measures: up to ONE_HUE a picture has one hue,
+# from HUES on it has several. Drawings and prints in one ink, also on yellowed paper, have at most
+# 0.01; photographs and paintings with few colours have 0.02 or more.
 ONE_HUE, HUES = 0.01, 0.02
 
 

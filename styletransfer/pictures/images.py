@@ -45,8 +45,8 @@ LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
 GREY = 2.5 / 255
-# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, to 128
-# it fails (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
+# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, but not
+# to 128 (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
 MOST_ON_GPU = 24
 
 

@@ -30,10 +30,10 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
-    # SHA-256 of the file `output` as the run has written it; None if it has not.
+    # SHA-256 of the file `output` as the run wrote it; None before the run has written it.
     output_hash: str | None = None
-    error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
-    # For a film of the web page by painted frames: time in seconds of the one to paint next.
+    error: str | None = None  # why a run of the web page (studio) failed, in one line
+    # Time in seconds of the frame to paint next; for films of the web page with `style_source`.
     to_paint: float | None = None
 
     @property

@@ -72,7 +72,7 @@ def check_choice(group: str, name: Any) -> None:
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
     """Return a message of one line about an unknown key, with the nearest known key or advice."""
     known = list(known)
-    inner = [name for name in known if name.endswith(f".{key}")]  # if the group was left out
+    inner = [name for name in known if name.endswith(f".{key}")]  # the user left out the group
     near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 

@@ -42,7 +42,7 @@ from styletransfer.studio.viewers import live
 from styletransfer.system.locks import is_locked
 
 PAGE = Path(__file__).parent / "page"
-FORMATS = ("png", "jpeg", "webp", "tiff")  # of downloads
+FORMATS = ("png", "jpeg", "webp", "tiff")  # formats of downloads
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.

@@ -84,7 +84,7 @@ PAINTED = (
     Control("steps", "Steps", 1, 1000),
     Control("scales", "Scales", 0, 8),
 )
-# Key -> what the page says behind "?".
+# Key -> the explanation that the page shows for the "?" beside the control.
 HELP = {
     "content": "The photograph that is painted. Its shapes stay in place.",
     "style": "The picture gets the strokes and colours of this painting. Move two sliders above 0 "

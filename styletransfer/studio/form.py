@@ -56,8 +56,8 @@ STEADY = 0.6
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
-# Strength of the style in a sketch: at the default weight of the photograph, at a weight of 0, and
-# its decrease for each tenfold weight. Above 1, the network exaggerates the style.
+# Strength of the style in a sketch: USUAL at the default weight of the photograph, STRONGEST at a
+# weight of 0; DECREASE is subtracted for each tenfold weight. Above 1, the style is exaggerated.
 USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
@@ -154,9 +154,9 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # KEY=VALUE words of the command: paths, no ids
+    overrides: list[str]  # KEY=VALUE words of the command, with paths in place of ids
     config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
+    record: dict[str, str]  # file name -> text of the files that Hydra would write into .hydra
     kind: str = "picture"  # picture, sketch or film
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.

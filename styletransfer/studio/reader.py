@@ -66,7 +66,7 @@ class Reader:
         async with AsyncExitStack() as turn:
             for lock in [self._process] if first else [self._patient, self._process]:
                 await turn.enter_async_context(lock)
-            try:  # in a thread, because the first call waits for the process to start
+            try:  # `submit` runs in a thread, because the first call waits for the process to start
                 answer = await asyncio.to_thread(self._pool.submit, function, *arguments)
                 return await asyncio.wait_for(asyncio.wrap_future(answer), PATIENCE)
             except MemoryError as error:
@@ -183,7 +183,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # it refuses "steered"
+        name, values = settings_in({"command": told["command"]})  # "steered" would be refused
         named = [key for key in told if key.startswith(HASHES)]
         hashes = {key.removeprefix(HASHES): told[key].split() for key in named}
         return (values, hashes) if name == "train" else None

@@ -57,7 +57,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         options = server_options(make_app(Studio(folder), port, token, near))
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
-        if config.open:  # in a thread, because opening a browser may take long
+        if config.open:  # a separate thread, because opening a browser may take long
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself

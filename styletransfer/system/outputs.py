@@ -71,6 +71,6 @@ def _identity(path: str | os.PathLike[str]) -> object:
         found = os.stat(path)
     except OSError:
         return os.path.realpath(path)
-    except ValueError:  # no file has such a name
+    except ValueError:  # no file can have this name, for example with a byte 0
         return None
     return found.st_dev, found.st_ino

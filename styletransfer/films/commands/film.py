@@ -1,4 +1,4 @@
-"""The command `film`, and the functions by which other rooms read films and single frames."""
+"""The command `film`, and the functions by which other packages read films and frames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass

@@ -67,7 +67,7 @@ def extremes(study: Study) -> Iterator[Verdict]:
             result = weighed(study.outputs(*inputs))
             found = gradients(result.sum(), differentiable_in(inputs))
         except Exception:
-            continue  # another row of the table reports this error
+            continue  # other rows tell what is refused
         is_nan = weighed(x for x in found if x is not None).isnan().any()
         if is_nan and result.isfinite().all():
             text = f"nan for {name} inputs in float32, where the result of forward is finite"
@@ -109,7 +109,7 @@ def compiled(study: Study) -> Sequence[Tensor | None]:
 
 ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
     "func.grad": lambda study: func_grad(study)(*study.leaves),
-    "vmap of func.grad": lambda study: [  # for a batch of one
+    "vmap of func.grad": lambda study: [  # the batch has one item
         x[0] for x in torch.func.vmap(func_grad(study))(*(x[None] for x in study.leaves))
     ],
     "compile": compiled,

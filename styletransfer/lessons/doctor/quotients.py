@@ -21,7 +21,7 @@ def weights_like(x: Tensor, number: int = 0) -> Tensor:
 
 
 def weighed(tensors: Iterable[Tensor]) -> Tensor:
-    """Return the floating point numbers of all tensors, times weights, as one vector."""
+    """Return the floating point numbers times weights, one after another."""
     pairs = ((x, weights_like(x, i)) for i, x in enumerate(tensors) if x.is_floating_point())
     found = [(x * weights).double().flatten() for x, weights in pairs]
     return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)
@@ -113,7 +113,7 @@ def gradients(
     of: Tensor | Sequence[Tensor],
     leaves: Sequence[Tensor],
     grads: Sequence[Tensor] | None = None,
-    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
+    seed: int = 1,  # not forward's seed 0: a right backward keeps forward's random numbers
     **options: bool,
 ) -> list[Tensor | None]:
     """Return the gradients; what backward draws at random depends on the seed alone."""

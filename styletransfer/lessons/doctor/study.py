@@ -15,7 +15,7 @@ from styletransfer.lessons.doctor import quotients
 from styletransfer.lessons.doctor.watch import Seen, is_among, is_function, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
 
-# Returns a tensor with the values of its argument; its layout in memory (strides) may differ.
+# A function that returns its argument's values, perhaps in another layout in memory (strides).
 Layout = Callable[[Tensor], Tensor]
 
 

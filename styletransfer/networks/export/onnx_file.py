@@ -30,8 +30,8 @@ from styletransfer.system.signals import raise_waiting, signals_held
 ONNX = ("onnx", "onnxscript")
 # Value of the setting `target` -> packages that this export needs.
 TARGETS = {"onnx": ONNX, "web": (*ONNX, "onnxruntime")}
-# Axes of a picture (N, 3, H, W) -> their names. Height and width may vary in the exported network;
-# so may the batch, unless the example holds one picture.
+# Axis of a picture (N, 3, H, W) -> its name. In the exported network, height and width may vary;
+# the batch, too, if the example holds more than one picture.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
 FILE_METADATA = {

@@ -1,4 +1,4 @@
-"""The command `mix`: `scripts/mix.py RUN strength=0.6 output=y.png`.
+"""The command `mix`, which mixes a pastiche with its content: `scripts/mix.py RUN strength=0.6`.
 
 RUN is the folder of a run of `train`. It holds both pictures, so nothing is painted again.
 """
