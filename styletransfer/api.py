@@ -79,7 +79,7 @@ def _own_state() -> Iterator[None]:
     with ExitStack() as stack:
         stack.enter_context(torch.inference_mode(mode=False))
         stack.enter_context(torch.enable_grad())
-        # Under any default device that is set, every call of torch goes through Python first.
+        # Set only if needed: with a default device, every call of torch goes through Python first.
         if torch.get_default_device().type != "cpu":
             stack.enter_context(torch.device("cpu"))
         for kind in {"cpu", getattr(torch.accelerator.current_accelerator(), "type", "cpu")}:
@@ -131,7 +131,7 @@ def _next(steps: Iterator[Iterate]) -> Iterate | None:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; a loop that ends early is continued by the next."""
+    """A stylization is a run to iterate over; after a loop ends early, the next loop continues."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given
@@ -244,7 +244,7 @@ def _preview() -> Callable[[Iterate], None] | None:
     the picture, because the cell then shows the result.
     """
     shell: Any = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
-    if "IPKernelApp" not in getattr(shell, "config", ()):  # no IPython, or one in a terminal
+    if "IPKernelApp" not in getattr(shell, "config", ()):  # IPython is absent, or in a terminal
         return None
     display: Any = importlib.import_module("IPython.display")
     handle = display.DisplayHandle()
@@ -297,7 +297,7 @@ def _split(settings: Mapping[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]
 
 
 def _is_closed(image: Image.Image) -> bool:
-    """Tell whether a Pillow image can give no pixels any more, since it or its file was closed."""
+    """Tell whether a Pillow image has lost its pixels, because it or its file was closed."""
     if getattr(image, "tile", None):  # the pixels are not read yet
         file = getattr(image, "fp", None)
         return file is None or bool(file.closed)
@@ -317,16 +317,17 @@ def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
     for group, name in presets.items():
         check_choice(group, name)
     words = [f"{group}={name}" for group, name in presets.items()]
-    words += ["style_source=any"] * (values.get("style_source") is not None)  # another preset
+    words += ["style_source=any"] * (values.get("style_source") is not None)  # selects a preset
     written = [file.stat().st_mtime_ns for file in sorted(CONFIGS.rglob("*.yaml"))]
     return with_values(_composed(tuple(words), tuple(written)), values)
 
 
 @lru_cache(maxsize=16)
 def _composed(words: tuple[str, ...], written: tuple[int, ...]) -> TrainConfig:
-    """Return the settings that `words` compose from files of these times; nobody changes them.
+    """Return the settings that `words` compose; callers must not change them, as they are cached.
 
-    Hydra and OmegaConf take most of the time that a small picture takes after the first.
+    `written` are the times of the preset files, so that a changed file is read again. Without the
+    cache, Hydra and OmegaConf take most of the time of a small picture.
     """
     settings: TrainConfig = settings_of(compose(train, words))
     return settings

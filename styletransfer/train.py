@@ -51,9 +51,9 @@ def paint(config: TrainConfig, folder: Path) -> "Recording":
     """
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
-    from styletransfer.runs.recording import files_of, recorded
+    from styletransfer.runs.recording import files_written, recorded
 
-    job = prepare(config, outputs=files_of(config, folder), progress=True)
+    job = prepare(config, outputs=files_written(config, folder), progress=True)
     run = Run(job)
     with recorded(run, config, folder) as record:
         for step in run:

@@ -24,8 +24,8 @@ from styletransfer.system.signals import Stopped, signals_held, stop_on_signals
 BROKEN_PIPE = 141
 
 
-# Errors of a write to a full device. An error without a file's name is one of standard output:
-# whatever else is written names its file.
+# Errors of a write to a full device. If such an error names no file, standard output is full,
+# because all other writes name their file.
 FULL = {getattr(errno, name, None) for name in ("ENOSPC", "EDQUOT", "EFBIG", "EIO")} - {None}
 
 
@@ -61,11 +61,11 @@ def one_line_errors() -> Iterator[None]:
     processes as soon as one has ended.
     """
     for name in ("stdout", "stderr"):
-        if getattr(sys, name) is None:  # it was closed before Python started
+        if getattr(sys, name) is None:  # the stream was closed before Python started
             setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115
     if isinstance(sys.stdout, io.TextIOWrapper):
-        # Bytes of a file's name that are not UTF-8 are printed as they are, so that a printed path
-        # can be used. An encoding other than UTF-8 lacks letters, which become escapes.
+        # A file's name may have bytes that are not UTF-8. They are printed unchanged, so that the
+        # printed path can be used. Letters that another encoding lacks are printed as escapes.
         is_whole = sys.stdout.encoding.lower() in ("utf-8", "utf8")
         sys.stdout.reconfigure(errors="surrogateescape" if is_whole else "backslashreplace")
     logging.raiseExceptions = False  # no traceback if the disk of a log file is full
@@ -74,7 +74,7 @@ def one_line_errors() -> Iterator[None]:
         try:
             yield
             sys.stdout.flush()
-            if stop.asked is not None:  # the signal came late, or Python dropped its exception
+            if stop.asked is not None:  # the signal came late, or a destructor lost its exception
                 raise stop.asked
         except UserError as error:
             fail(str(error))
@@ -129,11 +129,11 @@ def tell(message: str, *, shared: bool = False) -> None:
     If `shared`, all processes of torchrun call this with the same message, and only the first
     process on a machine prints it.
     """
-    with suppress(UserError):  # the environment's torchrun variables are invalid
+    with suppress(UserError):  # invalid variables of torchrun must not hide the message
         if shared and process_rank().local_rank:
             return
     with suppress(OSError):
-        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write keeps the line whole
+        sys.stderr.write(f"{' '.join(message.split())}\n")  # one write: processes share the stream
     flush(sys.stderr)
 
 

@@ -11,7 +11,7 @@ from omegaconf import DictConfig, OmegaConf
 
 from styletransfer.cli.errors import tell
 from styletransfer.errors import UserError
-from styletransfer.runs.folder import recorded
+from styletransfer.runs.folder import hydra_value
 from styletransfer.runs.record import ERROR, FREE_KEYS
 from styletransfer.system.files import new_folder
 
@@ -32,7 +32,7 @@ class RunFolders:
         self.parents: list[Path] = []  # new parents of the folders in `made`, innermost first
 
     def look_at(self, config: DictConfig, words: list[str], is_sweep: bool) -> None:
-        """Note which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
+        """Remember which folders Hydra will make for hydra.run.dir or hydra.sweep.dir in `words`.
 
         `config` is what Hydra composed from `words`. (UserError if the folder of a sweep holds a
         sweep with other settings.)
@@ -42,7 +42,7 @@ class RunFolders:
         key = "hydra.sweep.dir" if is_sweep else "hydra.run.dir"
         folder = Path(self.kept(OmegaConf.select(config, key)))
         if is_sweep and (folder / SWEEP).exists():
-            then = recorded(folder, SWEEP, "hydra", "overrides", "task")
+            then = hydra_value(folder, SWEEP, "hydra", "overrides", "task")
             if _of_a_picture(then or ()) != _of_a_picture(config.hydra.overrides.task):
                 advice = "choose another folder with hydra.sweep.dir=FOLDER"
                 raise UserError(f"{folder} holds a sweep of other settings; {advice}")
@@ -63,26 +63,26 @@ class RunFolders:
         return made
 
     def kept(self, path: str) -> str:
-        """Return `path`, which Hydra will make; store its missing folders for `clear`."""
+        """Return `path`, which Hydra will make; remember its missing folders for `clear`."""
         missing = absent(Path(path))
         self.made += missing[:1]
         self.parents += missing[1:]
         return path
 
     def clear(self) -> None:
-        """After an error, remove the folders that this command line made, without results."""
+        """After an error, remove those folders of this command line that hold no result."""
         for folder in self.made:
             files = [name for _, _, names in os.walk(folder) for name in names]
             if all(name.endswith((".yaml", ".log", ERROR)) for name in files):
                 shutil.rmtree(folder, ignore_errors=True)
-        for folder in self.parents:  # only if they are empty, because other runs may use them
+        for folder in self.parents:  # `rmdir` leaves them if other runs have files there
             with suppress(OSError):
                 folder.rmdir()
 
 
 def absent(path: Path) -> list[Path]:
     """Return the absolute paths of `path` and its parents that do not exist, `path` first."""
-    full = path.absolute()  # absolute, in case that the working directory changes
+    full = path.absolute()  # the working directory may have changed when the path is used
     return [folder for folder in (full, *full.parents) if not folder.exists()]
 
 

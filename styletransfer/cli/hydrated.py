@@ -35,7 +35,7 @@ from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import interruptible
 
-# Exit statuses of a job that failed; other statuses mean a signal or a closed standard output.
+# Exit statuses of a failed job; other statuses mean a signal or a closed standard output.
 FAILED = (1, 2)
 
 
@@ -72,7 +72,7 @@ def check_process(command: Command) -> None:
 
 def _run(command: Command, arguments: Arguments) -> None:
     """Let Hydra compose the settings and run the command, once or for each job of a sweep."""
-    # Hydra writes no `.hydra`: `claimed` does, once the command has the lock of the run's folder.
+    # Hydra must not write `.hydra`: `claimed` writes it when the command has the folder's lock.
     own = "hydra.output_subdir=null"
     typed, sweep = arguments.overrides, arguments.multirun
     words = [own, *words_of(command, typed, arguments.config_dir, sweep=sweep)]
@@ -89,14 +89,14 @@ def _run(command: Command, arguments: Arguments) -> None:
                 check_sweep(words, keys_marked(command.schema, "divides"))
                 mode = RunMode.MULTIRUN
             config = hydra.compose_config(command.name, words, mode, with_log_configuration=True)
-            hydra.compose_config = lambda *_, **__: config  # or Hydra would compose it once more
+            hydra.compose_config = lambda *_, **__: config  # else Hydra would compose it again
             folders.look_at(config, words, sweep)
             has_output = bool(OmegaConf.select(config, "output"))
             folders.may_move = command.repeatable and has_output and not sweep
             register_resolvers(folders.new, folders.kept)
             if sweep:
                 if any(word.startswith("hydra/launcher=") for word in words):
-                    # Progress bars of several processes would write over each other.
+                    # A launcher starts several processes; their bars would overwrite each other.
                     os.environ["TQDM_DISABLE"] = "1"
                 with interruptible():
                     batches = hydra.multirun(command.name, job, words)
@@ -117,13 +117,13 @@ def _in_one_line(error: BaseException) -> BaseException:
         return error
     if not isinstance(error, OSError) or error.errno is None:
         return refusal(error)
-    if error.filename is None:  # Standard output is full or was closed; `one_line_errors` tells it.
+    if error.filename is None:  # Standard output is full or closed: `one_line_errors` reports it.
         return error
     return UserError(f"cannot write {error.filename}: {error.strerror}; choose hydra.run.dir=PATH")
 
 
 def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
-    """Run the command in a process of torchrun that is not the first: without folder and log."""
+    """Run the command in a process of torchrun other than the first, without folder and log."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -143,7 +143,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     its traceback is printed before.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    is_used = (folder / RECORD).exists()  # a failed job leaves such a folder unchanged
+    is_used = (folder / RECORD).exists()  # then a failed job must not change it
     if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:
@@ -164,7 +164,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
             raise Ended(1, str(error)) from error
         reason = traceback.format_exc().rstrip()
     if not is_used:
-        with suppress(OSError):  # nothing is lost: `report` prints the reason as well
+        with suppress(OSError):  # `report` prints the reason as well
             (folder / ERROR).write_text(f"{reason}\n", encoding="utf-8")
         with made_by(_files_of_hydra(config)):
             keep_command_line(folder)
@@ -181,7 +181,7 @@ def _files_of_hydra(config: DictConfig) -> dict[str, str]:
 def _call(command: Command, config: DictConfig, folder: Path) -> None:
     """Call the command with the settings in `config`; exit if it returns a status other than 0."""
     settings = settings_of(config)
-    if getattr(settings, "format", "") == "json":  # standard output gets the JSON alone
+    if getattr(settings, "format", "") == "json":  # only JSON may be on standard output
         for handler in logging.root.handlers:
             if isinstance(handler, logging.StreamHandler) and handler.stream is sys.stdout:
                 handler.setStream(sys.stderr)

@@ -33,7 +33,7 @@ def piped(words: Sequence[str], schema: type[Any]) -> Iterator[list[str]]:
         for key in named:
             if marks[key]["written"]:
                 files[f"{key}=-"] = made = Path(folder, "pastiche.png")
-                made.touch()  # so that no command makes a folder of this name
+                made.touch()  # a command would make a folder of this name if no file had it
                 stack.callback(_write, made, sys.stdout)
                 stack.enter_context(redirect_stdout(cast(TextIO, _Words(str(made)))))
             else:
@@ -55,7 +55,7 @@ class _Words:
 
 
 def _read(key: str, file: Path) -> None:
-    """Copy standard input to a file (UserError: it is closed or a terminal, or no room)."""
+    """Copy standard input to a file (UserError if there is no input, or no room for the file)."""
     if sys.stdin is None or sys.stdin.isatty():
         raise UserError(f"{key}=- reads a picture from standard input; add < PICTURE")
     try:

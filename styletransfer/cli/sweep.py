@@ -14,7 +14,7 @@ NUMBERED = ("${hydra.job.num}", "${hydra.job.id}", "${hydra.job.override_dirname
 
 
 def check_sweep(words: Sequence[str], dividing: Collection[str] = ()) -> None:
-    """Raise UserError if two jobs would write the same file or folder; Hydra's errors for a word.
+    """Raise UserError if two jobs would write the same file or folder; raise Hydra's own errors.
 
     `words` are the KEY=VALUE words of the command line in Hydra's grammar. Jobs that differ only in
     keys in `dividing`, such as `part` of `apply`, may share one output, because each job writes its
@@ -43,7 +43,7 @@ def check_sweep(words: Sequence[str], dividing: Collection[str] = ()) -> None:
 
 
 def _repeats(override: Override) -> bool:
-    """Tell whether the list of values of a sweep holds a value twice."""
+    """Tell whether a sweep's list of values holds a value twice."""
     if override.value_type == ValueType.GLOB_CHOICE_SWEEP:
         return False
     values = [*override.sweep_string_iterator()]
@@ -51,7 +51,7 @@ def _repeats(override: Override) -> bool:
 
 
 def report(jobs: Sequence[JobReturn]) -> None:
-    """Print how many jobs succeeded, if all did.
+    """Print the number of jobs, if all succeeded.
 
     If some failed, print a line for each of them, and raise UserError with the numbers of both.
     (UserError also if there is no job.)

@@ -1,4 +1,4 @@
-"""The picture that matches show, and matches for its full size.
+"""Makes the picture of the matched pixels, and refines the matches to its full size.
 
 A search compares reduced pictures, so each match serves several pixels at full size, and edges
 would look like stairs. Therefore each pixel at full size chooses between the matches around it, as
@@ -17,18 +17,18 @@ from styletransfer.copying.patches import PATCH, Axes, PatchSearch, patches
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
 from styletransfer.pictures.images import blurred
 
-# Standard deviation in pixels of a blur. What is left of the copied picture after this blur comes
-# from the mean of overlapping patches, which has the right tones. Finer detail comes from single
-# copied pixels, which are crisp.
+# Standard deviation in pixels of a blur. Detail that the blur keeps is taken from the mean of
+# overlapping patches, which has the right tones. Finer detail is taken from single copied pixels,
+# which are crisp.
 TONE = 2.0
-# Weight, in the objective, of a loss: the mean square difference from the copied picture. Without
-# it, the match loss would change the tones of the picture, because cosines of features hardly
-# depend on lightness.
+# Weight in the objective of the loss `held`: the mean square difference from the copied picture.
+# Without it, the match loss would change the tones of the picture, because cosines of features
+# hardly depend on lightness.
 HELD = 100.0
-# At full size, patches of photographs and of paintings are compared along AXES principal axes each.
-# Their pixels have the weights of a Gaussian with the standard deviation CENTRE in pixels, so that
-# what lies beside an edge counts little. PAINTED is the weight of the paintings' patches, where
-# that of the photographs' is 1. Of matches less than NEAR pixels apart only one is tried.
+# At full size, patches of photographs, and patches of paintings, are compared along AXES principal
+# axes each. Within a patch, pixels have the weights of a Gaussian with the standard deviation
+# CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
+# weight 1, those of paintings PAINTED. Of matches less than NEAR pixels apart only one is tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
 # Number of pixels that are handled at a time, to limit memory.
 BLOCK = 2**18
@@ -60,7 +60,7 @@ class Refinement:
         """Return the values (pixels, D) of the patches around each pixel of a pair of images."""
         values = []
         for axes, image in zip(self.axes, (photograph, painting), strict=True):
-            # A convolution is equal to `Axes.along` of weighted patches, and needs less memory.
+            # This convolution computes `Axes.along` of weighted patches in less memory.
             kernels = (self.window[:, None] * axes.directions).mT.reshape(-1, 3, PATCH, PATCH)
             wide = pad(image.float(), (PATCH // 2,) * 4, mode="replicate")
             values.append(conv2d(wide, kernels, -axes.mean @ axes.directions))
@@ -120,7 +120,8 @@ def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
 def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
     """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
     width, own = found.size[1], found.own
-    # From each pixel to its match. Outside the picture, the nearest pixel is the patch's centre.
+    # The offset from each pixel to its match. A patch may have its centre outside the picture: then
+    # it has the offset of the nearest pixel.
     moves = pad((found.places - own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
     shifted = [
         moves[:, down:, right : right + width] for down, right in product(range(PATCH), repeat=2)
@@ -133,12 +134,12 @@ def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
 
 
 def held(picture: Tensor) -> Anchor:
-    """Return the anchor that keeps a pastiche near `picture` (1, 3, H, W), of copied pixels."""
+    """Return the anchor that keeps a pastiche near the copied `picture` (1, 3, H, W)."""
     return Anchor(picture, torch.ones_like(picture[:, :1]), HELD, "copied")
 
 
 def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int) -> Tensor:
-    """Return places (3, pixels) at full size, of `search`, from those of the reduced content.
+    """Return the matches of the reduced content as places (3, pixels) of `search`, at full size.
 
     Each pixel takes the match of a cell, moved as far as the pixel is from the cell's centre. The
     cell is `down` rows and `right` columns from that in which the pixel lies.
@@ -160,5 +161,5 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
 
 
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
-    """Return places (3, pixels) as the matches of a search."""
+    """Return places (3, pixels) as a correspondence, for the pixels of `search`."""
     return Correspondence(places.view(3, *search.size).cpu(), search.cells)

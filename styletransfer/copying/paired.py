@@ -32,17 +32,18 @@ COLORS, COLOR_WEIGHT = (0.7, 2.0), 1.0
 EDGES, EDGES_WEIGHT = (0.8, 2.4), 0.7
 # Layer -> weight of its features. Values of each kind are compared along their AXES principal axes.
 LAYERS, AXES = {"relu2_1": 0.4, "relu3_1": 0.2, "relu4_1": 0.2}, 8
-# Weight of row and column: of pixels that are otherwise equal, the nearest in position is taken.
+# Weight of the difference in row and column: of equally similar pixels, the nearest is taken.
 POSITION_WEIGHT = 0.08
 WEIGHTS = (*(COLOR_WEIGHT for _ in COLORS), EDGES_WEIGHT, POSITION_WEIGHT, *LAYERS.values())
-# After the first search, blocks are joined and a search is made ROUNDS times. These searches also
-# compare patches of the picture so far with patches of the paintings, along PATCH_AXES principal
-# axes; PATCH_WEIGHT is the weight of these axes.
+# After the first search, `pieces.join` and a further search follow each other ROUNDS times. These
+# searches also compare patches of the picture so far with patches of the paintings, along
+# PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
-# Largest longer side in pixels of the content, and of a painting, in a search. If one is larger,
-# all pictures are reduced by the same factor, but no side of any picture to less than LEAST.
+# Largest longer side in pixels of the content, and of a painting, in a search. If a picture is
+# larger, all are reduced by the same factor, but no side becomes shorter than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
-# Parts of `correspondence`: values of all pixels, the searches, matches for the full size.
+# Number of parts of `correspondence`, for the progress bar: the values of all pixels, 1 + ROUNDS
+# searches, and the matches at full size.
 PARTS = 3 + ROUNDS
 LUMA = (0.299, 0.587, 0.114)
 # `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the

@@ -22,8 +22,8 @@ PATCH = 5
 # The first search compares means of CELL x CELL pixels: all cells of the content with all cells of
 # the sources, BLOCK cells of the content at a time.
 CELL, BLOCK = 4, 512
-# Distances in pixels of the neighbours that propose their match, and largest distances of random
-# proposals along each axis.
+# A pixel tries the matches of the neighbours that are NEIGHBOURS pixels away, and random pixels
+# that are at most RANDOM pixels from its own match along each axis.
 NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
 
 
@@ -128,7 +128,7 @@ class PatchSearch:
         height, width = (side // CELL for side in self.size)
         y, x = self.active // self.size[1], self.active % self.size[1]
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        # The cells that are searched, and for each active pixel the number of its cell in `used`.
+        # `used` are the cells with an active pixel; `cell` is the index in `used` for each pixel.
         used, cell = torch.unique(rows * width + columns, return_inverse=True)
         found = [used[:0]]
         for block in torch.split(used, BLOCK):

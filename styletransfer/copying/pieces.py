@@ -1,11 +1,11 @@
-"""Pieces of a painting are copied whole, so that a texture which is fixed to the page stays whole.
+"""Copies pieces of a painting whole, so that regular textures such as halftone are not torn apart.
 
 Where a photograph is flat, many matches are about equally good. If each pixel chose alone there,
 the phases of a halftone or of hatching would mix. Therefore blocks of pixels also try a common
-offset from pixel to match, as in shift maps (Pritch et al. 2009). A block takes it if that lowers
-the sum of the costs of all matches and of all seams. A seam lies between neighbouring pixels whose
-matches are not neighbours. It costs as much as the painted patches at the seam differ from those
-that would continue the texture (Kwatra et al. 2003): nothing, if both sides are in phase.
+offset from pixel to match, as in shift maps (Pritch et al. 2009). A block takes the offset if this
+lowers the sum of the costs of all matches and of all seams. A seam lies between neighbouring pixels
+whose matches are not neighbours. Its cost is the difference between the painted patches at the seam
+and those that would continue the texture (Kwatra et al. 2003), or 0 if both sides are in phase.
 """
 
 import torch
@@ -13,12 +13,12 @@ from torch import Tensor
 
 from styletransfer.copying.patches import PatchSearch
 
-# Sides in pixels of the blocks, which are fields of a random grid; each has TRIES tries.
+# Sides in pixels of the blocks, which are the fields of a random grid. Each side gets TRIES grids.
 SIDES, TRIES = (32, 16, 8), 12
-# Weight of a seam, if those of the first search cost 1 on average: about as much as if the painted
-# patches on both sides had nothing in common. Where the photographs tell the painting well, such
-# seams cost little, and all seams have less weight in proportion. Seams may lie at edges of the
-# content: the weight is halved where the squared difference of two pixels is CALM times its mean.
+# The weight of a seam is SEAM times the mean cost of the first search's seams. This mean is about 1
+# if the painted patches at seams have nothing in common, and less if the photographs predict the
+# painting well. Seams should lie at edges of the content: the weight is halved where the squared
+# difference of two neighbouring pixels is CALM times its mean.
 SEAM, CALM = 1.0, 0.03
 
 
@@ -33,10 +33,10 @@ class Seams:
         self.search, self.shown = search, shown
         grid = torch.arange(len(wanted), device=wanted.device).view(search.size)
         first = torch.cat([grid[:, :-1].flatten(), grid[:-1].flatten()])
-        second = torch.cat([grid[:, 1:].flatten(), grid[1:].flatten()])  # right of, or below, first
+        second = torch.cat([grid[:, 1:].flatten(), grid[1:].flatten()])  # right, lower neighbours
         self.pairs, self.down = torch.stack([first, second]), (second - first) // search.size[1]
         contrast = (wanted[first] - wanted[second]).square_().sum(1)
-        mean = contrast.double().mean().float()  # the same for any number of threads
+        mean = contrast.double().mean().float()  # rounded: equal for any number of threads
         self.weights = 1 / (1 + contrast / (CALM * mean).clamp_min(1e-12))
         costs = self.costs(search.index, self.down >= 0).double()
         total = self.weights[costs > 0].double().sum().clamp_min(1e-12)
@@ -70,7 +70,7 @@ def join(search: PatchSearch, keys: Tensor, wanted: Tensor, seams: Seams) -> Non
         owners = torch.cat([torch.where(is_moving[first] == 1, first, second), at])
         change = seams.costs(new, chosen) - seams.costs(search.index, chosen)
         change = torch.cat([change, cost[moves] - search.cost[moves]])
-        # On the CPU, in order: the sum of each block is the same for any number of threads.
+        # The CPU adds in order, so that sums do not depend on the number of threads.
         total = torch.bincount(blocks[owners].cpu(), change.double().cpu())
         is_better = (total < -1e-6).to(at.device)[blocks[at]]
         moves, at = moves[is_better], at[is_better]

@@ -1,6 +1,6 @@
 """Feature networks: frozen networks with named layers, whose features the losses compare.
 
-No loss is here, and no training: style networks, which paint, are in the room `networks`.
+These networks are never trained here. Style networks, which paint pictures, are in `networks`.
 """
 
 from styletransfer.features.build import build_features

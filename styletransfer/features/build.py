@@ -19,8 +19,8 @@ OPTIONS = ("pooling", "padding", "preprocessing")
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
 # Usual ranges (low, high) of the mean of relu4_1 for a small photograph. The mean is about 1 in
 # networks trained in torch (0.46 to 0.87 in the bundled one). In Oxford's VGG-19, trained in
-# Caffe, it is 550 to 1040 if the kernels are converted to torchvision's input values. Without this
-# conversion it is 17 to 27, and the pastiche is wrong.
+# Caffe, it is 550 to 1040 if the kernels are converted to torchvision's input values. A mean of 17
+# to 27 shows that they are not converted: pastiches are then wrong.
 USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 

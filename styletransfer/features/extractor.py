@@ -38,7 +38,7 @@ class Normalize(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         """Return (image - mean) / std in the network's dtype."""
-        # The subtraction happens in the image's own precision, then the result is rounded once.
+        # Computed in the image's own dtype, so that the result is rounded only once.
         return ((image - self.mean.to(image)) / self.std.to(image)).to(self.mean.dtype)
 
 
@@ -59,7 +59,7 @@ class MaxPoolFunction(Function):
         """Return the maximum of each window; an odd last row or column is dropped."""
         height, width = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
         top, bottom = x[..., 0:height:2, :width], x[..., 1:height:2, :width]
-        # Each of the first two maxima compares neighbours in a row, so a row is read only once.
+        # The first two maxima compare neighbours within a row, so each row is read only once.
         upper = torch.maximum(top[..., 0::2], top[..., 1::2])
         lower = torch.maximum(bottom[..., 0::2], bottom[..., 1::2])
         return torch.maximum(upper, lower)

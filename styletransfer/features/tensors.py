@@ -19,7 +19,7 @@ def to_float64(x: Tensor) -> Tensor:
 
 def principal_axes(second: Tensor, count: int) -> Tensor:
     """Return the `count` principal axes, (C, count), of second moments (C, C); all if C is less."""
-    axes: Tensor = torch.linalg.eigh(second.cpu())[1][:, -count:]  # not all devices have eigh
+    axes: Tensor = torch.linalg.eigh(second.cpu())[1][:, -count:]  # some devices lack eigh
     return axes.to(second)
 
 

@@ -81,13 +81,13 @@ def build(
                 kernel_size=3,
                 padding=1,
                 padding_mode="replicate" if replicates else "zeros",
-                device="meta",  # skips the default initialisation
+                device="meta",  # saves the time of the default initialisation
             )
             layers[f"conv{block}_{index}"] = conv
             layers[f"relu{block}_{index}"] = nn.ReLU()
             in_channels = out_channels
     for layer in layers.values():
-        # This loop does the same as `Module.to_empty`, which would import sympy (slow).
+        # `Module.to_empty` does the same, but it would import sympy, which is slow.
         for name, parameter in list(layer.named_parameters()):
             setattr(layer, name, nn.Parameter(torch.empty(parameter.shape)))
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))

@@ -17,8 +17,8 @@ from styletransfer.errors import UserError
 from styletransfer.system.devices import is_out_of_memory
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
-# A file has two tensors for an int8 kernel: its values under KEY, and the factors of these values,
-# one for each output channel, under KEY_scale.
+# A file has two tensors for an int8 kernel: under KEY its values, and under KEY_scale a factor on
+# these values for each output channel.
 SCALE = "_scale"
 
 
@@ -36,7 +36,7 @@ def read(path: Path) -> Mapping[str, Tensor]:
             return _unpacked(_checked(load_file(path), path))
         if path.suffix in (".pth", ".pt"):
             _check_unpacked(path)
-            with warnings.catch_warnings(action="ignore"):  # remarks on the pickle protocol
+            with warnings.catch_warnings(action="ignore"):  # torch warns about old pickle protocols
                 return _tensors(torch.load(path, map_location="cpu", weights_only=True), path)
     except UserError:
         raise

@@ -1,5 +1,5 @@
 """Reads and writes films, finds their motion, and paints them with little flicker.
 
-Frames that are painted one by one flicker. This room carries each painted frame into the next; how
-a single picture is painted, it leaves to `optimize`.
+Frames that are painted one by one flicker. So this package makes the next frame similar to the last
+painted one, warped by the motion. It paints single frames by `optimize` or `copying`.
 """

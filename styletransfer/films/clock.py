@@ -1,20 +1,20 @@
-"""The times of a film's packets: as the file states them, mended where they cannot be true.
+"""Corrects the times that a film's file states for its packets, where they cannot be true.
 
-Recordings that were joined byte after byte, as .ts and .vob files can be, begin with their times
-anew in the middle of the file. Each is shown after the one before.
+If recordings were joined byte after byte, as .ts and .vob files can be, times begin anew in the
+middle of the file. The times are then shifted, so that each recording follows the one before.
 """
 
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-# Sound whose time is BACK seconds before that of the sound before it belongs to another recording,
-# as in the program ffmpeg; so does a frame that is half a frame early. Longer pauses than LONG
-# seconds are told.
+# Another recording begins if a packet of sound has a time more than BACK seconds before that of the
+# packet before it, as in the program ffmpeg, or if a frame is half a frame early. Warnings tell of
+# pauses longer than LONG seconds.
 BACK, LONG = Fraction(1, 10), Fraction(10)
 # Seconds by which sound may come later than its picture where recordings were joined (EBU R 37).
 LATE = Fraction(60, 1000)
-# Most frames that H.264 and HEVC decode before one that is shown earlier.
+# H.264 and HEVC decode at most this number of frames before a frame that is shown earlier.
 REORDERED = 16
 
 
@@ -25,10 +25,11 @@ class Track:
         self.kind, self.unit = stream.type, Fraction(stream.time_base)
         self.usual = max(1, round(usual / self.unit)) if self.kind == "video" else 1
         self.stated: int | None = None  # the newest time that a packet states
-        self.without = 0  # how long the packets after that one last, which state no time
+        self.without = 0  # duration of the packets after that one, which state no time
         self.time: int | None = None  # new time of the newest packet
         self.end = 0  # when that packet ends
-        # End of the sound of a recording whose frames go on; number of packets of the next one.
+        # While a new recording's sound has begun, but not its frames: the end of the old sound, and
+        # the number of packets of the new one that came late.
         self.old_end: int | None = None
         self.early = 0
 
@@ -65,7 +66,7 @@ class Clock:
     def __init__(self, painted: int, rate: Fraction) -> None:
         self.painted, self.usual = painted, 1 / rate
         self.tracks: dict[int, Track] = {}
-        # In seconds, of this recording and of the one before.
+        # Added to the times of this recording, and of the one before, in seconds.
         self.shift = self.old_shift = Fraction(0)
         self.joins = self.moved = 0
         self.pauses: list[float] = []  # in seconds
@@ -113,14 +114,14 @@ class Clock:
             packet.pts = shown + track.ticks(self.shift)
 
     def _join(self, track: Track, packet: Any) -> None:
-        """Begin another recording with a frame's packet."""
+        """Begin another recording, whose first frame is in `packet`."""
         ahead = 0 if packet.pts is None else max(0, packet.pts - packet.dts)
         begin = track.end * track.unit
         for sound in self.tracks.values():
             if sound.kind == "audio":
                 end = sound.end if sound.old_end is None else sound.old_end
                 begin = max(begin, end * sound.unit - LATE - ahead * track.unit)
-            self.moved -= sound.early  # the shift for which they waited is known now
+            self.moved -= sound.early  # they counted as late only until the new shift was known
             sound.old_end, sound.early = None, 0
         self.old_shift, self.shift = self.shift, begin - packet.dts * track.unit
         self.joins += 1
@@ -138,21 +139,21 @@ class Clock:
             if track.is_back(stated):
                 track.old_end = track.end if track.old_end is None else track.old_end
             old, film = stated + track.ticks(self.old_shift), self.tracks.get(self.painted)
-            if abs(old - track.end) <= back:  # from the recording before, a little late in the file
+            if abs(old - track.end) <= back:  # the packet still belongs to the recording before
                 time = old
             elif track.kind == "audio":
                 near = film and abs(time * track.unit - film.end * film.unit) <= LONG
                 time = time if near else track.end
-        is_rising = track.kind in ("audio", "video")  # subtitles may come at one time
+        is_rising = track.kind in ("audio", "video")  # several subtitles may have the same time
         if track.time is not None and time < track.time + is_rising:
             time = track.end if is_rising else track.time
         late = 0 if stated is None else time - stated - shift
-        # No message tells of sound that is up to LATE seconds late where recordings are joined.
+        # Where recordings are joined, sound may be up to LATE seconds late without a message.
         is_late = late > (track.ticks(LATE) if self.joins else 0)
         self.moved += is_late
         track.early += is_late and track.old_end is not None
         track.set(packet, stated, time)
         packet.dts = time
         if is_rising and not packet.duration:
-            packet.duration = track.end - time  # players would leave out a last packet without
+            packet.duration = track.end - time  # players leave out a last packet without duration
         packet.pts = time if shown is None or stated is None else max(time, time + shown - stated)

@@ -31,20 +31,20 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-# RELIED: a pixel follows the motion if the motion's reliability there, in [0, 1], is above this
-# value; otherwise a search finds its match.
+# A pixel takes the match of the frame before, moved by the motion, if the motion's reliability at
+# the pixel, in [0, 1], is above RELIED; otherwise a search finds its match.
 RELIED = 0.5
-# The frame that is most like a photograph in `style_source` is its frame if, when the longer sides
-# have LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
-# variance: at most 0.03 for frames exported as JPEG or at a quarter of the size, above 1 for other
-# photographs. The frame replaces the photograph where their mean absolute difference, blurred by a
-# Gaussian with the standard deviation WIDE in pixels, is below UNLIKE_HERE.
+# A photograph in `style_source` is taken for the frame that is most like it if, at a longer side of
+# LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
+# variance. Frames exported as JPEG or at a quarter of the size have at most 0.03 of it, and other
+# photographs more than 1. The frame then replaces the photograph where their mean absolute
+# difference, blurred by a Gaussian of standard deviation WIDE in pixels, is below UNLIKE_HERE.
 LOOKED, UNLIKE, WIDE, UNLIKE_HERE = 96, 0.05, 4.0, 0.1
 # A frame is proposed for painting only if it is more than NEAR_KEY frames away from each key.
 NEAR_KEY = 5
-# TIME_WEIGHT: weight in a search of the distance in time, divided by the distance of the two keys
-# between which a frame lies: of pixels that are otherwise equal, the one of the nearer key is
-# taken. FAR stands for the distance of all other keys, so that none of their pixels is taken.
+# A search also compares times: TIME_WEIGHT is the weight of the time between a frame and a key,
+# divided by the time between the two keys around the frame. So of equally similar pixels, that of
+# the nearer key is taken. All other keys have the distance FAR, so that their pixels are not taken.
 TIME_WEIGHT, FAR = 0.1, 100.0
 # A frame (1, 3, h, w), reduced as for a search, and its matches.
 Matched = tuple[Tensor, Correspondence]
@@ -79,7 +79,7 @@ class FrameCopier:
         # One number for each painted frame: the mean absolute difference, in [0, 1], between the
         # frame and the pixels of the photographs that match it.
         self.apart: list[float] = []
-        self.before: Matched | None = None  # the frame before it, or None
+        self.before: Matched | None = None  # the frame before the next frame, or None
         self.since = -1  # number of the last key, or -1 if it is in an earlier scene
         self.followed = -1  # number of the last key that was followed back, or -1
 
@@ -97,7 +97,7 @@ class FrameCopier:
         # For each photograph, the most similar frame so far: (distance, frame, its numbers).
         best: list[tuple[float, Tensor, list[int]]] = [(UNLIKE, one, []) for one in sources]
         film, keys = self.frames(), dict[int, int]()
-        with interruptible(), suppress(UserError):  # a damaged film is painted up to the damage
+        with interruptible(), suppress(UserError):  # a damaged film is used up to the damage
             for number, frame in enumerate(film):
                 square = (photos - resize(frame.to(photos), size)).square()
                 for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
@@ -161,8 +161,7 @@ class FrameCopier:
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
         name, last = f"{self.number:06d}", f"{self.number - 1:06d}"
-        # Only the newest frame's positions are on the disk; a resumed film also passes older
-        # frames.
+        # A resumed film passes older frames, too, but the disk has only the newest frame's matches.
         found, self.since, self.apart = self._load(name)
         self.before = None if found is None else (self.photographs.reduced(content), found)
         for old in (self._path(last), self._path(f"{name}-later")):
@@ -219,8 +218,8 @@ class FrameCopier:
 
     def _follow_back(self, first: int, key: int) -> None:
         """Save the matches of the frames from `key` back to `first`, or back to a cut."""
-        # A film is decoded forward only. Its frames wait on the disk, so that they fill no memory.
-        self.folder.mkdir(parents=True, exist_ok=True)  # at the first frame it may not be there yet
+        # A film is decoded forward only, so its frames are first stored on the disk.
+        self.folder.mkdir(parents=True, exist_ok=True)  # before the first frame it does not exist
         for number, frame in enumerate(islice(self.frames(), first, key + 1), first):
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))
@@ -247,7 +246,7 @@ class FrameCopier:
     def _save(self, name: str, found: Correspondence) -> None:
         tensors = {"places": found.places, "since": torch.tensor(self.since)}
         tensors["apart"] = torch.tensor(self.apart)
-        # save_file is not used: for a full disk it raises its own error instead of an OSError.
+        # `save_file` is not used, because on a full disk it raises an error that is no OSError.
         write_atomic(self._path(name), save(tensors))
 
     def _load(self, name: str) -> tuple[Correspondence | None, int, list[float]]:

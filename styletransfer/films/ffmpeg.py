@@ -28,14 +28,14 @@ def pyav() -> Any:
 def open_container(file: Any, mode: str = "r", **options: Any) -> Any:
     """Open PyAV's container; bytes in its metadata that are not UTF-8 become lone surrogates."""
     av = pyav()
-    # PyAV 19 always does so, and has no such argument.
+    # PyAV 19 has no such argument, because it always does this.
     if hasattr(av.container.Container, "metadata_errors"):
         options["metadata_errors"] = "surrogateescape"
     return av.open(file, mode, **options)
 
 
 def failures() -> tuple[type[Exception], ...]:
-    """Return the exceptions by which PyAV refuses what a file says.
+    """Return the exceptions that PyAV raises for wrong or damaged files.
 
     FFmpeg's errors have a class of their own. PyAV also raises Python's errors, for example for a
     decoder that could not be opened, a number that is too large or a text that is not UTF-8.

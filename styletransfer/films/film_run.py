@@ -127,7 +127,7 @@ class FilmRun:
         """
         config = self.config
         frames = partial(self.film.images, self.job.scales[-1].size)
-        # An independent frame has no place in time, so no frame of the film counts as a key.
+        # Independent frames use no keys, so no frames are searched for keys.
         film = tuple if config.independent else frames
         self.painter = painter = (
             FrameCopier(self.job, self.folder / FRAMES, film, numbers_of(config, self.film))
@@ -152,7 +152,7 @@ class FilmRun:
                 if callback and not callback(self.film.count, content, painted):
                     break
         except KeyboardInterrupt:
-            pass  # the frames painted so far become a film
+            pass  # after Ctrl-C, the frames painted so far become a film
         except UserError as error:
             if count == 0:
                 raise

@@ -14,8 +14,8 @@ from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import blurred, resize, size_of
 
-# Constants of local contrast. NEAR: standard deviation of its Gaussian in pixels. FAINT: added
-# to each local variance, so that noise is not amplified; the square of 0.8 grey levels of 255.
+# Constants of local contrast. NEAR: standard deviation in pixels of its Gaussian. FAINT is added to
+# each local variance, so that noise is not amplified; it is the square of 0.8 grey levels of 255.
 # STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 # Largest factor by which `FrameOptimizer` raises or lowers the local contrast of a frame.
@@ -34,7 +34,7 @@ class FrameOptimizer:
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
-        # The only scale of a frame that starts from the previous painted frame.
+        # A frame that starts from the previous painted frame has this scale alone.
         self.following = replace(job.scales[-1], steps=frame_steps)
         # (Previous input frame, previous painted frame), (1, 3, H, W), or None; see `follow`.
         self.before: tuple[Tensor, Tensor] | None = None
@@ -50,7 +50,7 @@ class FrameOptimizer:
         painted = outcome.image
         gain = (self._crispness / local_variance(painted).mean()).sqrt().nan_to_num(1.0)
         image = _contrasted(painted, gain.clamp(1 / MOST, MOST))
-        if job.pictures.protected is not None:  # protected pixels show the content: no gain
+        if job.pictures.protected is not None:  # protected pixels must show the content unchanged
             protected = resize(job.pictures.protected, size_of(image), "bilinear")
             image = torch.lerp(image, painted, protected.to(image))
         return replace(outcome, image=image)

@@ -17,8 +17,8 @@ class Frame(NamedTuple):
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
     time: Fraction  # from the film's start
-    # Time until the next frame; in an animation, and for the last frame of a film, the duration
-    # that the file states, or else 1 / rate, in an animation 0.1 s.
+    # Time until the next frame. In an animation, and for the last frame: the duration that the file
+    # states or, if the file states none, 0.1 s in an animation, else 1 / rate.
     duration: Fraction
 
 

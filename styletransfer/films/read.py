@@ -140,7 +140,8 @@ class Film:
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
         # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
-        # Times that begin anew are left to a Clock; FFmpeg would take some for an overflow.
+        # With the last option, FFmpeg does not take times that begin anew for an overflow: a Clock
+        # mends them.
         options = {"protocol_whitelist": "file", "max_reload": "0", "correct_ts_overflow": "0"}
         try:
             container = open_container(f"file:{self.path}", options=options)
@@ -153,13 +154,13 @@ class Film:
     def packets(self, container: Any) -> Iterator[Any]:
         """Yield all packets of the newly opened file; a Clock mends their times.
 
-        What it mended is told at the end, and before an error.
+        Warnings at the end, or before an error, say what the Clock has mended.
         """
         assert self.painted is not None
         clock, is_left = Clock(self.painted, self.rate), False
         try:
             yield from clock.mended(container.demux())
-        except GeneratorExit:  # nobody asks for more, maybe since long ago
+        except GeneratorExit:  # the caller stopped early, so it gets no warnings
             is_left = True
             raise
         finally:
@@ -305,7 +306,7 @@ class Film:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                # The empty packet at the end of a stream tells its stream only by this attribute.
+                # For the empty packet at a stream's end, only this attribute names the stream.
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
@@ -338,7 +339,7 @@ class Film:
         starts = []
         for stream in (container.streams[self.painted], *container.streams.audio):
             start = stream.start_time
-            if start is None:  # as in some Matroska files
+            if start is None:  # some Matroska files do not state it
                 with self.opened() as source, suppress(*failures()):
                     start = next(source.demux(stream.index)).pts
             if start is not None:
@@ -349,6 +350,6 @@ class Film:
     def _seconds(self, container: Any) -> Fraction:
         """Return the duration of the file in seconds, or 0 if it is unknown."""
         end = Fraction(container.duration or 0) / 1_000_000
-        # Matroska counts from 0, even if the first frame comes later.
+        # In Matroska the duration counts from time 0, even if the first frame comes later.
         is_end = "matroska" in container.format.name and end > self.start
         return end - self.start if is_end else end

@@ -100,7 +100,7 @@ class Animation:
             with _opened(self._path) as image:
                 size = image.size
                 for number in _numbers(image):
-                    with warnings.catch_warnings(action="ignore"):  # about the size, as above
+                    with warnings.catch_warnings(action="ignore"):  # the size was checked before
                         image.seek(number)
                     if image.size != size:  # a frame of a GIF may be larger than its screen
                         raise ValueError(image.size)
@@ -126,7 +126,7 @@ def animation(path: Path) -> Animation | None:
     try:
         with _opened(path) as image:
             kind, size = image.format, image.size
-    except Exception:  # Pillow raises many kinds of errors for what is no picture
+    except Exception:  # Pillow raises many kinds of errors for files that are no pictures
         return None
     if kind not in ANIMATED:
         return None
@@ -142,7 +142,7 @@ def _opened(path: Path) -> Image.Image:
 
 def _upright_size(image: Image.Image) -> tuple[int, int]:
     """Return (height, width) of a Pillow image, upright; its pixels are not decoded."""
-    # Pillow turns the size of a TIFF itself.
+    # For a TIFF, Pillow states the size as it is after the rotation.
     is_turned = image.format != "TIFF" and image.getexif().get(ORIENTATION) in (5, 6, 7, 8)
     return image.size if is_turned else (image.height, image.width)
 

@@ -51,7 +51,7 @@ class Tracks:
         """Add the copies of the streams that `output` can hold; name the others."""
         lost = []
         for stream in streams:
-            # A stream that is discarded holds the titles of an MP4's chapters.
+            # A stream with the flag "discard" holds the titles of an MP4's chapters.
             hidden = stream.discard == pyav().stream.Discard.all
             if stream.index == self._film.painted or hidden:
                 continue
@@ -116,7 +116,7 @@ def _holds(container: str, film: Film, index: int) -> bool:
         with film.opened() as source, open_container(io.BytesIO(), "w", format=container) as trial:
             stream = source.streams[index]
             if stream.type == "attachment" and container == "webm":
-                return False  # FFmpeg would leave it out without an error
+                return False  # FFmpeg raises no error, but would leave the attachment out
             copy = _copied(stream, trial, film)
             packet = next(source.demux(stream))
             if copy is None or not packet.size:

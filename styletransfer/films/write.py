@@ -22,7 +22,7 @@ from styletransfer.system.signals import raise_waiting, signals_held
 
 logger = logging.getLogger(__name__)
 
-# Number by which ITU-T H.273 denotes BT.709: its YUV matrix, primaries and transfer curve alike.
+# ITU-T H.273 has this number for BT.709's YUV matrix, and also for its primaries and its curve.
 BT709 = 1
 # FFmpeg's number for limited range: black is 16, and white 235.
 LIMITED = 1
@@ -134,12 +134,12 @@ class FilmWriter:
         raise_waiting()
 
     def _open(self, frame: Any) -> None:
-        # Without this option, Matroska would flag other tracks as the default than the input does.
+        # This option keeps the input's default tracks; without it, Matroska would choose others.
         flags = {"default_mode": "passthrough"} if self._format in ("matroska", "webm") else {}
         self._container = open_container(
             f"file:{self._partial}", "w", format=self._format, container_options=flags
         )
-        # Without random identifiers and versions, equal frames are equal files.
+        # bitexact leaves out random identifiers and versions: equal frames then give equal files.
         self._container.flags |= pyav().container.core.Flags.bitexact.value
         if self._recipe:
             self._container.metadata["comment"] = self._recipe

@@ -1,7 +1,7 @@
-"""Reads picture files: their samples, and what they state about colours, as sRGB in NumPy arrays.
+"""Reads picture files as sRGB in NumPy arrays, by the colours that the files state.
 
-`read(path)` reads every format. `folders.py` tells which files are pictures. Nothing is written or
-resized here: that is the room `pictures`, which has tensors.
+`read(path)` reads every format. `folders.py` tells which files are pictures. The package `pictures`
+makes tensors of what is read here; it also resizes and writes pictures.
 """
 
 from styletransfer.formats.decode import Read, read, read_image, xmp_packet

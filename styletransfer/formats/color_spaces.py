@@ -20,14 +20,14 @@ Primaries = tuple[float, ...]
 
 _D65, _C, _E, _DCI = (0.3127, 0.3290), (0.310, 0.316), (1 / 3, 1 / 3), (0.314, 0.351)
 SRGB: Primaries = (0.64, 0.33, 0.30, 0.60, 0.15, 0.06, *_D65)
-ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # its section 4.3.1.1
+ADOBE_RGB: Primaries = (0.64, 0.33, 0.21, 0.71, 0.15, 0.06, *_D65)  # Adobe RGB (1998), 4.3.1.1
 _P3 = (0.680, 0.320, 0.265, 0.690, 0.150, 0.060)
 # Chromaticities within _ROUNDING of sRGB's are taken for sRGB's, since files store rounded values.
 _ROUNDING = 0.002
 # Light of the reference white, as of white paper (ITU-R BT.2408, "HDR reference white"): for PQ in
 # cd/m2; for HLG, whose largest scene light is 1, the light of the signal 0.75.
 _WHITE_PQ, _WHITE_HLG = 203.0, 0.26496
-_KNEE = 0.8  # HDR light up to this value does not change; white is 1
+_KNEE = 0.8  # the tone mapping changes only HDR light above this value; white is 1
 # Bradford's matrix, from XYZ to the responses of cones (Lindbloom, "Chromatic Adaptation").
 _CONES = np.array([[0.8951, 0.2664, -0.1614], [-0.7502, 1.7135, 0.0367], [0.0389, -0.0685, 1.0296]])
 
@@ -66,8 +66,8 @@ def _hlg(values: Floats) -> Floats:
     return np.where(values <= 0.5, values**2 / 3.0, bright) / _WHITE_HLG
 
 
-# Code of ITU-T H.273, table 2, which CICP, nclx and FFmpeg use -> the primaries that it means. 2 is
-# "unspecified", and taken for sRGB.
+# Code of ITU-T H.273, table 2, which CICP, nclx and FFmpeg use -> the primaries that it means. The
+# code 2 means "unspecified" and is taken for sRGB.
 _CICP_PRIMARIES: dict[int, Primaries] = {
     1: SRGB,
     2: SRGB,
@@ -82,9 +82,9 @@ _CICP_PRIMARIES: dict[int, Primaries] = {
     12: (*_P3, *_D65),
     22: (0.630, 0.340, 0.295, 0.605, 0.155, 0.077, *_D65),
 }
-# Numbers of transfer curves in ITU-T H.273, table 3. The curve of BT.709, which BT.601, BT.2020 and
-# xvYCC share, is a camera's. Screens, players and browsers show such samples as they show sRGB.
-# Other curves are not converted: files of today do not state them.
+# Number in ITU-T H.273, table 3 -> transfer curve. BT.709, BT.601, BT.2020 and xvYCC share a curve
+# for cameras, but screens, players and browsers show their samples as sRGB; so does this table.
+# Other numbers are refused, because files of today do not state them.
 _CICP_CURVES: dict[int, Curve] = {
     **dict.fromkeys((1, 2, 6, 11, 12, 13, 14, 15), srgb),
     8: gamma(1.0),

@@ -86,7 +86,7 @@ def _refused(name: str) -> Iterator[None]:
     except FileNotFoundError:
         raise UserError(f"{name} does not exist; check the path") from None
     except Exception as error:  # decoders raise many kinds of errors for damaged files
-        # A damaged offset causes EINVAL; any other errno is an error of the file system.
+        # A damaged file may cause EINVAL; any other errno comes from the file system.
         if isinstance(error, OSError) and error.errno not in (None, errno.EINVAL):
             raise UserError(f"{name} cannot be read: {error.strerror}; check the path") from error
         raise UserError(f"{name} is damaged or truncated; get an intact copy") from error
@@ -135,7 +135,7 @@ def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -
         if profile:
             image.info["icc_profile"] = profile
         stored = load_image(image, str(path), _deep_samples(image, path, file, head))
-        with suppress(Exception):  # damage after the first frame does not matter
+        with suppress(Exception):  # only the first frame is read, so later damage is ignored
             if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
                 logger.warning("%s is animated; only its first frame is read", path)
         return stored

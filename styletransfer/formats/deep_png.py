@@ -27,9 +27,9 @@ def read(file: BinaryIO) -> Samples:
         layout, key = str(image.tile[0].args), image.info.get("transparency")
         if layout == "I;16B":
             samples = np.array(image, dtype=np.uint16)[..., None]
-        elif layout == "LA;16B":  # read the four bytes of a pixel as 8-bit RGBA
+        elif layout == "LA;16B":  # Pillow takes a pixel's four bytes for 8-bit RGBA, and drops none
             samples = _unpacked(file, "RGBA").view(">u2").astype(np.uint16)
-        else:  # Pillow keeps the upper byte; if told 16L (little-endian), the lower one
+        else:  # Pillow reads only the upper bytes or, with the layout 16L, only the lower bytes
             lower = _unpacked(file, layout.replace("16B", "16L"))
             samples = _unpacked(file, layout) * np.uint16(256) + lower
     if key is None:

@@ -73,7 +73,7 @@ def in_folder(name: str | os.PathLike[str]) -> list[str]:
     return list(map(str, pictures))
 
 
-@cache  # cached, so that a command that lists a folder several times warns once
+@cache  # a command may list a folder several times, but should warn only once
 def warn_of_others(folder: str, others: tuple[str, ...]) -> None:
     """Log a warning that names up to five skipped files of a folder."""
     rest = f" and {len(others) - 5} more" if others[5:] else ""

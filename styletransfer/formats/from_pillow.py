@@ -50,7 +50,7 @@ def _orientation(image: Image.Image, name: str) -> int:
         exif = image.getexif()
         orientation = int(exif.get(ORIENTATION, 1))
         width, height = (int(exif.get_ifd(0x8769).get(tag, 0)) for tag in _EXIF_SIDES)
-    except Exception:  # a picture with damaged metadata is still read
+    except Exception:  # damaged metadata must not keep the picture from being read
         return 1
     if isinstance(image, ImageFile.ImageFile) or orientation not in range(2, 9):
         return orientation

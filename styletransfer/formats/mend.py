@@ -1,6 +1,6 @@
 """Mends PNG and WebP with damaged metadata, and JPEG without an end, which Pillow refuses.
 
-Browsers and viewers show such pictures: the pixels decide, and metadata is left out.
+Browsers show such pictures if their pixels are intact. So damaged metadata is left out here.
 """
 
 import io
@@ -22,21 +22,21 @@ T = TypeVar("T")
 
 logger = logging.getLogger(__name__)
 
-# Most pixels that the scans of a JPEG have together: those of 16 scans of the largest picture. Each
-# scan changes all pixels, and may take only a few bytes of the file.
+# Largest number of pixels in all scans of a JPEG: those of 16 scans of the largest picture. A scan
+# of a few bytes may change all pixels, so a small file could keep the decoder busy for long.
 MAX_SCANNED = 2**31
-# A JPEG's marker. FF and 0, 1 or D0 to D7 have no content; several FF are one.
+# Pattern of a JPEG's marker with content. FF with 0, 1 or D0 to D7 has none; FF may be repeated.
 _MARKER = re.compile(rb"\xff([\x02-\xcf\xd8-\xfe])")
 _SCAN, _END = b"\xda", b"\xd9"
 _FRAMES = tuple(bytes([kind]) for kind in range(0xC0, 0xD0) if kind not in (0xC4, 0xC8, 0xCC))
-# Limits: segments before the first scan; skipped bytes that count as one more segment.
+# Largest number of segments before the first scan. So many skipped bytes count as one segment more.
 _MAX_SEGMENTS, _MAX_SKIPPED = 2**12, 2**8
-# Appended to a JPEG without an end mark: if its samples then change, some of them are missing.
+# These bytes are appended to a JPEG without an end mark. If its samples change, some are missing.
 _NOISE = bytes(range(1, 255))
 
 # A PNG's chunks of transparency, colours and orientation.
 _KEPT = (b"tRNS", b"cICP", b"sRGB", b"gAMA", b"cHRM", b"eXIf")
-# A WebP's chunks of metadata -> the flag that says that they follow.
+# A WebP's chunk of metadata -> the flag in the header that says that the file has this chunk.
 _WEBP_FLAGS = {b"ICCP": 0x20, b"EXIF": 0x08, b"XMP ": 0x04}
 _MAX_CHUNK = 2**20  # largest chunk of metadata in bytes that Pillow reads
 _MAX_PROFILE = 2**24  # largest ICC profile in bytes that is read
@@ -98,7 +98,7 @@ def read_mended(path: Path, file: BinaryIO, read: Callable[[BinaryIO, bytes | No
     file.seek(0)
     profiles = 0
     if file.read(4) == b"\x89PNG":
-        file.seek(0)  # in memory, reading 4 GB as a chunk's length states takes no 4 GB
+        file.seek(0)  # from memory, a chunk that states 4 GB is read without taking 4 GB
         file = io.BytesIO(file.read())
         profiles = file.getvalue().count(b"iCCP")
     try:
@@ -155,7 +155,7 @@ def _plain_webp(file: BinaryIO) -> tuple[BinaryIO, list[bytes]]:
             chunks.append(data[at:end] + bytes(end % 2))
             flags |= _WEBP_FLAGS.get(head[:4], 0)
         at = end + end % 2
-    if chunks and chunks[0][:4] == b"VP8X" and len(chunks[0]) > 8:  # the byte 8 has the flags
+    if chunks and chunks[0][:4] == b"VP8X" and len(chunks[0]) > 8:  # its byte 8 holds the flags
         lost = [kind for kind, flag in _WEBP_FLAGS.items() if chunks[0][8] & ~flags & flag]
         frames = chunks[0][8] & ~sum(_WEBP_FLAGS.values())
         chunks[0] = chunks[0][:8] + bytes([frames | flags]) + chunks[0][9:]

@@ -85,7 +85,7 @@ def _shallow(profile: bytes, mode: str) -> Converter:
     """Return the conversion of 8-bit samples to sRGB in [0, 1], rounded to multiples of 1/255."""
     source = ImageCms.ImageCmsProfile(io.BytesIO(profile))
     target = ImageCms.createProfile("sRGB")
-    # Little CMS would replace the curves by coarse tables, wrong by 9 levels in dark grey.
+    # Else Little CMS replaces curves by coarse tables, with errors of 9 levels in dark grey.
     exact = ImageCms.Flags.NOOPTIMIZE
     transform = ImageCms.buildTransform(source, target, mode, "RGB", flags=exact)
 

@@ -38,8 +38,8 @@ _RAW_COMPRESSIONS = (32767, 34713, 65535)  # numbers of compressions by Sony, Ni
 _BOUNDED = {COMPRESSION[x] for x in ("NONE", "LZW", "ADOBE_DEFLATE", "DEFLATE", "PACKBITS")}
 # Samples that tifffile decodes; Pillow decodes others of at most 8 bits.
 _DTYPES = (np.uint8, np.uint16, np.float16, np.float32, np.float64)
-_MAX_VERSIONS = 32  # most pages or SubIFDs that are looked at
-_MAX_SAMPLES = 8  # most samples per pixel that are read: four inks, alpha, and three ignored
+_MAX_VERSIONS = 32  # largest number of pages or SubIFDs that are read
+_MAX_SAMPLES = 8  # largest number of samples per pixel: four inks, alpha, and three unused
 
 
 def load_tiff(path: Path, file: BinaryIO) -> Stored:
@@ -58,7 +58,7 @@ def load_tiff(path: Path, file: BinaryIO) -> Stored:
             stored = _load_page(path, page, first)
         else:
             stored = _load_by_pillow(path, file, page, number)
-        with suppress(Exception):  # there is no second page, or it is damaged
+        with suppress(Exception):  # fails if there is no second page, or if it is damaged
             if page is first and not tiff.pages[1].subfiletype & 1:  # type: ignore[union-attr]
                 logger.warning("%s has several pages; only the first is read", path)
     return stored if stored.stated else replace(stored, stated=_space(file, str(path)))
@@ -82,14 +82,14 @@ def _versions(path: Path, tiff: Any, first: Any) -> list[tuple[int | None, Any]]
     If the first page is a thumbnail, also return the other pages.
     """
     found: list[tuple[int | None, Any]] = [(0, first)]
-    with suppress(Exception):  # damaged versions do not matter
+    with suppress(Exception):  # damaged SubIFDs are ignored: the first page may be intact
         offsets = first.subifds or ()
-        places = dict.fromkeys(offsets)  # many may be one
+        places = dict.fromkeys(offsets)  # a file may name one SubIFD many times
         if len(places) > _MAX_VERSIONS:
             told = f"{len(places):,} SubIFDs; only the first {_MAX_VERSIONS} are looked at"
             logger.warning("%s has %s", path, told)
         found += ((None, first.pages[offsets.index(x)]) for x in islice(places, _MAX_VERSIONS))
-    with suppress(Exception):  # fewer pages
+    with suppress(Exception):  # fails at the first page that the file does not have
         if first.subfiletype & 1:
             found += ((number, tiff.pages[number]) for number in range(1, _MAX_VERSIONS))
     return [pair for pair in found if isinstance(pair[1], tifffile.TiffPage)]
@@ -106,7 +106,7 @@ def _check_raw(path: Path, file: BinaryIO, page: Any) -> None:
 def _space(file: BinaryIO, name: str) -> ColorSpace | None:
     """Return the colour space that a file's tags state; None for sRGB."""
     exif = Image.Exif()
-    with suppress(Exception):  # a picture with damaged metadata is still read
+    with suppress(Exception):  # damaged metadata must not keep the picture from being read
         file.seek(0)
         exif.load_from_fp(file)
     return told(lambda: by_exif(exif), name)
@@ -128,7 +128,7 @@ def _load_by_pillow(path: Path, file: BinaryIO, page: Any, number: int | None) -
     """Return the samples of a page that only Pillow decodes, as with JPEG or fax compression."""
     image = None
     if number is not None and page.bitspersample <= 8:
-        with suppress(OSError, SyntaxError, KeyError, ValueError):  # Pillow cannot read the layout
+        with suppress(OSError, SyntaxError, KeyError, ValueError):  # layouts unknown to Pillow
             file.seek(0)
             image = Image.open(file, formats=["TIFF"])
             image.seek(number)
@@ -144,7 +144,7 @@ def _load_by_pillow(path: Path, file: BinaryIO, page: Any, number: int | None) -
 
 
 def _check_page(path: Path, page: Any) -> None:
-    """Raise ValueError for damage, UserError without the decoder."""
+    """Raise ValueError if a page is damaged, UserError if its decoder is not installed."""
     if page.is_tiled:
         check_size(path, page.tilewidth, page.tilelength)
     if page.compression != COMPRESSION.NONE or page.predictor != 1:

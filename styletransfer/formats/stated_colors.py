@@ -27,7 +27,7 @@ T = TypeVar("T")
 logger = logging.getLogger(__name__)
 
 Stated = bytes | ColorSpace | None
-"""An ICC profile, a colour space, or None if nothing is stated, or sRGB."""
+"""An ICC profile, a colour space, or None if the file states sRGB, or nothing."""
 
 # Numbers of EXIF tags; TIFF has the same numbers.
 _TRANSFER, _WHITE, _PRIMARIES, _EXIF, _INTEROP = 0x12D, 0x13E, 0x13F, 0x8769, 0xA005
@@ -64,16 +64,16 @@ def told(read: Callable[[], T], name: str, otherwise: Any = None) -> T | None:
         found = read()
     except UnknownColorsError as unknown:
         logger.warning("%s states %s, which is not converted; read as sRGB", name, unknown)
-    except OSError:  # the file ends early; if samples are missing, decoding will say so
+    except OSError:  # the file ends early: the decoder will report it if samples are missing
         pass
-    except Exception as damage:  # a picture with damaged metadata is still read
+    except Exception as damage:  # damaged metadata must not keep the picture from being read
         logger.warning("%s states colours that cannot be read (%r); read as sRGB", name, damage)
     else:
         return None if isinstance(found, ColorSpace) and found.is_srgb else found
     return cast("T | None", otherwise)
 
 
-@cache  # cached, so that a film has one warning
+@cache  # so that a film gives one warning, not one for each frame
 def frame_colors(primaries: int, transfer: int, name: str) -> ColorSpace | None:
     """Return the colour space that two code numbers of ITU-T H.273 state; None for sRGB.
 
@@ -101,7 +101,7 @@ def by_exif(exif: Any) -> ColorSpace | None:
     if _PRIMARIES in exif:
         white = exif.get(_WHITE, SRGB[6:])
         return by_chromaticities(tuple(map(float, (*exif[_PRIMARIES], *white))), srgb)
-    # Writers such as libvips state "uncalibrated" in sRGB files, too: alone it says nothing.
+    # libvips and others state "uncalibrated" in sRGB files, too, so the word alone is ignored.
     if kind not in (None, _IS_UNCALIBRATED):
         raise UnknownColorsError(f"the colour space {kind} (EXIF)")
     return None

@@ -10,7 +10,7 @@ from styletransfer.formats.profiles import Samples
 # Largest picture in pixels that is read, 1.6 GB as float32 RGB. Reading it needs a peak of 2.2 GB
 # (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
 MAX_PIXELS = 2**27
-_MAX_SIDE = 2**20  # each row takes some time, however few pixels it has
+_MAX_SIDE = 2**20  # in pixels: each row takes time, however narrow the picture is
 ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
 RAW = "is a RAW photograph; export it as JPEG or TIFF with the camera's or another program"
 
@@ -22,7 +22,7 @@ class Stored:
     colour: Samples  # (H, W, 1 grey | 3 RGB | 4 CMYK, where the largest value is full ink)
     alpha: Samples | None = None  # (H, W, 1)
     premultiplied: bool = False  # the colours were multiplied by alpha
-    # An ICC profile (in a broken file, possibly no bytes), a colour space, or None for sRGB.
+    # An ICC profile (possibly empty, in a broken file), a colour space, or None for sRGB.
     stated: Any = None
     orientation: int = 1  # EXIF, 1 to 8
 

@@ -1,8 +1,8 @@
 """Settings become a job: a style transfer that is ready to run.
 
 `choices.py` says what the settings mean, `sources.py` reads the pictures that they name, and
-`prepare.py` brings these pictures to the sizes of the job and builds the job. Whatever can be wrong
-with the settings is told here, before the first step; no step is made here.
+`prepare.py` resizes these pictures to the sizes of the job and builds the job. Errors in the
+settings are raised here, before the first step of the run.
 """
 
 from styletransfer.job.job import Job

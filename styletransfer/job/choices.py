@@ -30,7 +30,7 @@ class Blend:
     weights: tuple[float, ...]  # weights of the styles; () for equal weights
     rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
     region_styles: Mapping[Any, int]  # colour of a region -> number of its style, from 1
-    by_groups: bool  # content_regions=auto: whether `grouped` finds the regions
+    by_groups: bool  # whether `grouped` finds the regions, as with content_regions=auto
     # Two lists: the layers at which `style` acts, and the layers at which `style_detail` acts. None
     # without `style_detail`.
     layers: tuple[list[str], list[str]] | None
@@ -68,7 +68,7 @@ class Blend:
             )
         if not any(weights):
             raise UserError("style_weights are all 0; give at least one style more than 0")
-        largest = max(weights)  # a sum of the weights themselves might overflow
+        largest = max(weights)  # divides the weights first, because their sum might overflow
         total = sum(weight / largest for weight in weights)
         shares = [weight / largest / total for weight in weights]
         return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]

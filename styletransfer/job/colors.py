@@ -26,7 +26,7 @@ class Colors:
 
     source: str  # the setting `color`: style, style_palette, content_palette, content_luminance
     strength: float  # the setting `color_strength`, from 0 (no change) to 1
-    # The first style layer, or "". The palette is that of the style images used at this layer.
+    # The first style layer, or "". Only the style images used at this layer count for the palette.
     layer: str
 
     def of_style(self, style: Picture, content: Picture) -> Picture:

@@ -31,24 +31,24 @@ from styletransfer.pictures.regions import Regions
 
 logger = logging.getLogger(__name__)
 
-# Colours of the groups in label pictures, the largest group first; their number is that of the
-# groups. With four, hats and collars were cut from their heads. If a group covers less than the
-# share SMALL of the content image, as the eyes of a cat do, there is one group less.
+# Colours of the groups in label pictures, the largest group first. There are three groups, because
+# four groups cut hats and collars from their heads. If one of them covers less than the share SMALL
+# of the content image, as the eyes of a cat do, there are two.
 COLORS, SMALL = ((255, 0, 0), (0, 128, 0), (0, 0, 255)), 0.12
-# Longer side in pixels at which pictures are compared, so that groups hardly depend on the size of
-# the pastiche; it is larger if the shorter side would have less than LEAST.
+# Pictures are compared at a longer side of SIDE pixels, so that groups hardly depend on the size of
+# the pastiche. The longer side is larger if the shorter side would have less than LEAST pixels.
 SIDE, LEAST = 384, 64
-# Layer -> weight of its features in the distance between two positions, which are those of GRID.
+# Layer -> weight of its features in the distance between two positions of the layer GRID.
 LAYERS, GRID = {"relu3_1": 0.5, "relu4_1": 1.0, "relu5_1": 1.0}, "relu4_1"
-# Weights in this distance of OKLab's lightness, of its colours a and b, and of row and column. Each
-# kind of values is first divided by its root mean square, but by FAINT at least.
+# Weights of OKLab's lightness, of its colours a and b, and of row and column in this distance. Each
+# kind of values is first divided by its root mean square, or by FAINT if that is larger.
 LIGHT, COLOR, PLACE, FAINT = 0.6, 0.8, 0.35, 0.02
 # k-means starts STARTS times from seeded centres (k-means++, Arthur and Vassilvitskii 2007), with
 # ROUNDS rounds each; the groups with the smallest sum of squared distances are kept.
 STARTS, ROUNDS = 6, 30
-# Two groups are a better pair, the larger the cosine of their mean features is, and the smaller the
-# differences are in rank of lightness, in row, and in the ratio of the share of the picture's edge
-# to that of the picture, halved. FIT has the weights of these squared differences.
+# The misfit of two groups is a sum of squared differences, minus the cosine of their mean features.
+# FIT has the weights of the differences: in rank of lightness, in row, and in half the ratio of the
+# group's share of the picture's edge to its share of the picture.
 FIT = (2.0, 1.0, 1.0)
 # Values are averaged over SMOOTHED x SMOOTHED positions. The larger SHARPNESS is, the narrower are
 # the soft edges of groups. A guided filter (He et al. 2010) with the regularisation EPSILON moves
@@ -62,8 +62,8 @@ class Groups:
 
     weights: Tensor  # (1, groups, H, W) in [0, 1], weights of the pixels, which sum to 1
     shares: Tensor  # (groups,), the share of the picture that each group covers
-    features: Tensor  # (groups, C), mean features, minus those of the picture
-    facts: Tensor  # (groups, 3), the numbers that FIT compares
+    features: Tensor  # (groups, C), mean features of each group, minus those of the picture
+    facts: Tensor  # (groups, 3), the numbers whose differences are weighted by FIT
 
     @classmethod
     @torch.no_grad()
@@ -174,14 +174,14 @@ def k_means(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _alike(values: Tensor, grid: tuple[int, int]) -> Tensor:
-    """Return values (1, C, H, W) at `grid`, as rows (C, h * w), about their mean and divided."""
+    """Return values (1, C, H, W) at `grid`, (C, h * w), with mean 0 and mean square up to 1."""
     values = box_mean(interpolate(values, grid, mode="bilinear", antialias=True), SMOOTHED)
     values = (values - values.mean((2, 3), keepdim=True))[0].flatten(1)
     return values / values.square().sum(0).mean().sqrt().clamp_min(FAINT)
 
 
 def _guided(weights: Tensor, light: Tensor) -> Tensor:
-    """Return weights (1, groups, H, W) with the edges of `light` (1, 1, H, W); their sum is 1."""
+    """Move edges of weights (1, groups, H, W) to edges of `light` (1, 1, H, W); their sum is 1."""
 
     def mean(values: Tensor) -> Tensor:
         return box_mean(box_mean(values, WINDOW), WINDOW)

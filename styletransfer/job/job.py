@@ -26,8 +26,8 @@ InputFiles = list[tuple[str, str]]
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
 # Fraction of the starting picture's fine detail that each finer scale adds; see `enlarged`. With 0
-# the final losses of three pictures were 3 to 14 % higher; with 1 edges stayed, and no strokes
-# covered them.
+# the final losses of three pictures were 3 to 14 % higher; with 1 no strokes covered the edges of
+# the photograph.
 DETAIL = 0.5
 
 
@@ -102,7 +102,7 @@ class FeatureNetwork:
 
 @dataclass(frozen=True)
 class Chosen:
-    """`Chosen` is what the settings say of a run, whatever its pictures are."""
+    """`Chosen` is the part of a job that depends on the settings but not on the pictures."""
 
     mode: LossMode  # how losses are computed and differentiated
     criterion: Criterion  # the losses and their weights, at every scale
@@ -119,7 +119,7 @@ class Chosen:
 class Job(Chosen):
     """A job is a style transfer that is ready to run."""
 
-    extractor: FeatureExtractor  # what `network` has built
+    extractor: FeatureExtractor  # the result of `network.build`
     # Content, styles and regions, of any size; the pastiche has the content's aspect ratio.
     pictures: Inputs
     scales: tuple[Scale, ...]  # the levels of the pyramid, coarse to fine

@@ -1,8 +1,8 @@
-"""Keeps the darks of the content image, and no more light than it and its styles have.
+"""Keeps dark places of the content image dark, and limits the lightness of the pastiche.
 
-A style image without dark paint would make every dark place of the photograph as light as its own
-darkest strokes: a black visor would look like glass. So after the run, the colours of such places
-are multiplied in OKLab, which keeps hue, saturation and strokes.
+A style image without dark paint would make every dark place of the photograph as light as the
+style's darkest strokes: a black visor would look like glass. So after the run, OKLab's values of
+such places are multiplied by a factor, which keeps hue, saturation and strokes.
 """
 
 from collections.abc import Callable, Iterable

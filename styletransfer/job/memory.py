@@ -34,7 +34,7 @@ SMALL_TILE = 256
 PICTURES = 15
 # Bytes per pixel of a style image: three channels of float32, and a copy while it is resized.
 PIXEL_BYTES = 24
-# Number of gradients, each as large as the largest activation, that a backward holds at a time.
+# Number of gradients, each as large as the largest activation, that backward holds at one time.
 GRADIENTS = 3
 # Fraction of all activations that stay in memory with tiles: the inputs of all stages, and the
 # content's features.

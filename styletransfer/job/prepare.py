@@ -47,7 +47,7 @@ def prepare(
     matched for paired painting; with `progress`, a bar shows this search. The network of the job
     `like` is used again if `config` describes the same network.
     """
-    choices = Choices.of(config)  # first, because its checks are cheap
+    choices = Choices.of(config)  # first, because it finds errors before a picture is read
     written = [Path(config.output)] if config.output else []
     check_outputs([*written, *outputs], choices.files)  # before a picture is read
     if config.output is not None:

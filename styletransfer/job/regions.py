@@ -96,7 +96,7 @@ def _by_region(
         return [(own[number], *detail) for number in chosen]
     pairs, made = pair_regions(labels, of_styles), []
     for region in range(len(labels.names)):
-        holding = []  # the style parts with this region, each with its pixels' weights
+        holding = []  # the style parts that have this region, with the weights of their pixels
         for part in own:
             partner, size = pairs[part.style][region], sizes[part.style]
             if partner is not None:
@@ -138,7 +138,7 @@ def tell_vanished(job: Job) -> None:
     pictures = replace(
         job.pictures, content=job.pictures.content[..., :1, :1], styles=(), start=None
     )
-    # Layers at which a region is large enough, and so is a style image that paints it there.
+    # Layers at which a region and a style image that paints it there are both large enough.
     seen: set[str] = set()
     for region in pictures.resized(scale.size, scale.style_sizes).regions:
         own, *of_styles = (

@@ -9,10 +9,10 @@ from styletransfer.objective.inputs import Inputs, Size
 from styletransfer.pictures.images import scaled_size, size_of
 from styletransfer.settings import StyleTransferConfig, each
 
-# Longer side in pixels below which `scales=0` adds no coarser size, because VGG's deep layers have
-# few positions there. With match losses it is SMALLEST_MATCHED_SCALE: they need coarser sizes, to
-# place large shapes of the style, such as stars. If the sizes begin at 48 pixels, these shapes also
-# cover faces.
+# Smallest longer side in pixels of a size that `scales=0` adds. Below SMALLEST_SCALE, VGG's deep
+# layers have too few positions. With match losses the limit is SMALLEST_MATCHED_SCALE, because they
+# need coarser sizes to place large shapes of the style, such as stars. If the sizes began at 48
+# pixels, these shapes would also cover faces.
 SMALLEST_SCALE, SMALLEST_MATCHED_SCALE = 128, 96
 # Smallest shorter side in pixels of pastiche and styles at the coarser scales that `scales=0` adds:
 # two positions of the deepest layer.
@@ -118,7 +118,7 @@ class Pyramid:
 
 
 def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
-    """Return one number for each style; UserError unless there is one, or one for each."""
+    """Return one number for each style; UserError unless `numbers` has one, or one for each."""
     if (count := len(numbers)) not in (1, styles):
         raise UserError(
             f"{key} holds {count} numbers but there are {styles} styles; give one number, or "

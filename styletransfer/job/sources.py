@@ -97,7 +97,7 @@ def _picture(key: str, named: Picture | str | None) -> Picture | None:
 
 
 def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
-    """Return the content image; for a shape such as 4:3, a grey picture (a view of one pixel)."""
+    """Return the content image; for a shape such as 4:3, a grey picture (one pixel, expanded)."""
     if isinstance(named, str) and (shape := SHAPE.fullmatch(named)):
         size = pyramid.pastiche((int(shape[2]), int(shape[1])))
         return Picture(torch.full((1, 3, 1, 1), 0.5).expand(1, 3, *size), name=named)

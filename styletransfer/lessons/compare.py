@@ -31,7 +31,7 @@ from styletransfer.system.files import to_json
 from styletransfer.system.locks import output_locked
 
 logger = logging.getLogger(__name__)
-# What the table shows of each mode, and how.
+# Column of the table -> format of its numbers.
 LOOKS = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
 
 
@@ -63,7 +63,7 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
 
 
 def paint(job: Job, mode: str, path: Path) -> Outcome:
-    """Optimise under a loss mode, and write its pastiche."""
+    """Paint a job under a loss mode, and write the pastiche."""
     logger.info("optimising under %s", mode)
     run = Run(replace(job, mode=LOSS_MODES[mode]))
     with ProgressBar() as bar:

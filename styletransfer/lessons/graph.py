@@ -29,7 +29,7 @@ def walk(*roots: Node) -> list[Node]:
             stack.append((node, True))
             # An input that needs no gradient has no node: its pair is (None, 0).
             stack += [(following, False) for following, _ in node.next_functions if following]
-    # A node is finished after all nodes that it leads to, so in the reverse it is before them.
+    # A node is finished after all nodes that it leads to; the reversed list has it before them.
     return list(finished)[::-1]
 
 

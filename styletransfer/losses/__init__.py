@@ -9,8 +9,8 @@ Each of these files has one loss mode, which is a class with four names:
 - `differentiate(terms, prior, output)` adds the gradient of all terms and of `prior` (a weighted
   0-d loss of the image's pixels, or None) to the image's `.grad`. It returns the weighted losses of
   the terms. `output` is what the network returned: the features after the deepest loss.
-- `is_closed_form`: True if the layers use the gradients written by hand. The graph then saves no
-  large tensors but features and targets, and a picture can be evaluated in tiles.
+- `is_closed_form`: True if the layers use the gradients written by hand. The only large tensors in
+  the graph are then features and targets, and a picture can be evaluated in tiles.
 
 The losses are in `content.py`, `match.py`, `style.py` and `pixels.py`; all modes use the same ones.
 """

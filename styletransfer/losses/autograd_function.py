@@ -17,8 +17,8 @@ Autograd calls this `backward`, because the Function is a node of the graph. The
 two things: the features, unchanged, for the next layer, and the loss. So the gradient from deeper
 layers passes through this node, too, and the node adds the gradient of the loss to it.
 
-A loss needs no further layer: its `forward`, in `content.py`, `match.py` or `style.py`, calls its
-Function, keeps the loss, and returns the features.
+In this mode a loss is itself the layer: its `forward`, in `content.py`, `match.py` or `style.py`,
+calls the loss's Function, keeps the loss, and returns the features.
 """
 
 from collections.abc import Sequence
@@ -31,14 +31,14 @@ from styletransfer.losses.mode import Distance, Term
 
 
 class AutogradFunction:
-    """In this mode, the default, each loss is a layer itself, and the sum is differentiated."""
+    """This is the default mode: each loss is a layer, and autograd differentiates their sum."""
 
     name = "autograd_function"
     is_closed_form = True
 
     @staticmethod
     def layer(distance: Distance, weight: float) -> Distance:
-        """Return a copy of the loss; objectives may share a loss, but each keeps its value."""
+        """Return a copy: several objectives may use `distance`, but each needs its own `loss`."""
         return copy(distance)
 
     @staticmethod

@@ -56,7 +56,7 @@ class ContentTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save features F and target P, which stay in memory anyway; F - P would need more."""
+        """Save features F and target P: both are in memory anyway, while F - P would need more."""
         ctx.save_for_backward(*inputs)
         ctx.set_materialize_grads(False)
 

@@ -16,8 +16,8 @@ from styletransfer.losses.style import StyleMeasure
 # 0, and the covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
 # TINY is also added to each variance, which is then above 0 even if all features are constant. In
-# `wasserstein`, TINY times the added value is the lower limit of eigenvalues, because rounding may
-# make them negative.
+# `wasserstein`, rounding may make eigenvalues negative, so smaller ones become TINY times the value
+# that was added to the variances.
 TINY = 1e-12
 
 
@@ -39,7 +39,7 @@ def normal(moments: Moments) -> Tensor:
 
 
 def wasserstein_target(statistic: Tensor) -> Tensor:
-    """Return (C + 2, C), in float64: what `wasserstein` needs to know of the style's `normal`.
+    """Return (C + 2, C), in float64, the target of `wasserstein` for the style's `normal`.
 
     The first row is the mean, and the second holds in each place the ridge that is added to the
     variances. The other rows are a factor L, with L L^T the covariance with its ridge.
@@ -69,7 +69,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     mean, target_mean, ridge, factor = statistic[0], target[0], target[1], target[2:]
     covariance = statistic[1:] + ridge.diag()
     eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
-    traces = covariance.trace() + factor.square().sum()  # |L|^2 is the trace of L L^T
+    traces = covariance.trace() + factor.square().sum()  # tr(L L^T) is the sum of L's squares
     shift = (mean - target_mean).square().sum()
     roots = eigenvalues.clamp_min(TINY * ridge[0]).sqrt().sum()
     result: Tensor = shift + traces - 2 * roots

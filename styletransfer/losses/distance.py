@@ -1,4 +1,4 @@
-"""What the losses have in common: a layer that keeps its loss, and a target for each position."""
+"""Base classes of losses: a layer that keeps its loss, and a loss with a target per position."""
 
 from types import EllipsisType
 from typing import Self
@@ -13,7 +13,7 @@ class LossLayer(nn.Module):
 
 
 class PositionalDistance(LossLayer):
-    """A distance of features (1, C, H, W) from a target that is a mean over positions.
+    """A loss of features (1, C, H, W): the mean, over positions, of a distance from a target.
 
     Args:
         target: (1, C, H, W), a vector for each position. It is detached and becomes a buffer.
@@ -26,7 +26,7 @@ class PositionalDistance(LossLayer):
         self.register_buffer("target", target.detach())
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
-        """Return a distance for the positions in `window`; its buffers are views of this one's."""
+        """Return the loss of the positions in `window`; its buffers are views of this loss's."""
         part = type(self).__new__(type(self))
         nn.Module.__init__(part)
         for name, buffer in self.named_buffers():

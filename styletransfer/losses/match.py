@@ -22,7 +22,7 @@ BLOCK, BLOCK_ON_GPU = 2**17, 2**27
 
 
 class MatchDistance(PositionalDistance):
-    """L = mean_p(w_p (1 - cos(F_p, T_p))) over positions p, for matched features T (1, C, H, W).
+    """L = mean over positions p of w_p (1 - cos(F_p, T_p)), for matched features T (1, C, H, W).
 
     The weights w, in [0, 1], are 1 by default. Where F is 0, the cosine counts as 0. Where T is 0
     the position has no target, and its loss counts as 0. Only the directions T_p / |T_p| are kept,
@@ -56,7 +56,7 @@ class MatchDistance(PositionalDistance):
         return self._loss(*inner_products(features, self.target))
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return w^2 L: a weight w inside a cosine has no effect."""
+        """Return w^2 L; w stands outside, because a factor inside a cosine has no effect."""
         return weight**2 * self.value(features)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -112,7 +112,7 @@ class ProductsTap(Function):
         dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))
         return features.view_as(features), dots, squares
 
-    setup_context = staticmethod(ContentTap.setup_context)  # it saves F and T
+    setup_context = staticmethod(ContentTap.setup_context)  # saves F and T
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:

@@ -1,4 +1,4 @@
-"""What every loss mode works with: the losses, and their weights in an objective."""
+"""The types that every loss mode uses: a loss, and a loss with its weight in an objective."""
 
 from dataclasses import dataclass
 
@@ -8,8 +8,8 @@ from styletransfer.losses.match import MatchDistance
 from styletransfer.losses.style import StyleDistance
 
 #: A distance is a loss L of features F (1, C, H, W), for a constant target. `value` returns L, and
-#: `scaled` weight^2 L, by torch's operations, which autograd differentiates. `tap` returns F and L;
-#: its gradient is written by hand. As a layer, a distance calls `tap`, and keeps L in `loss`.
+#: `scaled` returns weight^2 L; both use torch's operations, which autograd differentiates. `tap`
+#: returns F and L; its gradient is written by hand. `forward` calls `tap`, and keeps L in `loss`.
 Distance = ContentDistance | MatchDistance | StyleDistance
 
 

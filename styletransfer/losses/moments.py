@@ -28,7 +28,7 @@ class Moments(NamedTuple):
     """
 
     #: (C,), the mean of f_p over p, weighted by m_p / sum(m) if positions have weights m_p; empty,
-    #: (0,), if it was not asked for.
+    #: (0,), if the caller does not need it.
     mean: Tensor
     second: Tensor  #: (C, C), the mean of f_p f_p^T over p, weighted in the same way; symmetric
 
@@ -199,7 +199,7 @@ def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> T
     """Return addend + rows @ coefficients, (n, C), in the memory layout of `rows`."""
     if rows.stride(-1) == 1:
         return rows @ coefficients if addend is None else torch.addmm(addend, rows, coefficients)
-    # coefficients (C, C) is symmetric, so rows @ coefficients = (coefficients @ rows^T)^T.
+    # This is the same product, since coefficients (C, C) is symmetric, in the layout of `rows`.
     if addend is None:
         return (coefficients @ rows.mT).mT
     return torch.addmm(addend.mT, coefficients, rows.mT).mT

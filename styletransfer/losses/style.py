@@ -1,7 +1,7 @@
 """Style losses: each compares a statistic of two pictures, the pastiche and the style image.
 
 The statistic is a function of the moments of features, such as the Gram matrix. `covariance.py` has
-two others. All style losses are a `StyleDistance`, and have one gradient, that of `MomentsTap`.
+two other statistics. Every style loss is a `StyleDistance`, and `MomentsTap` has its gradient.
 """
 
 import math
@@ -58,7 +58,7 @@ GRAM = StyleMeasure("gram", gram, with_mean=False)
 
 
 class StyleDistance(LossLayer):
-    """L = compare(S, A): S is the statistic of the features' moments, A the style's statistic.
+    """L = compare(S, A): S is the statistic of the features' moments, and A that of the style.
 
     With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
 
@@ -90,7 +90,7 @@ class StyleDistance(LossLayer):
         return self.measure.loss(found, self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return w^2 L; if `is_squared`, as mean((S w - A w)^2), with w inside the square."""
+        """Return w^2 L; if `is_squared`, compute it as mean((S w - A w)^2), w inside the square."""
         if not self.measure.is_squared:
             return weight**2 * self.value(features)
         found = moments(features, self.measure.with_mean, self.weights)
@@ -107,7 +107,7 @@ class StyleDistance(LossLayer):
 
 
 class MomentsTap(Function):
-    """This Function computes moments; its backward is closed-form for any loss L of the moments.
+    """This Function computes moments; its backward is a formula for any loss L of the moments.
 
     With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
     dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
@@ -127,7 +127,7 @@ class MomentsTap(Function):
     def setup_context(
         ctx: Any, inputs: tuple[Tensor, bool, Tensor | None], output: tuple[Tensor, ...]
     ) -> None:
-        """Save the features, which the network holds in any case, and the weights if given."""
+        """Save the features, which the network keeps in memory anyway, and the weights if given."""
         features, ctx.with_mean, weights = inputs
         ctx.save_for_backward(features, *([] if weights is None else [weights]))
         # The gradient of an unused output is then None instead of a tensor of zeros.

@@ -54,11 +54,11 @@ class TensorHook(LossLayer):
             return grad + slope
 
         self.loss = loss.detach()
-        output = features.view_as(features)  # a new node of the graph, which `explain` shows
+        output = features.view_as(features)  # the command `explain` shows this node of the graph
         if output.requires_grad:
             # The hook is on `features`, because the view `output` would lose it if the next layer
-            # changed `output` in place. If `features` is a leaf, such as the image, it is on
-            # `output`, because on a leaf it would stay after this step.
+            # changed `output` in place. But if `features` is a leaf, such as the image, the hook is
+            # on `output`, because a leaf would keep the hook after this step.
             hooked = output if features.is_leaf else features
             hooked.register_hook(add_gradient)
         return output

@@ -74,7 +74,7 @@ class UpsampledConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
-        # Repeating the border after bilinear upsampling equals repeating it before.
+        # The trained network repeats the border after upsampling; before it, the result is equal.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
         return shifted.contiguous(memory_format=torch.channels_last)
@@ -92,7 +92,7 @@ class FourfoldConv(nn.Module):
         self.result = conv.weight.dtype
         shifted = [pad(conv.weight, (b, 1 - b, a, 1 - a)) for a in range(2) for b in range(2)]
         kernels = torch.stack(shifted, dim=1).flatten(0, 1)
-        assert conv.bias is not None  # the last convolution has a bias, because no norm follows it
+        assert conv.bias is not None  # as no norm follows the last convolution, it has a bias
         empty = -len(kernels) % BLOCK
         self.register_buffer("kernels", pad(kernels, (0, 0) * 3 + (0, empty)).to(dtype))
         self.register_buffer("bias", pad(conv.bias.repeat_interleave(4), (0, empty)).to(dtype))
@@ -130,7 +130,7 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
         return mean, variance
     count = neighbours(x)
     wide = with_channels(x, count * x.shape[1])
-    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype sets the dtype of the result
+    running = torch.zeros(wide.shape[1], dtype=dtype)  # its dtype is that of the result
     found = [torch.batch_norm_update_stats(one[None], running, running, 0.0) for one in wide]
     means, variances = map(torch.stack, zip(*found, strict=True))
     if count > 1:

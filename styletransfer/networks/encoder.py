@@ -22,10 +22,10 @@ from styletransfer.settings import FeaturesConfig
 
 # The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# The style of a picture is encoded from a copy with this longer side in pixels. For a painting, the
-# setting `style_size` may give another. A photograph's own style has strength 0.
+# Longer side in pixels of the copy from which the style of a picture is encoded; for a painting,
+# the setting `style_size` replaces it. A photograph's own style is encoded for strength 0.
 ENCODED_SIDE = 512
-# Smallest side of a painting in pixels, for which relu4_1, the deepest layer, has one position.
+# Smallest side of a painting in pixels: at this size relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8
 # Length of the code that represents a style, as in Ghiasi et al. 2017 (section 2.2).
 CODE = 100
@@ -34,8 +34,8 @@ EPSILON = 1e-3
 # `finished` moves the colours of a pastiche by this fraction, times its `strength`, of the way to
 # the painting's palette.
 PALETTE = 0.5
-# Longer side in pixels below which a palette is computed from every pixel; a larger picture is
-# subsampled.
+# Largest longer side in pixels for which a palette is computed from every pixel; larger pictures
+# are subsampled.
 FINE = 1024
 
 
@@ -59,7 +59,7 @@ def moments_of(features: Mapping[str, Tensor]) -> Tensor:
     """Return the moments (1, M) of given features, layer -> (1, C, h, w); see `moments`."""
     found = []
     for name in SEEN:
-        # Two passes: torch.var_mean takes four times as long on a CPU.
+        # Mean and variance in two passes: torch.var_mean takes four times as long on a CPU.
         values = features[name].float()
         mean = values.mean((2, 3), keepdim=True)
         variance = (values - mean).square_().mean((2, 3))
@@ -76,7 +76,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        # The mean and standard deviation of many paintings' moments, once they are loaded.
+        # Mean and standard deviation of the moments of many paintings; a network's file has them.
         self.register_buffer("mean", torch.zeros(seen))
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
@@ -136,7 +136,7 @@ def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
 def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
     """Return rows (N, R) as a list: the scale (N, C), then the shift (N, C), of each norm."""
     sizes = [size for norm in norms(network) for size in 2 * [norm.scale.shape[1]]]
-    # torch.split would be one operation in ONNX, with more outputs than WebGPU allows.
+    # Not torch.split: in ONNX this is one operation, with more outputs than WebGPU allows.
     ends = itertools.accumulate(sizes)
     return [rows[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 

@@ -23,7 +23,7 @@ STRIDE = 4
 # Smallest side in pixels of a picture that is accepted. The smallest features then have at least 2
 # positions per side, which reflection padding needs.
 SMALLEST_SIDE = 2 * STRIDE
-STYLED = (".scale", ".shift")  # how the names of parameters end that belong to a style
+STYLED = (".scale", ".shift")  # endings of the names of parameters that belong to a style
 
 
 class ConditionalInstanceNorm(nn.Module):
@@ -187,7 +187,7 @@ class StyleNetwork(nn.Module):
 def padded(image: Tensor) -> Tensor:
     """Return (N, 3, H, W) with the last row and column repeated, up to multiples of STRIDE."""
     height, width = ((side + STRIDE - 1) // STRIDE * STRIDE for side in image.shape[2:])
-    # Pad even if both paddings are 0: an ONNX graph has no branch for that case.
+    # There is no branch for paddings of 0, because an ONNX graph could not contain it.
     return pad(image, (0, width - image.shape[3], 0, height - image.shape[2]), mode="replicate")
 
 

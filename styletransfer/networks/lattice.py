@@ -3,7 +3,8 @@
 The smallest features of a style network have a position for every fourth pixel. So the mean of what
 the network paints may depend on row and column modulo 4, which shows in calm places as a lattice.
 Here the lattice is estimated around each pixel, as a mean of the fine detail at the pixels that are
-4, 8, ... pixels away in rows and columns, and subtracted. Strokes do not repeat every 4 pixels.
+4, 8, ... pixels away in rows and columns, and subtracted. Strokes stay, because they do not repeat
+every 4 pixels.
 
 As a filter, this stops frequencies near 1/4 and 1/2 cycles per pixel. But detail that stands out
 from its surroundings hardly counts in the mean, because the filter would repeat an edge every 4
@@ -20,7 +21,7 @@ PERIOD = 4
 # Standard deviation and reach, in blocks, of the Gaussian weights in the mean. A smaller deviation
 # removes more of a lattice that changes from place to place, and more of the strokes.
 DEVIATION, REACH = 1.5, 4
-# Detail that is STANDS_OUT times as strong as the mean around it counts half.
+# Detail that is STANDS_OUT times as strong as the mean around it has half the weight.
 STANDS_OUT = 2.5
 # Weights of the mean over the five pixels around a pixel, in one dimension. The fine detail of a
 # pixel is its difference from the mean. The mean is 0 for a wave of 1/4 or 1/2 cycles per pixel.

@@ -1,6 +1,6 @@
 """The function that style transfer minimises: the losses of a picture, and their gradient.
 
-Read `whole.py` first. The room `tiling` computes the same in less memory. `targets.py` and
+Read `whole.py` first. The package `tiling` computes the same in less memory. `targets.py` and
 `matching.py` say what a picture is compared with, and `criterion.py` which losses act at which
 layers.
 """

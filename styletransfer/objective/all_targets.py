@@ -51,7 +51,7 @@ def style_targets_of(
 def _style_targets(
     criterion: Criterion, reader: Reader, pictures: Inputs, regions: Sequence[Region], large: float
 ) -> Targets:
-    """Return style targets; `large` is the factor on the loss of large shapes, see `repeated`."""
+    """Return style targets; `large` is a factor on the losses at relu5_1, see `repeated`."""
     regions = repeated(regions, pictures.repetitions, criterion.styles, large)
     return style_targets(criterion, reader, pictures.styles, regions)
 
@@ -59,7 +59,7 @@ def _style_targets(
 def whole_reader(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> WholeReader:
-    """Return a reader; with match losses it caches features, as pictures are read several times."""
+    """Return a reader; with match losses it caches features, because several losses read them."""
     with_mean = criterion.measure.with_mean
     if not criterion.matches:
         return WholeReader(extractor, with_mean)

@@ -3,9 +3,9 @@
 In calm places of the content, features do not tell which part of the style belongs there. So a calm
 position is matched to style positions with a similar row, column and lightness. This suffices for a
 style that has calm places itself, such as a drawing on paper. A style that is busy everywhere, such
-as *The Starry Night*, has no calm places to match. It also paints calm places freely: extra style
-losses act there, and stars and waves arise. With other styles these losses would draw scars on
-faces and creases in paper.
+as *The Starry Night*, has no calm places to match. For such a style, extra style losses act in the
+content's calm places, and paint stars and waves there. With other styles these losses would draw
+scars on faces and creases in paper.
 """
 
 from collections.abc import Sequence
@@ -48,7 +48,7 @@ def calm_places(columns: Tensor) -> Tensor:
     Hypercolumns are unit vectors. Their variation is 1 minus the length of their mean, the circular
     variance of directional statistics (Mardia and Jupp 2000, "Directional Statistics").
     """
-    # In channels_last, the pooling below takes a third of the time.
+    # The pooling below takes a third of the time if the tensor is channels_last.
     wide = columns[None].contiguous(memory_format=torch.channels_last)
     around = pad(wide, (NEIGHBOURS // 2,) * 4, mode="replicate")
     variation = 1 - torch.linalg.vector_norm(avg_pool2d(around, NEIGHBOURS, 1)[0], dim=0)

@@ -27,7 +27,7 @@ logger = logging.getLogger(__name__)
 
 # The gradient (1, 3, H, W) and the losses (n,) of an evaluation.
 Outputs = tuple[Tensor, Tensor]
-# It records the work of a function, and returns what replays it and the outputs of each replay.
+# A Capture records the work of a function; it returns a function that replays it, and its outputs.
 Capture = Callable[[Callable[[], Outputs]], tuple[Callable[[], object], Outputs]]
 # Loss modes with one backward pass and without hooks of Python, which a replay would not call.
 MODES = ("autograd_function", "loss_attribute")
@@ -62,7 +62,7 @@ class CapturedObjective:
     def __init__(self, objective: Evaluates, capture: Capture) -> None:
         self._objective = objective
         self._capture: Capture | None = capture  # None after it has failed
-        # The memory that a replay reads, the losses' names, what replays, and what it writes.
+        # The picture that a replay reads, names of losses, the replay, the outputs that it writes.
         self._graph: tuple[Tensor, list[str], Callable[[], object], Outputs] | None = None
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -93,7 +93,7 @@ class CapturedObjective:
         try:
             with _undisturbed():
                 self._graph = (picture, names, *capture(work))
-        except Exception as error:  # whatever it is, the evaluation itself may still work
+        except Exception as error:  # for any error, since evaluations may still work uncaptured
             reason = (str(error) or type(error).__name__).splitlines()[0]
             logger.warning("captured=true has no effect: %s", reason)
             self._capture = None

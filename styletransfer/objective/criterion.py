@@ -24,10 +24,10 @@ class Criterion:
     styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
     measure: StyleMeasure  #: the statistic that a style loss compares, and how it is compared
     tv_weight: float  #: linear weight of the picture's total variation
-    #: Whether content and style losses are divided by their value for features that are all zero.
+    #: Whether each content and style loss is divided by its value for features that are all zero.
     is_relative: bool
-    #: In [0, 1]: matches are searched for a blend of the content and the pastiche so far; this is
-    #: the weight of the pastiche.
+    #: In [0, 1]: the search for matches reads a blend of the content and the pastiche so far; this
+    #: is the weight of the pastiche.
     painted_share: float
     #: In [0, 1]: how freely each style paints calm places; None to use the style's `busyness`.
     calm_freedom: float | None
@@ -107,7 +107,7 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting that must change before tiles can be used, or "" if they can be."""
+    """Return the setting that must change before tiles can be used; "" if none has to."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""

@@ -30,7 +30,7 @@ class Losses:
 
 
 class Evaluates(Protocol):
-    """The objectives, whole, captured or in tiles, follow this protocol."""
+    """`Objective`, `CapturedObjective` and `TiledObjective` follow this protocol."""
 
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add d(total)/d(image) to `image.grad`.

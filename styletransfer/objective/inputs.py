@@ -17,7 +17,7 @@ from styletransfer.pictures.images import resize
 
 # (height, width) in pixels.
 Size = tuple[int, int]
-# Function (tensor, index of its style image) -> changed tensor. The index is None if the tensor
+# A function (tensor, index of its style image) -> changed tensor. The index is None if the tensor
 # belongs to the content image.
 Change = Callable[[Tensor, int | None], Tensor]
 # A region is used at a layer if the sum of its weights, over the layer's positions, is at least
@@ -27,7 +27,7 @@ FEWEST = 1.0
 
 @dataclass(frozen=True)
 class StylePart:
-    """A style part is a style image that paints a region, or some pixels of this image."""
+    """A style part is a style image, or some of its pixels, that paints a region."""
 
     style: int = 0  #: index of the style image in `Inputs.styles`
     share: float = 1.0  #: above 0; weight of this part's moments in the mean over a region's parts
@@ -121,7 +121,7 @@ class Correspondence:
 
     @property
     def own(self) -> Tensor:
-        """(3, h, w), float32: 0, and the row and the column of each cell of the content."""
+        """(3, h, w), float32: for each cell of the content 0, its own row and its own column."""
         rows, columns = (torch.arange(float(side)) for side in self.size)
         zero, *grid = torch.meshgrid(torch.zeros(1), rows, columns, indexing="ij")
         return torch.cat([zero, *grid])
@@ -131,8 +131,8 @@ class Correspondence:
 class Repetition:
     """A repetition says which places of a style image occur in it more than once."""
 
-    weights: Tensor  #: (1, 1, h, w) in [0, 1], weights of the style image's pixels: 0 for unique
-    strength: float  #: in [0, 1], 0 if nothing is repeated, 1 if enough is
+    weights: Tensor  #: (1, 1, h, w) in [0, 1]; 0 where the style image's pixels occur only once
+    strength: float  #: in [0, 1]: 0 if nothing is repeated, 1 if much of the picture is repeated
 
 
 @dataclass(frozen=True)
@@ -147,7 +147,7 @@ class Inputs:
     #: at these pixels, because no style loss can change them. None if no pixel is protected.
     protected: Tensor | None = None
     #: (1, 3, h, w), the picture of `init`, from which the run starts; None if `init` is content,
-    #: style or noise. For a later scale: the pastiche from which that scale starts.
+    #: style or noise. At a later scale, it is the pastiche from which that scale starts.
     start: Tensor | None = None
     anchor: Anchor | None = None  #: a picture near which the pastiche is kept, or None
     #: (1, 3, h, w) each: for each style, the photograph that it is a painting of; () without

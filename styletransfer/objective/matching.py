@@ -63,7 +63,7 @@ EDGE = 1 / 32
 class Matching:
     """A matching holds, for each content position, the most similar position of the styles."""
 
-    # The first five fields are on the CPU: `_centres` needs float64, which some devices lack.
+    # The first five fields are on the CPU, because `_centres` needs float64, which MPS lacks.
     calm: Tensor  #: (h, w) bool, True at calm content positions, such as in a clear sky
     weights: Tensor  #: (h, w) in [0, 1], weights of the content positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
@@ -91,7 +91,7 @@ class Matching:
         styles, *neighbours = (field[at] for field in (self.styles, self.rows, self.columns))
         within = y.frac()[:, None], x.frac()[None]
         maps = [features[layer] for features in self.features]
-        made = maps[0].new_empty(styles.numel(), maps[0].shape[1])  # a row for each position
+        made = maps[0].new_empty(styles.numel(), maps[0].shape[1])  # (h * w, C)
         for number, (seen, cells) in enumerate(zip(maps, self.cells, strict=True)):
             own = (styles == number).flatten().nonzero()[:, 0]
             down, right = (
@@ -155,7 +155,7 @@ def match_targets(
 
 @torch.no_grad()
 def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching:
-    """Return the most similar style position for every content position, in its region's styles.
+    """Find, for each content position, the most similar position of its region's styles.
 
     The most similar position has the largest cosine of hypercolumns, after the mean hypercolumn of
     each picture is subtracted. If a region has several styles, their shares count as well, see
@@ -223,7 +223,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
 
 
 def is_searched(pictures: Inputs, image: Tensor) -> bool:
-    """Tell whether there is a search that reads `image` itself instead of a reduced copy."""
+    """Tell whether a search will read `image` at its own size; a larger image is first reduced."""
     return pictures.correspondence is None and reference_size(image) == size_of(image)
 
 
@@ -238,7 +238,7 @@ def _style_columns(
 
 
 def _columns(seen: dict[str, Tensor]) -> Tensor:
-    """Return features as hypercolumns (D, h, w), minus their mean, each divided by its length."""
+    """Return hypercolumns (D, h, w) of features: their mean is subtracted, each has length 1."""
     layers = []
     for name in SEARCHED:
         exact = torch.promote_types(seen[name].dtype, torch.float32)
@@ -271,7 +271,7 @@ def owners_of(regions: Sequence[Region], size: tuple[int, int]) -> Tensor:
 
 
 def covered(weights: Tensor, size: tuple[int, int]) -> Tensor:
-    """Return (h, w), True where a weight is at least 0.5, or the largest if none is as large."""
+    """Return (h, w), True where a weight is at least 0.5; if none is, where it is the largest."""
     shares = resize(weights, size, "bilinear")[0, 0]
     return shares >= min(0.5, float(shares.max()))
 

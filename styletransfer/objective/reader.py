@@ -15,7 +15,7 @@ WeightedLayer = tuple[str, Tensor | None]
 
 
 class Reader(Protocol):
-    """`WholeReader` and `Scan`, which works in tiles, follow this protocol."""
+    """`WholeReader` and `Scan` (which runs the network in tiles) follow this protocol."""
 
     @property
     def extractor(self) -> FeatureExtractor:
@@ -43,7 +43,7 @@ class WholeReader:
         """Return the moments of the image's features at each weighted layer."""
         seen = self.features(image, {layer for layer, _ in weighted})
         measured: dict[int, Moments] = {}
-        for name in list(seen):  # frees large features once their moments are known
+        for name in list(seen):  # a layer's features are freed once its moments are known
             features = seen.pop(name)
             for index, (layer, weights) in enumerate(weighted):
                 if layer == name:

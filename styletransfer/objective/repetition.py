@@ -18,7 +18,7 @@ from styletransfer.features.tensors import to_float64
 from styletransfer.objective.inputs import Region, Repetition
 from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
-# The layer of large shapes.
+# Style losses at this layer act on large shapes.
 LARGE = "relu5_1"
 # A style image is resized to SIDE pixels along its longer side, or larger, so that its shorter side
 # has at least LEAST. With one size for all, the measure hardly depends on the size that is painted.
@@ -26,14 +26,15 @@ SIDE, LEAST = 384, 64
 # Each position is compared with those that are at least APART rows or columns away, so that an
 # object is not compared with itself.
 APART = 5
-# Compared are the features minus their mean. A position is unique if its largest cosine is at most
-# UNIQUE, and repeated if it is at least REPEATED; between the two its weight rises linearly.
+# Features are compared by their cosine, after their mean is subtracted. A position has weight 0
+# (unique) if its largest cosine is at most UNIQUE, and weight 1 (repeated) if it is at least
+# REPEATED. Between the two the weight rises linearly.
 UNIQUE, REPEATED = 0.35, 0.5
 # The strength of a style is 1 if the mean weight of its positions is at least ENOUGH, and falls
 # linearly below.
 ENOUGH = 0.3
-# Factors on the losses of large shapes: of the whole picture, and of calm places. Large shapes are
-# wanted in skies, and cover eyes and mouths.
+# Factors on the style losses at LARGE: on those of the whole picture, and on those of calm places.
+# Large shapes look right in skies, but elsewhere they would cover eyes and mouths.
 ELSEWHERE, IN_CALM = 0.4, 2.0
 
 
@@ -69,7 +70,7 @@ def repeated(
     layers: Collection[str],
     factor: float,
 ) -> list[Region]:
-    """Return regions in which the repeated places of the styles act at the layer LARGE.
+    """Return regions in which only the repeated places of the styles act at the layer LARGE.
 
     Each style part is divided in two: one acts at the other `layers` as before. At LARGE, the other
     one acts with the style's repeated places; its strength is multiplied by `factor` and by the

@@ -39,8 +39,8 @@ class Target:
     weight: float  #: the linear weight of the loss in the objective
 
 
-# layer -> its targets of one kind, or of all: content, then match, then style. A region has at most
-# one style target, and at most one more for its calm places.
+# layer -> its targets, of one kind or of all kinds: content, then match, then style. At a layer a
+# region has at most one style target, and at most one more for its calm places.
 Targets = dict[str, list[Target]]
 
 
@@ -146,6 +146,6 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 
 def _blank(measure: StyleMeasure, statistic: Tensor) -> float:
-    """Return the style loss of features that are all zero, for the style's statistic."""
+    """Return the style loss that features of all zeros would have, for the style's statistic."""
     target = measure.prepare(to_float64(statistic))
     return measure.compare(to_float64(torch.zeros_like(statistic)), target).item()

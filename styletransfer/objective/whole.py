@@ -49,7 +49,7 @@ class Objective:
         self.priors = partial(prior_losses, criterion.tv_weight, pictures.anchor)
         reader = whole_reader(extractor, criterion, pictures)
         targets = all_targets(criterion, reader, pictures, styles)
-        if criterion.seamless:  # the targets are made before: style images are not seamless
+        if criterion.seamless:  # after the targets, because style images are not seamless
             extractor = extractor.wrapped()
         self.terms: list[Term] = []
         layers: OrderedDict[str, nn.Module] = OrderedDict(preprocess=extractor.preprocess)
@@ -71,6 +71,6 @@ class Objective:
         losses = {term.name: value.detach() for term, value in zip(self.terms, values, strict=True)}
         losses |= {name: value.detach() for name, value in priors.items()}
         for term in self.terms:
-            # `loss` keeps its graph, and after `retain_graph=True` also the tensors saved in it.
+            # A kept `loss` would keep its graph, and with `retain_graph=True` the saved tensors.
             del term.module.loss
         return Losses(losses)

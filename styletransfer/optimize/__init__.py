@@ -1,6 +1,6 @@
 """The optimisation of a picture: read `run.py`, which makes its steps, scale by scale.
 
-It knows a picture, its losses and their gradient. Files and folders are the room `runs`.
+This package knows the picture, its losses and their gradient; `runs` writes files and folders.
 """
 
 from styletransfer.optimize.iterate import Iterate, Outcome

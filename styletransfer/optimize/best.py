@@ -26,7 +26,7 @@ class BestPicture:
         """Keep `picture` if its loss is the lowest; add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
-        if losses.terms.keys() != self.losses.terms.keys():  # then `self.losses` was loaded
+        if losses.terms.keys() != self.losses.terms.keys():  # only with another job's checkpoint
             raise UserError("the checkpoint holds other losses than the run's; start afresh")
         better = losses.total < self.losses.total
         self.image = torch.where(better, picture, self.image)
@@ -34,14 +34,14 @@ class BestPicture:
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
         if self.averaging > 0:
-            # At first this is the plain mean of all pictures, so the start soon has little weight.
+            # The first steps use a plain mean; `averaging` alone would give the start much weight.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
             self.mean = mean
 
     def picture(self) -> Tensor:
         """Return the mean if it exists and is finite, else the best picture, (1, 3, H, W)."""
-        # One picture with values that are not finite makes the running mean not finite.
+        # A single picture with an infinite or nan value would spoil the running mean for good.
         if self.mean is None or not self.mean.isfinite().all():
             return self.image
         return self.mean

@@ -30,10 +30,10 @@ class Canvas:
     ) -> None:
         self.start, self.preconditioner = start.detach(), preconditioner
         self.protection = protection
-        # It is contiguous, so that `LBFGS` flattens it and its gradient without a copy.
+        # The shift is contiguous, so that `LBFGS` flattens it and its gradient without a copy.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
-        self._point: Tensor | None = None  # the last picture's point; None without preconditioner
+        self._point: Tensor | None = None  # point of the last picture; None if `pull` computes it
 
     def point(self) -> Tensor:
         """Return the point (1, 3, H, W), not clamped."""
@@ -43,7 +43,7 @@ class Canvas:
         """Return the picture (1, 3, H, W) as a new leaf, whose gradient `pull` takes."""
         point = self.point()
         self._clamped = point.clamp(0, 1)
-        # Without preconditioner the point is a sum; `pull` computes it again, to save memory.
+        # Without a preconditioner the point is a quick sum: `pull` repeats it, to save memory.
         self._point = None if self.preconditioner is None else point
         return self.hold(self._clamped.detach()).requires_grad_()
 

@@ -1,4 +1,4 @@
-"""The descent at one scale: it gives a picture, and changes the picture by its gradient."""
+"""The steps of one scale: each returns a picture to evaluate, then changes it by its gradient."""
 
 from typing import Any
 
@@ -53,7 +53,7 @@ class Descent:
         assert picture.grad is not None
         self.canvas.pull(picture.grad)
         self.optimizer.step()
-        self.canvas.shift.grad = None  # the next step makes a new gradient
+        self.canvas.shift.grad = None  # frees memory: the next step makes a new gradient
         self.best.remember(losses, picture.detach(), self.made)
         self.made += 1
         if self.ending.is_due(self.made):

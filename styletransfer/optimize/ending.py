@@ -1,4 +1,4 @@
-"""Ends the steps of a scale early, if its loss has settled, or loss or picture is not finite."""
+"""Ends the steps of a scale early: if its loss has settled, or a loss or pixel is not finite."""
 
 import logging
 import math

@@ -1,4 +1,4 @@
-"""L-BFGS with two products of matrix and vector a step, and one wait for the device."""
+"""L-BFGS in which a step takes two matrix-vector products and waits for the device once."""
 
 import math
 from typing import Any
@@ -29,8 +29,8 @@ class LBFGS:
 
     def __init__(self, shift: Tensor, *, history: int, rate: float, first: float) -> None:
         self.shift, self.history, self.rate, self.first = shift, history, rate, first
-        # Each slot has two rows: a step, and the gradient's change in it. One slot more than pairs
-        # holds the last step, with the gradient from which it was made: its change comes later.
+        # A slot has two rows: a step, and the gradient's change in this step. One more slot holds
+        # the last step, with the gradient before it until the next gradient gives the change.
         slots = history + 1
         self.rows = shift.detach().new_zeros(slots, 2, shift.numel())
         # Inner products of each row with the change of each slot and, at the end, with the last
@@ -44,7 +44,7 @@ class LBFGS:
         """Make one step from `shift.grad` (1, 3, H, W), which is neither kept nor changed."""
         assert self.shift.grad is not None
         gradient = self.shift.grad.flatten()
-        move = torch.empty_like(gradient)  # if memory runs out, then before anything has changed
+        move = torch.empty_like(gradient)  # first: if memory runs out here, nothing has changed
         if self.last is not None:
             self._learn(gradient, self.last)
         self._move_along(gradient, out=move)
@@ -67,8 +67,8 @@ class LBFGS:
         used = len(now)
         least = torch.finfo(gradient.dtype).eps * math.sqrt(change_square * move_square)
         if curvature > least > 0:
-            # With the older rows: a row times the change is the difference of its products with
-            # the two gradients, which are known.
+            # The change is the difference of two gradients, so its product with an older row is the
+            # difference of this row's products with them, which are known.
             column = now - self.products[:used, :, -1]
             column[slot, 0], column[slot, 1] = curvature, change_square
             self.products[:used, :, slot] = column
@@ -98,7 +98,7 @@ class LBFGS:
         used = max(self.order) + 1
         factors = torch.zeros(used, 2, dtype=torch.float64)
         factors[self.order] = torch.cat((moves, -scale * shares), 1)
-        # `non_blocking`: a copy to a device would wait for the device, too.
+        # Without `non_blocking`, this copy would wait for the device, too.
         there = factors.flatten().to(gradient.dtype).to(gradient.device, non_blocking=True)
         rows = self.rows[:used].flatten(0, 1)
         torch.addmv(gradient, rows.T, there, beta=-self.rate * scale, alpha=-self.rate, out=out)
@@ -115,7 +115,7 @@ class LBFGS:
         order, last = state["order"], state["last"]
         check_like([state["rows"], state["products"]], [self.rows, self.products])
         check_like([order, last], [[0] * len(order), 0], [[], None])
-        # `step` takes the first free slot, so the slots in use are the first ones.
+        # `step` always takes the first free slot, so a valid state uses slots 0, 1, 2 and so on.
         if last is not None and sorted([*order, last]) != list(range(len(order) + 1)):
             raise ValueError("slots that no steps of L-BFGS take")
         products = state["products"].cpu()

@@ -1,9 +1,9 @@
-"""The optimisers of a picture: torch's Adam, and an L-BFGS of our own (`LBFGS`).
+"""The optimisers of a picture: torch's Adam, and this project's own L-BFGS (`LBFGS`).
 
-Our L-BFGS works in coordinates in which the curvatures are similar, see `Preconditioner`. torch's
-L-BFGS stops at absolute tolerances, and with small loss weights the gradients are below them. Also,
-the first use of torch.optim in a process imports torch's compiler, which takes half as long as
-importing torch.
+`LBFGS` works in coordinates in which the curvatures are similar, see `Preconditioner`. torch's
+L-BFGS is not used, because it stops when gradients are below absolute tolerances, as they are with
+small loss weights. Also, the first use of torch.optim in a process imports torch's compiler, which
+takes half as long as importing torch.
 """
 
 from typing import Any
@@ -91,7 +91,7 @@ class Adam(torch.optim.Adam):
     def __init__(self, shift: Tensor, rate: float) -> None:
         super().__init__([shift], lr=rate, betas=BETAS, fused=True)
         self.shift = shift
-        # torch would make the same zeros at the first step; `moments` may be read before that.
+        # These are the zeros that torch makes at the first step; `moments` may be read before it.
         self.moments = moments_like(shift)
 
     @property
@@ -134,5 +134,5 @@ def make_optimizer(shift: Tensor, config: OptimizerConfig, steps: int) -> LBFGS 
     """
     if config.name == "adam":
         return Adam(shift, config.learning_rate)
-    history = max(1, min(config.history, steps - 1))  # the last step uses at most so many pairs
+    history = max(1, min(config.history, steps - 1))  # n steps make at most n - 1 pairs
     return LBFGS(shift, history=history, rate=config.learning_rate, first=FIRST_STEP)

@@ -31,11 +31,11 @@ class Progress:
     losses: dict[str, float] | None = None  #: losses of the final picture, or None
 
     def steps_left(self, scale: Scale) -> int:
-        """Return how many steps the current scale makes, or after `Run.steer`, still makes."""
+        """Return how many steps the current scale makes, or still makes after `Run.steer`."""
         return max(scale.steps - self.spent, min(FEW, scale.steps))
 
     def go_to(self, scales: Sequence[Scale], side: int) -> None:
-        """Go to a scale of another job, see `Run.steer`, from one of that longer side in pixels."""
+        """Go to the first of `scales` whose longer side is at least `side` pixels, or the last."""
         sides = [max(scale.size) for scale in scales]
         self.index = next((n for n, own in enumerate(sides) if own >= side), len(sides) - 1)
         self.spent = max(0, self.steps - sum(scale.steps for scale in scales[: self.index]))

@@ -50,7 +50,7 @@ class Run:
         # After `_halve_tile` the objective is None, too, and the next step makes another.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
-        # Longer side in pixels of the scale at which `steer` was called; None after the next step.
+        # Longer side in pixels of the scale that `steer` interrupted; None after the next step.
         self._side_left: int | None = None
 
     def __iter__(self) -> Iterator[Iterate]:
@@ -64,7 +64,7 @@ class Run:
                 if not is_out_of_memory(error):
                     raise
                 self._halve_tile()
-            # The error's traceback, which kept the evaluation's tensors, is freed here.
+            # Here, after `except`, Python has freed the error's traceback, which held the tensors.
             if iterate is not None:
                 yield iterate
             elif torch.cuda.is_available():
@@ -178,14 +178,14 @@ class Run:
         UserError at the next step (see `Objective`).
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # no rounding error
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # beyond rounding
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:
                 self._end(descent, self._objective)
             else:
                 self.at.image, self.at.momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # if `steer` is called twice between steps, keep the first side
+        if self._side_left is None:  # a second `steer` before the next step keeps the first side
             self._side_left = max(self.scales[min(self.at.index, len(self.scales) - 1)].size)
         self._take(job)
         if job.optimizer.name != "adam":

@@ -39,9 +39,9 @@ _STRIP = 2**18  # pixels converted at once, so that intermediate results need li
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
 LEAST_VARIANCE = 1e-5
-# Limits of the distance in `monochrome`, in OKLab: up to ONE_HUE a picture has one hue, from HUES
-# on it has several. Drawings and prints in one ink, also on yellowed paper, have at most 0.01;
-# photographs and paintings with few colours have 0.02 or more.
+# Limits, in OKLab, of the distance that `monochrome` measures: up to ONE_HUE a picture has one hue,
+# from HUES on it has several. Drawings and prints in one ink, also on yellowed paper, have at most
+# 0.01; photographs and paintings with few colours have 0.02 or more.
 ONE_HUE, HUES = 0.01, 0.02
 
 
@@ -206,7 +206,7 @@ def _with_less_chroma(lab: Tensor) -> Tensor:
 
 
 def _times(matrix: Tensor, colors: Tensor) -> Tensor:
-    """Return (3, 3) times (3, N), term by term, since a GPU may round products to TF32."""
+    """Return (3, 3) times (3, N) without a matrix product, which a GPU may round to TF32."""
     return (matrix.to(colors)[:, :, None] * colors).sum(dim=1)
 
 

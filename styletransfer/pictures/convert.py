@@ -46,7 +46,7 @@ def is_floating(source: Source) -> bool:
 
 
 def one_layer(source: Source, name: str) -> Source:
-    """Return a mask or labels as `as_picture` takes them; other sources stay as they are.
+    """Return a mask or labels in a form that `as_picture` takes; other sources stay unchanged.
 
     Arrays and tensors (1, H, W) and (1, 1, H, W) become arrays (H, W). Integers from 0 to 255
     become uint8, and bool becomes 0 and 255. (UserError if a tensor is nested, sparse or meta.)

@@ -45,8 +45,8 @@ LONGEST = {".jpg": 65500, ".jpeg": 65500, ".webp": 16383}
 # Largest difference between the channels of a grey picture's pixel, in [0, 1]. JPEG compression and
 # colour profiles cause less.
 GREY = 2.5 / 255
-# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, to 128
-# it fails (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
+# CUDA's antialiased resampling refuses large reductions: from 6000 pixels to 192 it works, but not
+# to 128 (torch 2.11, H100). Reductions by more than this factor are computed on the CPU.
 MOST_ON_GPU = 24
 
 
@@ -121,7 +121,7 @@ def write(
     extension = _extension(path, size_of(rgb))
     depth = bit_depth or BIT_DEPTHS[extension]
     layers = [rgb] if alpha is None else [rgb, alpha]
-    # The minimum and maximum show NaN and infinity without a copy; isfinite() would make one.
+    # `aminmax` finds NaN and infinity without a copy of the layer; isfinite() would make a copy.
     if not all(math.isfinite(extreme) for layer in layers for extreme in layer.detach().aminmax()):
         raise UserError(f"cannot write {path}: the picture holds NaN or infinity")
     if extension in (".tif", ".tiff"):
@@ -189,7 +189,7 @@ def on_white(rgb: Tensor, alpha: Tensor | None) -> Tensor:
 
 def xmp_of(recipe: str) -> bytes:
     """Return an XMP packet, metadata for any picture format, that holds a text; b"" for ""."""
-    # Not quote=True, which writes ' as &#x27;: the library Exiv2 would read that as a space.
+    # quote=True would write ' as &#x27;, which the library Exiv2 reads as a space.
     text = html.escape(recipe, quote=False).replace('"', "&quot;")
     return _PACKET.format(SOURCE, text).encode() if recipe else b""
 
@@ -299,5 +299,5 @@ def resampled(picture: Picture, resample: Callable[[Tensor], Tensor]) -> Picture
         return replace(picture, rgb=resample(picture.rgb))
     alpha = resample(picture.alpha)
     premultiplied = resample(picture.rgb * picture.alpha)
-    visible = alpha.clamp_min(1e-3)  # below 1/4 of an 8-bit step of alpha, colour is invisible
+    visible = alpha.clamp_min(1e-3)  # not 0, to divide by it; a lower alpha is invisible
     return replace(picture, rgb=(premultiplied / visible).clamp(0.0, 1.0), alpha=alpha)

@@ -17,8 +17,8 @@ _MIN_SHARE = 1e-4  # smallest fraction of the visible pixels that has exactly a 
 # (of 255) of a region's colour. Label pictures reach at least 0.7; photographs and paintings at
 # most 0.4.
 _FLAT, _FLAT_SHARE = 8, 0.6
-# Largest number of a region. The colour of each larger number is at most SAME levels (of 255) from
-# the colour of a smaller number. The number 255 is for the edges of regions in PASCAL VOC.
+# Largest number of a region: PASCAL VOC's colour of each larger number is at most SAME levels (of
+# 255) from the colour of a smaller one. PASCAL VOC gives the number 255 to the edges of regions.
 _LARGEST_NUMBER, _EDGE = 63, 255
 
 

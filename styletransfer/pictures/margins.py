@@ -15,23 +15,22 @@ from styletransfer.pictures.images import Picture
 
 logger = logging.getLogger(__name__)
 
-# UNIFORM: largest difference of a margin's pixels from the margin's colour in a channel, in [0, 1].
-# PURE: smallest share of the pixels of each row for which this holds. Scans and JPEG files are not
-# quite uniform.
+# A row belongs to a margin if, in at least the share PURE of its pixels, no channel (in [0, 1])
+# differs from the margin's colour by more than UNIFORM. Scans and JPEG files need this tolerance.
 UNIFORM, PURE = 8 / 255, 0.995
 # A margin ends at the first row in which at least the share FILLED of the pixels differs from the
 # margin's colour by more than CLEAR. Because an edge may be blurred, this row is searched among
 # several rows after the uniform ones: the fraction BLURRED of the height, at least 2 rows.
 FILLED, CLEAR, BLURRED = 0.5, 24 / 255, 1 / 128
-# Largest share of the height or width that is cut off at one side. A picture that is nearly all of
-# one colour has no margins.
+# Largest share of the height or width that is cut off at one side, so that a picture of nearly one
+# colour stays whole.
 WIDEST = 0.25
 # Side of a picture -> number of counterclockwise turns by 90 degrees that bring it to the top.
 SIDES = {"top": 0, "right": 1, "bottom": 2, "left": 3}
 
 
 def crop_margins(picture: Picture) -> Picture:
-    """Cut off the uniform margins of a picture, and log their widths; several may be nested.
+    """Cut off the uniform margins of a picture, also several nested ones, and log their widths.
 
     A picture with transparent pixels stays as it is.
     """

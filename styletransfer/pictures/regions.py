@@ -91,8 +91,8 @@ def _like(color: Color, colors: Sequence[Color]) -> int | None:
 
 @cache
 def _css_names() -> dict[str, str]:
-    """Return "#rrggbb" -> CSS name; of two names, the alphabetically later one: cyan, not aqua."""
-    # Pillow's colormap holds codes, or tuples for names that were passed to getrgb before.
+    """Return "#rrggbb" -> CSS name; if two name one colour, the later in the alphabet: cyan."""
+    # Not the values of Pillow's colormap: `getrgb` replaces some of these codes by tuples.
     names = sorted(ImageColor.colormap)
     return {"#{:02x}{:02x}{:02x}".format(*ImageColor.getrgb(name)): name for name in names}
 

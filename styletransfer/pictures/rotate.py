@@ -9,7 +9,7 @@ from torch.nn.functional import grid_sample
 
 from styletransfer.pictures.images import Picture, resampled
 
-_ROUNDING = 1e-6  # pixels added to a side before rounding down, against rounding errors of sines
+_ROUNDING = 1e-6  # pixels added before rounding down: sines have errors, and 5.9999999 means 6
 
 
 def rotated(picture: Picture, degrees: float) -> Picture:
@@ -55,8 +55,8 @@ def _turned(image: Tensor, degrees: float) -> Tensor:
     inner = inner_size((height, width), degrees)
     y, x = (torch.arange(side, dtype=torch.float64) - (side - 1) / 2.0 for side in inner)
     s, c = (f(math.radians(degrees % 360)) for f in (math.sin, math.cos))
-    # y points down. After a counterclockwise rotation, the point at (x, y) from the centre comes
-    # from (x c - y s, x s + y c). grid_sample's unit is half a side.
+    # With y pointing down, the pixel at (x, y) from the centre takes its colour from the point
+    # (x c - y s, x s + y c) of the unrotated image. The unit of `grid_sample` is half a side.
     across = (x[None, :] * c - y[:, None] * s) * (2.0 / width)
     down = (x[None, :] * s + y[:, None] * c) * (2.0 / height)
     grid = torch.stack([across, down], dim=2).to(image).expand(len(image), -1, -1, -1)

@@ -1,4 +1,5 @@
 """Recorded runs (a run of `train` with its folder), and the commands that read finished runs.
 
-It watches the steps of a run, so that the run can be resumed, repeated and read. It makes no step.
+The package `optimize` makes the steps of a run. This package watches them and writes files, so that
+the run can be resumed, repeated and inspected.
 """

@@ -16,7 +16,7 @@ logger = logging.getLogger(__name__)
 
 # File name -> text of the files in which Hydra records the current command line; see `made_by`.
 _FILES: ContextVar[Mapping[str, str]] = ContextVar("_FILES")
-# Endings of file names. A command that fails before it writes a result may leave such files.
+# Endings of the names of files that a command may leave if it fails before it writes a result.
 LEFTOVERS = (".log", ".tmp", ERROR, LOCK, "multirun.yaml")
 
 
@@ -63,7 +63,7 @@ def check_free(folder: Path, written: Iterable[str]) -> None:
     """Raise UserError if a folder holds a file named in `written`, or another command's result."""
     held = [name for name in written if os.path.lexists(folder / name)]
     kept = Path(HYDRA).parts[0]
-    if not held and (folder / kept).exists():  # a command wrote `.hydra`: find its result
+    if not held and (folder / kept).exists():  # a command wrote `.hydra`; its result is here
         names = {path.name for path in folder.iterdir()} - {kept}
         held = sorted(name for name in names if not name.endswith(LEFTOVERS))
     if held:

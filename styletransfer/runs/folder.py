@@ -15,7 +15,7 @@ from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
 from styletransfer.settings.presets import load_yaml
 
-# Largest run.json in bytes; it may come from anybody.
+# Largest run.json in bytes that is read: a stranger's file must not fill the memory.
 LARGEST = 2**24
 
 
@@ -30,10 +30,10 @@ class RunFolder:
     seconds: float | None  # duration of the optimisation; None before the run has ended
     steps: int | None = None  # number of steps made; None before the run has ended
     steered: bool = False  # whether settings changed during the run; `settings` has the last ones
-    # SHA-256 of the file `output` as the run has written it; None if it has not.
+    # SHA-256 of the file `output` as the run wrote it; None before the run has written it.
     output_hash: str | None = None
-    error: str | None = None  # for a run of the web page (studio) that failed: why, in one line
-    # For a film of the web page by painted frames: time in seconds of the one to paint next.
+    error: str | None = None  # why a run of the web page (studio) failed, in one line
+    # Time in seconds of the frame to paint next; for films of the web page with `style_source`.
     to_paint: float | None = None
 
     @property
@@ -53,7 +53,7 @@ class RunFolder:
     @property
     def typed(self) -> tuple[str, ...] | None:
         """The KEY=VALUE words of the run's command line, or None if they cannot be read."""
-        overrides = recorded(self.folder, OVERRIDES)
+        overrides = hydra_value(self.folder, OVERRIDES)
         return tuple(map(str, overrides)) if isinstance(overrides, list) else None
 
 
@@ -89,7 +89,7 @@ def read_run(folder: Path) -> RunFolder:
     )
 
 
-def recorded(folder: Path, name: str, *keys: str) -> Any:
+def hydra_value(folder: Path, name: str, *keys: str) -> Any:
     """Return the value under the nested `keys` in Hydra's file `folder/name`; None on failure."""
     try:
         value: Any = OmegaConf.to_container(load_yaml(folder / name))

@@ -1,4 +1,4 @@
-"""Recipes: a recipe holds what a picture or a film depends on.
+"""Recipes: a recipe is a dict of all values that a picture or a film depends on.
 
 `train` stores it in `run.json` and in the checkpoint, `film` in `film.json`; a run that is resumed
 compares the stored recipe with that of the new command line.
@@ -44,7 +44,7 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
-# Longest command line in characters that is repeated: Hydra's parser takes seconds for more.
+# Longest command line, in characters, that `verify` runs: Hydra's parser takes seconds for more.
 REPEATED = 2**14
 
 
@@ -61,7 +61,7 @@ def recipe(
     of the keys in `free`. `device` is where a network computed. `facts` are further entries.
     """
     files: dict[str, list[str]] = {}
-    hashed = cache(sha256)  # several frames of one film are one file
+    hashed = cache(sha256)  # several keys may name one file, such as a film for all its frames
     for key, path in files_read(config, free) if read is None else read:
         if os.path.isfile(path):
             files.setdefault(key, []).append(hashed(path))
@@ -133,7 +133,7 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def hardware_of(recipe: Mapping[str, Any]) -> str:
-    """Return what computed a result, such as the name of a card; a recipe names no CPU."""
+    """Return which hardware computed a result, such as the name of a GPU; a recipe names no CPU."""
     return str(recipe.get("hardware", "a CPU"))
 
 
@@ -182,7 +182,7 @@ def carried(path: Path) -> dict[str, str]:
     The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
     one.)
     """
-    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # a longer one is none of ours
+    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # this package writes no longer text
     try:
         recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))

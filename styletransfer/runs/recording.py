@@ -48,8 +48,8 @@ def names_of(config: TrainConfig) -> list[str]:
     return list(dict.fromkeys((RECORD, PASTICHE, spare, CONTENT, *found, METRICS, CHECKPOINT)))
 
 
-def files_of(config: TrainConfig, folder: Path) -> list[Path]:
-    """Return the paths of these files for `prepare`, without `config.output` if it is one."""
+def files_written(config: TrainConfig, folder: Path) -> list[Path]:
+    """Return the paths of the files in `names_of`, without that which equals `config.output`."""
     paths = [folder / name for name in names_of(config)]
     own = os.path.realpath(config.output or "")
     return [path for path in paths if path.stem != "pastiche" or os.path.realpath(path) != own]
@@ -74,8 +74,8 @@ def recorded(run: Run, config: TrainConfig, folder: Path) -> Iterator["Recording
         Stopped: a signal came before there was a picture.
     """
     record = Recording(run, config, folder)
-    # Signals wait, except while the objective is evaluated. So no file is left half-written. Also,
-    # torch imports libraries at the first step: an exception in such an import aborts the process.
+    # Signals wait, except while the objective is evaluated. Otherwise a file might be half-written,
+    # and a signal while torch imports libraries, in the first step, would abort the process.
     claim = claimed(folder, record.written, goes_on=record.goes_on)
     locked = output_locked(record.picture)
     with stop_on_signals() as signals, signals_held(), claim, locked:
@@ -121,7 +121,7 @@ class Recording:
         self.goes_on = config.resume == "auto" and is_begun
         self.output_hash = None
         if self.goes_on:
-            with suppress(UserError):  # there is only a checkpoint
+            with suppress(UserError):  # the folder has a checkpoint, but no run.json
                 self.output_hash = read_run(folder).output_hash
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
@@ -130,7 +130,7 @@ class Recording:
 
     def begin(self) -> None:
         """Continue the run from its checkpoint, if any; start progress bar, metrics and clock."""
-        # Seconds of earlier processes, by the checkpoint, minus the time in `clock_stopped` blocks.
+        # Seconds of earlier processes, from the checkpoint, minus those in `clock_stopped` blocks.
         self._before = 0.0
         if self.checkpoint.exists():
             self._load()
@@ -161,7 +161,7 @@ class Recording:
 
         (UserError if the settings cannot work; the run is then unchanged.)
         """
-        job = prepare(config, outputs=files_of(config, self.folder), like=self.run.job)
+        job = prepare(config, outputs=files_written(config, self.folder), like=self.run.job)
         recipe_now = _describe(config, job) | {"steered": True}
         self.run.steer(job)
         self.config, self.recipe = config, recipe_now
@@ -173,7 +173,7 @@ class Recording:
             self._save()
 
     def keep(self, **known: float) -> bool:
-        """Write `run.json`, with what is `known`; return whether that succeeded."""
+        """Write `run.json` with the values `known` so far; return whether that succeeded."""
         known_hash = {"picture_sha256": self.output_hash}
         return write_record(
             self.folder, self.recipe, self.status, self.picture, **known_hash, **known
@@ -185,7 +185,7 @@ class Recording:
         result = self.outcome
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
-        if result.problem is not None and self.picture.exists():  # keep the earlier picture
+        if result.problem is not None and self.picture.exists():  # do not replace a good picture
             self.picture = self.spare
         self.problem = result.problem
         self._write(result.picture, xmp)
@@ -196,8 +196,8 @@ class Recording:
         known = {"seconds": self.seconds, "steps": result.steps}
         self.output_hash = sha256(self.picture)
         is_kept = self.keep(**known)
-        # The checkpoint is removed last, so that nothing is lost if the process is killed before,
-        # or if the disk is too full for run.json.
+        # The checkpoint is removed last: until then the run can be resumed, if the process is
+        # killed or the disk is too full for run.json.
         if is_kept and self.status == "finished":
             self.checkpoint.remove()
 
@@ -222,7 +222,7 @@ class Recording:
                 styles = [part.style + 1 for part in pictures.regions[0].sources]
                 names = [CONTENT_REGIONS, *(f"{STYLE_REGIONS}/{number}.png" for number in styles)]
                 found = label_pictures(pictures.regions)
-                for name, labels in zip(names, found, strict=False):  # none for style_detail
+                for name, labels in zip(names, found, strict=False):  # style_detail has no labels
                     images.write(self.folder / name, labels)
         except UserError as error:
             logger.warning("%s; going on without", error)

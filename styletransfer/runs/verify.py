@@ -79,7 +79,7 @@ def _found(
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
-    if len(found) == len(names):  # a frame's hash is that of its film
+    if len(found) == len(names):  # a frame has its film's hash, so its number is added to the film
         named = zip(found, names, frames, strict=True)
         found = [
             f"{file}:{frame[2]}" if frame and Path(file).name != Path(name).name else file

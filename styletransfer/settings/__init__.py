@@ -1,6 +1,7 @@
 """Settings of the command `train`, and how keys are declared and checked in all commands.
 
-It knows the names, types and limits of keys, not what they do, and imports no torch.
+This package knows the names, types and limits of keys; other packages know what a key does. It
+imports no torch.
 """
 
 from styletransfer.settings.keys import MISSING, NUMBERS, PATHS, choice, each, number, path

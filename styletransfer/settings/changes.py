@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a Python or NumPy value as OmegaConf takes it (UserError if it must be a path)."""
+    """Return a Python or NumPy value in a form that OmegaConf takes (UserError: not a path)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

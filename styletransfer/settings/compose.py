@@ -55,7 +55,7 @@ def compose(
                 return hydra.compose(command.name, words, return_hydra_config=with_hydra)
         except UserError:
             raise
-        except Exception as error:  # broken files under config_dir raise nearly any error
+        except Exception as error:  # broken files in config_dir may raise errors of any kind
             raise refusal(error) from error
 
 
@@ -109,7 +109,7 @@ def _schemas(command: Command) -> dict[str, Any]:
     Hydra copies an entry before it changes it.
     """
     store, before = ConfigStore.instance(), dict(ConfigStore.instance().repo)
-    for known in (*commands().values(), command):  # a config file may extend another command's
+    for known in (*commands().values(), command):  # its config file may extend any other command's
         name = known.name
         store.store(f"{name}_keys", known.schema)
         store.store(f"{name}_schema", {"defaults": [f"{name}_keys", "_self_"], "hydra": FOLDERS})
@@ -147,4 +147,4 @@ def _own_hydra() -> Iterator[None]:
             VersionBase.instance().version_base = base
 
 
-register_resolvers()  # a parallel job's process imports this module before Hydra composes
+register_resolvers()  # here, because a sweep's process imports this module before Hydra composes

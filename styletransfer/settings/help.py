@@ -69,8 +69,8 @@ def meanings(schema: Any) -> Mapping[str, str]:
     """Return key -> its meaning: the docstring below the key in the source of the dataclass."""
     texts: dict[str, str] = {}
     for base in reversed(schema.__mro__[:-1]):
-        # The module's source, because inspect finds that of a class by `ast`, which fails in Python
-        # 3.11 if several threads use it at once.
+        # inspect.getsource of a class uses `ast`, which fails in Python 3.11 if several threads use
+        # it at once. So the class is searched in its module's source.
         module = inspect.getsource(sys.modules[base.__module__])
         source = re.findall(rf"^class {base.__name__}\b.*?\n(?=\S|\Z)", module, re.M | re.S)[0]
         declared = r"^    (\w+): [^\n]*\n(?:    [ )][^\n]*\n)*"

@@ -1,8 +1,8 @@
-"""Tells the keys that a user has typed although they have no effect beside the other settings.
+"""Warns of keys that a user has typed although they have no effect with the other settings.
 
 The metadata `idle` in a key's declaration says when: "without CONDITION" or "with CONDITION". A
-condition is KEY=VALUE, or KEY for a value that is not empty, 0 or false, or several of these with
-"or" between them. What only a command can know, it tells by `warn_if_typed`.
+condition is KEY=VALUE, or KEY for any value but empty, 0 or false, or several of these with "or"
+between them. If only a command can know that a key has no effect, it calls `warn_if_typed`.
 """
 
 import logging
@@ -37,7 +37,7 @@ def warn_if_typed(reason: str, *names: str) -> None:
 
 
 def is_idle(settings: Any, reason: str) -> bool:
-    """Return whether settings are as the text `reason`, the metadata `idle` of a key, says."""
+    """Return whether the text `reason`, a key's metadata `idle`, is true of these settings."""
     word, _, conditions = reason.partition(" ")
     is_met = any(_is_met(settings, condition) for condition in conditions.split(" or "))
     return is_met is (word == "with")

@@ -1,4 +1,4 @@
-"""Functions that declare, in a dataclass, a key of the settings and the values of the key."""
+"""Functions that declare a key in a dataclass of settings, and the values that it may have."""
 
 from dataclasses import field
 from typing import Any, TypeVar

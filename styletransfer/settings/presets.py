@@ -1,4 +1,4 @@
-"""Reads YAML files that may come from anybody: presets in --config-dir, and records of runs."""
+"""Reads YAML files that a stranger may have written: presets in --config-dir, records of runs."""
 
 from pathlib import Path
 from typing import Any

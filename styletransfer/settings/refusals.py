@@ -42,7 +42,7 @@ def explain(error: Exception) -> str:
         return _of_a_key(error)
     if isinstance(error, RecursionError):
         return "a preset names itself in its defaults list"
-    # Keep all lines of the message, because PyYAML names the file and the line in the last ones.
+    # The last lines of PyYAML's messages name the file and the line, so all lines are kept.
     reason = " ".join(str(error).split()) or type(error).__name__
     if reason.startswith("Config group override"):
         return f"{reason[0].lower()}{reason[1:]}; see --help for the names of each group"
@@ -59,7 +59,7 @@ def _of_the_system(error: BaseException | None) -> OSError | None:
 
 def _of_a_key(error: Exception) -> str:
     cause = error.__cause__ if isinstance(error.__cause__, OmegaConfBaseException) else error
-    found = re.search(r"full_key: (\S+)", str(cause))  # OverflowError has its key only in its text
+    found = re.search(r"full_key: (\S+)", str(cause))  # an OverflowError has no attribute for it
     key = getattr(cause, "full_key", found and found[1])
     if key and isinstance(cause, MissingMandatoryValue):
         return f"{key} is missing; give {key}=VALUE"

@@ -1,8 +1,8 @@
 """Declares the commands and finds them, without an import of their code.
 
-Each command is a file, ROOM/commands/NAME.py: the dataclass of its settings, and a function. The
+Each command is a file, PACKAGE/commands/NAME.py: the dataclass of its settings, and a function. The
 body of the function imports the code that does the work, and torch with it. No other file lists the
-commands, so they disappear if their room is deleted. `train` alone stands in `train.py`.
+commands, so a command disappears if its package is deleted. `train` alone is in `train.py`.
 """
 
 import importlib

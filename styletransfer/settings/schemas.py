@@ -15,7 +15,7 @@ from styletransfer.settings.registry import CONFIGS
 
 # Groups of presets: the word GROUP=NAME chooses the settings in configs/GROUP/NAME.yaml.
 GROUPS = ("experiment", "features", "loss_mode", "optimizer")
-LARGEST = 2**63 - 1  # largest integer that a tensor holds
+LARGEST = 2**63 - 1  # largest integer that fits into a tensor
 # Type of a key that holds a list -> its name in error messages.
 LISTS: dict[Any, str] = {
     list[str]: "a list of names",
@@ -72,7 +72,7 @@ def check_choice(group: str, name: Any) -> None:
 def unknown_key(key: str, known: Iterable[str], advice: str = "see --help") -> str:
     """Return a message of one line about an unknown key, with the nearest known key or advice."""
     known = list(known)
-    inner = [name for name in known if name.endswith(f".{key}")]  # the user left the group out
+    inner = [name for name in known if name.endswith(f".{key}")]  # the user left out the group
     near = inner or difflib.get_close_matches(key, known, n=1)
     return f"unknown key {key}; " + (f"did you mean {near[0]}?" if near else advice)
 
@@ -90,13 +90,13 @@ def check_values(settings: Any, prefix: str = "") -> None:
             setattr(settings, field.name, _one_or_more(key, value, field.metadata["each"]))
         elif get_args(field.type)[1:] == (int,):
             for name, number in value.items():
-                if not _fits(number, int):  # OmegaConf accepts lists here
+                if not _fits(number, int):  # OmegaConf wrongly accepts lists here
                     raise UserError(f"{key}.{name}={number} must be a whole number")
                 _check_interval(f"{key}.{name}", number, "(-inf, inf)")
-            # Hydra turns a name such as 1 into a number.
+            # Hydra turns a name such as 1 into a number; names are texts again from here on.
             setattr(settings, field.name, {str(name): value[name] for name in value})
         elif get_origin(field.type) is list:
-            if not _fits(value, field.type):  # OmegaConf accepts lists within lists here
+            if not _fits(value, field.type):  # OmegaConf wrongly accepts lists of lists here
                 raise UserError(f"{key}={value} must be {LISTS.get(field.type, 'a list')}", key)
             for entry in filter(is_dataclass, value):
                 check_values(entry, f"{key}.")
@@ -113,7 +113,7 @@ def _check_interval(key: str, number: float, interval: str) -> None:
     low, high = interval[1:-1].split(", ")
     is_above = number > float(low) or (interval[0] == "[" and number == float(low))
     is_below = number < float(high) or (interval[-1] == "]" and number == float(high))
-    if not (is_above and is_below):  # NaN is neither above nor below
+    if not (is_above and is_below):  # true for NaN, too, for which both are False
         limits = [f"{low} or more" if interval[0] == "[" else f"above {low}"]
         limits += [f"at most {high}" if interval[-1] == "]" else f"below {high}"]
         allowed = " and ".join(limit for limit in limits if "inf" not in limit)
@@ -171,7 +171,7 @@ def expanded(path: str | os.PathLike[str], *, written: bool = False) -> str:
     packaged = ASSETS / (rest if folder == "assets" else f"{folder}/{rest}")
     try:
         return str(packaged) if packaged.exists() else name
-    except OSError:  # a name that is too long
+    except OSError:  # the name is too long for the file system
         return name
 
 

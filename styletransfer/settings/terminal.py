@@ -4,7 +4,7 @@ import shutil
 import textwrap
 
 # WIDTH: largest width of a line of help in characters. A terminal narrower than NARROW has no room
-# for two columns, or for a bar beside what its text says.
+# for two columns of help, or for a progress bar beside its text.
 WIDTH, NARROW = 100, 72
 
 

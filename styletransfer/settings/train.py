@@ -24,7 +24,7 @@ MATCH_LAYERS = ("relu1_1", "relu2_1", "relu3_1", "relu4_1")
 # such objects replace small faces in the pastiche (docs/looks.md).
 STYLE_LAYER_FACTORS = {"relu5_1": 0.1}
 
-# When keys have no effect, see `styletransfer.settings.idle`.
+# Conditions under which keys have no effect, see `styletransfer.settings.idle`.
 NO_CONTENT = "without objective.content_weight"
 NO_MATCH = "without objective.match_weight"
 NO_STYLE = "without objective.style_weight"

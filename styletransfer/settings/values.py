@@ -1,4 +1,4 @@
-"""Words KEY=VALUE: as a person types them, and as Hydra reads them."""
+"""Converts words KEY=VALUE from the form that a person types to Hydra's grammar, and back."""
 
 import json
 import re
@@ -13,12 +13,13 @@ from styletransfer.settings.schemas import keys_marked, mapping_keys
 
 # Hydra's own keys whose value is a folder. In these values, ${...} is an interpolation.
 HYDRA_FOLDERS = ("hydra.run.dir", "hydra.sweep.dir")
-# _QUOTED: a value in quotes. _ELEMENT: a value (in quotes, in brackets or plain) and its comma.
+# Patterns. _QUOTED: a value in quotes. _ELEMENT: a value (in quotes, in brackets, or plain) and the
+# comma after it.
 _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
 # _RAW: pattern of a file name that is typed without quotes, also in a list and in a sweep.
 _RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
-# _PLAIN: pattern of a text that needs no quotes in Hydra's grammar: no number, bool or null.
+# _PLAIN: pattern of a text that needs no quotes, as Hydra takes it for no number, bool or null.
 _PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][\w./:-]*")
 
 
@@ -33,7 +34,7 @@ def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
     key, equals, value = word.partition("=")
     name = key.lstrip("+")
     if key.partition(".")[0] in mapping_keys(schema):
-        return f"++{word}"  # or Hydra adds no new key to a mapping, such as region_styles.red=1
+        return f"++{word}"  # without ++ Hydra refuses new keys of a mapping: region_styles.red=1
     is_folder = name in HYDRA_FOLDERS and "${" not in value
     if not equals or value == "null" or not (is_folder or name in keys_marked(schema, "path")):
         return word

@@ -122,7 +122,7 @@ def _in_time(receive: Receive) -> Receive:
             message = await asyncio.wait_for(receive(), limit)
         except TimeoutError as error:
             raise RefusedError("the request stopped coming; send it again", 408) from error
-        if not message.get("more_body"):  # the next message is the end of the connection
+        if not message.get("more_body"):  # from here on, only the connection's end is awaited
             limit = None
         return message
 

@@ -42,7 +42,7 @@ from styletransfer.studio.viewers import live
 from styletransfer.system.locks import is_locked
 
 PAGE = Path(__file__).parent / "page"
-FORMATS = ("png", "jpeg", "webp", "tiff")  # of downloads
+FORMATS = ("png", "jpeg", "webp", "tiff")  # formats of downloads
 # Largest size in bytes of a request's JSON body.
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.
@@ -100,7 +100,7 @@ def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) ->
         middleware=[Middleware(Access, port=port, token=token, near=near)],
         exception_handlers={
             UserError: refuse,
-            ClientDisconnect: lambda request, error: Response(),  # the client is gone
+            ClientDisconnect: lambda request, error: Response(),  # nobody receives this response
         },
         lifespan=studio.opened,
     )
@@ -183,7 +183,7 @@ async def get_look(request: Request) -> Response:
     else:
         config = with_values(ApplyConfig(), network_values(values))
         side = _side(request)
-        is_first = side > reader.SIDES[0]  # a sketch for the stage overtakes those for tiles
+        is_first = side > reader.SIDES[0]  # the large sketch is made before waiting thumbnails
         side = min(side, reader.LOOK)
         made = await studio.reader.ask(reader.look, config, side, first=is_first)
     return Response(made, media_type="image/jpeg", headers=KEPT)
@@ -258,7 +258,7 @@ async def get_run(request: Request) -> Response:
             opacity = float(_asked(request, "opacity", share, "1", "a number from 0 to 1"))
             parts = str(run.part(PASTICHE)), f".{kind}", str(run.part(CONTENT)), opacity
             file = await _studio(request).reader.ask(reader.converted, *parts)
-            # The header names no file, so the browser uses the name in the page's link.
+            # This header names no file, so that the browser uses the name in the page's link.
             headers = {"content-disposition": "attachment"}
             return Response(file, media_type=f"image/{kind}", headers=headers)
     raise RefusedError("a run has no such part", 404)
@@ -276,7 +276,7 @@ async def change_run(request: Request) -> Response:
         case "delete":
             if studio.queue.has(run.id) or is_locked(run.record.folder):
                 raise RefusedError("that picture is being painted; stop it first", 409)
-            kept = await asyncio.to_thread(run.delete)  # names of other files in its folder
+            kept = await asyncio.to_thread(run.delete)  # names of files that are not the run's
             studio.queue.changed(runs=True)
             return PlainJson({"id": run.id, "kept": kept})
     raise RefusedError("there is no such action", 404)

@@ -12,7 +12,7 @@ from styletransfer.settings import TrainConfig, each
 from styletransfer.studio.controls import SOURCE
 from styletransfer.studio.reader import QUALITY, SIDES, age_of, has_margins, photograph, sketcher
 
-# TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of the small picture of a look.
+# TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of the small pastiche of a preset.
 TRIAL, TRIAL_STEPS = 112, 15
 # GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
 # _prepared holds the last job that `check` prepared; the next job reuses its extractor.
@@ -70,7 +70,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     paths, sources = files_of("style", config.style), each(config.style_source)
     styles = [grey(path) for path in paths]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses other numbers
+    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses unequal numbers
         with about(SOURCE):
             if source == path:
                 raise UserError("choose the photograph here, and not the painting itself")
@@ -84,7 +84,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"] = job
     if sources:
-        if len(sources) > 1 or not isfile(sources[0]):  # frames of a film, which take long to read
+        if len(sources) > 1 or not isfile(sources[0]):  # frames of a film would take long to read
             return {}
         seen = [photograph(one, age_of(one), GREY) for one in (sources[0], paths[0])]
         return {"warning": None if fits(job.extractor, *seen) else UNLIKE}

@@ -63,7 +63,7 @@ class Control:
         return "numbers" if is_several else kinds.get(field.type, "text")
 
 
-# Controls that act on the sketch, too, and controls that act only once the picture is painted.
+# Controls that act on the sketch and the painted picture; then controls without effect on a sketch.
 SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),
@@ -84,7 +84,7 @@ PAINTED = (
     Control("steps", "Steps", 1, 1000),
     Control("scales", "Scales", 0, 8),
 )
-# Key -> what the page says behind "?".
+# Key -> the explanation that the page shows for the "?" beside the control.
 HELP = {
     "content": "The photograph that is painted. Its shapes stay in place.",
     "style": "The picture gets the strokes and colours of this painting. Move two sliders above 0 "
@@ -113,8 +113,8 @@ HELP = {
     "scales": "The picture is painted in several sizes, from small to large; each size is a scale. "
     "0 lets the studio choose how many.",
 }
-# Controls without a row of their own: the brush, the sliders below the styles, and presets such as
-# experiment=bold set their keys.
+# Controls without a row of their own on the page: their keys are set by the brush, by the sliders
+# below the styles, and by presets such as experiment=bold.
 HIDDEN = (
     Control("style_weights", "How much of each style"),
     Control("region_styles", "Which style paints which"),

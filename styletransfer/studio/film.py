@@ -36,7 +36,7 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, recipe, picture=output)
     with stop_on_signals() as stop, claimed(folder, ()):
-        keep(status="running")  # written first, so that a killed film stays in the list of runs
+        keep(status="running")  # first, so that the list of runs shows even a killed film
         link.say("begun")
         to_paint = None
         if painter is None:

@@ -44,11 +44,11 @@ LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
 SECONDS = r"\d{1,6}(\.\d{1,6})?"  # the time of a film's frame
 MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-WEIGHT = "objective.content_weight"  # of the photograph
+WEIGHT = "objective.content_weight"  # weight of the photograph
 # `apply` paints sketches, and films without SOURCE. BOTH: keys of the page that `apply` has too.
-# ACTING: keys of the page that act on a film in `apply`, see `network_values`; what is drawn would
-# not move with the film. STEADY: value of `steady` in `apply`, the weight of the previous painted
-# frame in the next.
+# ACTING: keys of the page that act on a film in `apply`, see `network_values`; drawn regions do not
+# act, because they would not move with the film. STEADY: value of `steady` in `apply`: the weight
+# of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 ACTING = BOTH - {*BRUSHED, "region_styles"} | {"content", SOURCE, WEIGHT, "style_scale"}
 STEADY = 0.6
@@ -56,8 +56,8 @@ STEADY = 0.6
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
-# Strength of the style in a sketch: at the default weight of the photograph, at a weight of 0, and
-# its decrease for each tenfold weight. Above 1, the network exaggerates the style.
+# Strength of the style in a sketch: USUAL at the default weight of the photograph, STRONGEST at a
+# weight of 0; DECREASE is subtracted for each tenfold weight. Above 1, the style is exaggerated.
 USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
@@ -130,7 +130,7 @@ def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
-    if values[SOURCE] is not None:  # a pair is copied: only the keys in COPYING_PICTURES act
+    if values[SOURCE] is not None:  # in paired painting, only the keys in COPYING_PICTURES act
         default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
     return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 
@@ -154,9 +154,9 @@ class RunRequest:
     """A RunRequest is a run that the page asks for."""
 
     settings: dict[str, Any]  # key -> value, as the page sent them
-    overrides: list[str]  # KEY=VALUE words of the command: paths, no ids
+    overrides: list[str]  # KEY=VALUE words of the command, with paths in place of ids
     config: Any  # settings of the command, composed from `overrides`
-    record: dict[str, str]  # file name -> text, for a run's folder .hydra, as by Hydra
+    record: dict[str, str]  # file name -> text of the files that Hydra would write into .hydra
     kind: str = "picture"  # picture, sketch or film
     command: str = "train"  # name of the command: train, apply or film
     # The page's settings, if the command is apply or film; None for train, where `config` has them.
@@ -232,7 +232,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    if scale > 0:  # for a run, `check_values` has refused other values
+    if scale > 0:  # a sketch may ask for any number; for a run, `check_values` refuses others
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 

@@ -26,8 +26,8 @@ REPORT = 0.1
 # previews, even if previews then take a larger fraction.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
-# The part of a step's time that does not depend on the picture's size, as the number of pixels
-# that take the same time.
+# A step takes the time of its pixels, and a time that does not depend on the picture's size: as
+# much as STEP pixels take.
 STEP = 12_000
 
 

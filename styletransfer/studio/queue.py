@@ -24,7 +24,7 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
-# Statuses of runs that have not ended; with all but the first, the runner has received the run.
+# Statuses of runs that have not ended. The runner has received the run, except for "queued".
 OPEN = ("queued", "starting", "painting", "paused", "stopping")
 
 

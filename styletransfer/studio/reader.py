@@ -35,7 +35,7 @@ SIDES = (320, 2048)  # longer sides in pixels of the two JPEGs of each picture
 # network (a `Painting`) are kept in memory.
 LOOK, KNOWN = 512, 256
 REMEMBERED = 16  # number of small photographs that are kept in memory
-# OIL, STYLE_SIZE: the page's first style, and the size in pixels at which a sketch looks at it.
+# OIL, STYLE_SIZE: the page's first style, and its longer side in pixels when a sketch reads it.
 OIL, STYLE_SIZE = str(ASSETS / "style" / "oil.jpg"), ApplyConfig.style_size
 # Niceness of the process, from 0 to 19: the runner has priority. With 10, the reader would get
 # almost no CPU time while the runner works.
@@ -66,13 +66,13 @@ class Reader:
         async with AsyncExitStack() as turn:
             for lock in [self._process] if first else [self._patient, self._process]:
                 await turn.enter_async_context(lock)
-            try:  # in a thread, because the first call waits for the process to start
+            try:  # `submit` runs in a thread, because the first call waits for the process to start
                 answer = await asyncio.to_thread(self._pool.submit, function, *arguments)
                 return await asyncio.wait_for(asyncio.wrap_future(answer), PATIENCE)
             except MemoryError as error:
                 raise UserError("the picture does not fit in memory; shrink it first") from error
             except BrokenExecutor as error:
-                self._pool = new_pool()  # for the next request
+                self._pool = new_pool()  # a broken pool would refuse the next request
                 raise UserError("the process that reads pictures has ended; try again") from error
             except TimeoutError as error:
                 kill(self._pool)
@@ -105,7 +105,7 @@ def _begin() -> None:
     with suppress(OSError, AttributeError):
         os.nice(NICE)
     torch.set_num_threads(1)
-    # So that the first sketch is quick.
+    # The first sketch needs this style; the result is cached.
     threading.Thread(target=_painting, args=(OIL, STYLE_SIZE, age_of(OIL)), daemon=True).start()
 
 
@@ -158,7 +158,7 @@ def copy(path: Path) -> dict[str, int]:
     image = small_picture(picture, SIDES[-1])
     for side, made in reversed([*zip(SIDES, copies_of(path), strict=True)]):
         image.thumbnail((side, side), Image.Resampling.LANCZOS)
-        if made.is_symlink():  # `atomic` would write to the link's target
+        if made.is_symlink():  # the link is removed, because `atomic` would write to its target
             made.unlink()
         with atomic(made) as temporary:
             image.save(temporary, "JPEG", quality=QUALITY)
@@ -183,7 +183,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # also if "steered"
+        name, values = settings_in({"command": told["command"]})  # "steered" would be refused
         named = [key for key in told if key.startswith(HASHES)]
         hashes = {key.removeprefix(HASHES): told[key].split() for key in named}
         return (values, hashes) if name == "train" else None

@@ -22,7 +22,7 @@ def main(pipe: Connection) -> None:
     """Paint the runs that come through `pipe`, until its other end is closed or sends None."""
     become_a_child()
     orders = Orders(pipe)
-    with suppress(OSError):  # the server has ended
+    with suppress(OSError):  # the pipe breaks if the server ends
         pipe.send({"type": "ready", "pace": _warm_up()})
         while (order := orders.next_run()) is not None:
             try:
@@ -63,7 +63,7 @@ def _warm_up() -> float | None:
 def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
     from styletransfer.job.prepare import prepare
     from styletransfer.optimize import Run
-    from styletransfer.runs.recording import files_of, recorded
+    from styletransfer.runs.recording import files_written, recorded
     from styletransfer.runs.resume import own_settings
     from styletransfer.studio.guide import Guide
     from styletransfer.system.devices import is_out_of_memory
@@ -77,7 +77,7 @@ def _run(order: dict[str, Any], link: RunLink) -> dict[str, Any]:
                 return {"status": film.paint(order, link), "error": None}
             config = order["config"] or own_settings(TrainConfig(), folder, [])
             guide = Guide(link)
-            run = Run(prepare(config, outputs=files_of(config, folder)))
+            run = Run(prepare(config, outputs=files_written(config, folder)))
             with recorded(run, config, folder) as record:
                 for step in run:
                     record(step)

@@ -76,10 +76,10 @@ class StoredRun:
         made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
         made += [output] if output.parent == folder.absolute() else []
         try:
-            for path in (*made, folder / RECORD):  # the record last: it keeps the run in the list
+            for path in (*made, folder / RECORD):  # the record last: with it, the list has the run
                 path.unlink(missing_ok=True)
             for place in (folder / Path(HYDRA).parent, folder / STYLE_REGIONS, folder):
-                with suppress(OSError):  # it holds other files
+                with suppress(OSError):  # a folder with other files stays
                     place.rmdir()
             return sorted(path.name for path in folder.iterdir()) if folder.exists() else []
         except OSError as error:
@@ -175,7 +175,7 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
     with suppress(OSError, ValueError, UserError):
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():
-            (folder / PREVIEW).unlink(missing_ok=True)  # `atomic` would write to a link's target
+            (folder / PREVIEW).unlink(missing_ok=True)  # through a link, `atomic` writes elsewhere
             write_atomic(folder / PREVIEW, preview)
-        # Last: its time tells that the run has changed.
+        # The record is written last, because its time tells the page that the run has changed.
         write_atomic(folder / RECORD, json.dumps(record | {"error": error}, indent=2).encode())

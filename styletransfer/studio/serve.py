@@ -57,7 +57,7 @@ def serve(config: StudioConfig, folder: Path) -> None:
         options = server_options(make_app(Studio(folder), port, token, near))
         print(f"the studio is at {address}{''.join(map(_invitation, shown))}")
         print(f"{SHARED if shown else ''}Ctrl-C ends it", flush=True)
-        if config.open:  # in a thread, because opening a browser may take long
+        if config.open:  # a separate thread, because opening a browser may take long
             threading.Thread(target=webbrowser.open, args=(address,), daemon=True).start()
         with stop_on_signals() as stop:
             with signals_held():  # `_Server.on_tick` checks for signals itself
@@ -148,9 +148,9 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     if port == 0 and kept:
         with suppress(OSError):
             return socket.create_server((host, kept), backlog=MOST)
-    try:  # the socket listens at once, so that early requests wait until the server is ready
+    try:  # `listen` is called here, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
-        said = str(error.strerror).partition(" (while attempting")[0]  # Python adds the address
+        said = str(error.strerror).partition(" (while attempting")[0]  # without Python's addition
         reason = f"port={port} cannot be had: {said}"
         raise UserError(f"{reason}; leave it out for one that is free") from error

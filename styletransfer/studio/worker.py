@@ -59,7 +59,7 @@ class Worker:
 
     def send(self, message: Any) -> None:
         """Send a message, which waits until the process has started."""
-        with suppress(OSError):  # the process has just ended; `ended` will be called
+        with suppress(OSError):  # if the process has just ended, `ended` will be called
             self._pipe.send(message)
 
     async def close(self, patience: float) -> None:
@@ -75,7 +75,7 @@ class Worker:
     def _listen(self, pipe: Connection, far_end: Connection, loop: Any, pause: float) -> None:
         """Start the process and pass its messages to the event loop; runs in a separate thread."""
         time.sleep(pause)
-        with suppress(RuntimeError):  # the loop is closed
+        with suppress(RuntimeError):  # raised if the event loop is closed
             try:
                 self._process.start()  # the first process waits until torch is imported
                 far_end.close()
@@ -85,7 +85,7 @@ class Worker:
                 loop.call_soon_threadsafe(self._is_gone)
 
     def _is_gone(self) -> None:
-        if self._process.pid is not None:  # it has started
+        if self._process.pid is not None:  # only a process that has started can be joined
             self._process.join()
         self._pipe.close()
         if self._closing:
@@ -145,7 +145,7 @@ class Orders:
         """Wait for the next "paint" message and return it; return None once `over` is True."""
         with self._changed:
             while (message := self._next(wait=True)) and message["type"] != "paint":
-                pass  # a request about a run that has ended meanwhile
+                pass  # drop a request about a run that has ended meanwhile
             return message
 
     def next_wish(self, *, wait: bool = False) -> dict[str, Any] | None:

@@ -1,4 +1,4 @@
 """Devices, memory, files, checkpoints, signals, process ranks and progress bars.
 
-This is what a program asks of the machine that it runs on. Nothing here knows pictures or losses.
+These modules deal with the machine that the program runs on; they know no pictures and no losses.
 """

@@ -1,8 +1,8 @@
 """Makes the C library keep freed memory for later tensors, or return it to the system.
 
 glibc returns every freed block of more than 32 MiB to the kernel, and requesting new pages took a
-fifth of a run's time at 2048 and 4096 pixels. Other C libraries are not changed, and neither is
-glibc before 2.35, whose setting ends at 32 MiB. This module imports no torch.
+fifth of a run's time at 2048 and 4096 pixels. Only glibc from 2.35 on is set: older versions allow
+no more than 32 MiB. This module imports no torch.
 """
 
 import ctypes

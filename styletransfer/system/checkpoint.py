@@ -23,7 +23,8 @@ logger = logging.getLogger(__name__)
 
 # Version of the file format; increase it when stored values change meaning.
 SCHEMA = 8
-# Pause after a save, in multiples of its duration, so that saves take at most 5 % of a run.
+# After a save, the next one waits at least REST times as long as this save took, so that saves take
+# at most 5 % of a run.
 REST = 20
 
 
@@ -78,7 +79,7 @@ def _is_like(value: Any, like: Any) -> bool:
 
 
 class Checkpoint:
-    """A checkpoint is a file with a run's state, to be saved every `every` seconds; 0 for never."""
+    """A checkpoint is a file with a run's state, saved every `every` seconds; 0 means never."""
 
     def __init__(self, path: Path, every: float = 0.0) -> None:
         self.path, self.every = path, every
@@ -106,7 +107,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save the state; if that fails, log a warning, and let no later save be due."""
+        """Save the state; if that fails, log a warning, and make no later save due."""
         try:
             self.save(state)
         except UserError as error:

@@ -113,7 +113,7 @@ def hardware(device: torch.device) -> dict[str, str]:
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
-# RuntimeError. oneDNN gives no reason, but if a network ran before, only lack of memory stops it.
+# RuntimeError. oneDNN gives no reason, but lack of memory alone stops a network that ran before.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -137,7 +137,7 @@ def free_bytes(device: torch.device) -> float:
             # Memory that torch has reserved but not used is free too.
             reserved = torch.accelerator.memory_reserved(device)
             return float(free + reserved - torch.accelerator.memory_allocated(device))
-    return_freed_memory()  # freed memory in the heap would count as used
+    return_freed_memory()  # else the heap's freed memory would count as used
     return available_memory() / process_rank().local_world_size
 
 
@@ -171,7 +171,7 @@ def _left_in_groups(root: Path) -> Iterator[float]:
     mount = root / "sys/fs/cgroup"
     for path in (line.removeprefix("0::") for line in lines if line.startswith("0::")):
         group = mount / path.lstrip("/")
-        # In a container the path may be the host's; then only the mount folder exists.
+        # In a container the group's path may be the host's; then only the mount folder exists.
         for folder in (group, *group.parents):
             used = _number(folder / "memory.current") - _number(
                 folder / "memory.stat", "inactive_file"

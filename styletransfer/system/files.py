@@ -15,7 +15,7 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
 
-LONGEST_LINE = 2**20  # largest line in bytes of a .jsonl file; it may come from anybody
+LONGEST_LINE = 2**20  # in bytes, of a .jsonl file: a stranger's file must not fill the memory
 
 
 @contextmanager
@@ -59,12 +59,12 @@ def _replace(temporary: Path, target: Path) -> None:
 
 
 def temporary_for(target: Path) -> Path:
-    """Return a new temporary name beside `target`: . 16 hexadecimal digits .tmp."""
+    """Return a new temporary path beside `target`: a dot, 16 hexadecimal digits, and .tmp."""
     return target.with_name(f".{mark_of(target)}{secrets.token_hex(4)}.tmp")
 
 
 def mark_of(target: Path) -> str:
-    """Return 8 hexadecimal digits, equal for names that some file system takes for one name."""
+    """Return 8 hexadecimal digits, equal for names that differ only in case or form of accents."""
     name = unicodedata.normalize("NFC", target.name).casefold()
     return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
 
@@ -85,7 +85,7 @@ def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
     and so are lines that are longer than LONGEST_LINE.
     """
     with atomic(path) as temporary, temporary.open("wb") as kept, path.open("rb") as file:
-        is_begun = False  # whether the beginning of the line was read before
+        is_begun = False  # whether `line` continues a line that is longer than LONGEST_LINE
         while line := file.readline(LONGEST_LINE):
             with suppress(ValueError, TypeError, KeyError, RecursionError):
                 if line.endswith(b"\n") and not is_begun and wanted(json.loads(line)):
@@ -137,7 +137,7 @@ def new_folder(path: str) -> str:
             # If several processes make the same folder, only one of them succeeds.
             Path(claimed).mkdir()
             return claimed
-        except FileNotFoundError:  # another run has failed and removed the empty parent folders
+        except FileNotFoundError:  # another run failed, and removed the parent, which was empty
             continue
         except FileExistsError:
             number += 1

@@ -43,7 +43,7 @@ def output_locked(path: str | os.PathLike[str]) -> Iterator[None]:
             yield
     finally:
         for folder in made:
-            with suppress(OSError):  # it holds the output
+            with suppress(OSError):  # a folder that holds the output is not removed
                 folder.rmdir()
 
 
@@ -72,7 +72,7 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
 
 def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
     """Tell whether the lock file `folder/name` is still held after waiting up to `patience` s."""
-    if (folder / name).exists():  # a killed process leaves the file
+    if (folder / name).exists():  # the file alone proves nothing: a killed process leaves it
         with suppress(OSError, NotImplementedError):
             try:
                 FileLock(folder / name).acquire(timeout=patience).lock.release()

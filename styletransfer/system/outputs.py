@@ -51,7 +51,7 @@ def is_one_file(path: str, other: str) -> bool:
     shared = Path(os.path.commonpath([path, other]))
     name, twin = (Path(one).relative_to(shared).parts[0] for one in (path, other))
     folder = next(parent for parent in (shared, *shared.parents) if parent.is_dir())
-    # The file system decides: a file is made, and looked up by the other name.
+    # Only the file system knows, so a file is made by one name, and looked up by the other.
     with suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=folder) as trial:
         Path(trial, name).touch()
         return Path(trial, twin).exists()
@@ -71,6 +71,6 @@ def _identity(path: str | os.PathLike[str]) -> object:
         found = os.stat(path)
     except OSError:
         return os.path.realpath(path)
-    except ValueError:  # no file has such a name
+    except ValueError:  # no file can have this name, for example with a byte 0
         return None
     return found.st_dev, found.st_ino

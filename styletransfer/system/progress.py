@@ -21,12 +21,12 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     """
     stream = sys.stderr
     off = disable or stream is None or "TQDM_DISABLE" in os.environ
-    # A log file or pipe is a TextIOWrapper that is no terminal. A notebook's standard error is no
-    # TextIOWrapper, and a bar can be drawn there.
+    # A notebook can draw bars, although it is no terminal: its standard error is another class than
+    # the TextIOWrapper of a log file or a pipe.
     is_log = isinstance(stream, io.TextIOWrapper) and not stream.isatty()
     kind: Any = _Lines if is_log and not off else tqdm
     if not is_log and width() < NARROW:
-        look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # what does not fit is cut off
+        look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # tqdm cuts the end of the line
     return kind(*items, file=_Forgiving(stream), dynamic_ncols=True, disable=off, **look)
 
 

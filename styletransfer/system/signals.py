@@ -1,9 +1,9 @@
-"""Signals that ask the program to stop: when they are raised, and when they wait.
+"""Handles the signals that ask the program to stop: it raises them at once, or lets them wait.
 
 Within `stop_on_signals` each of Ctrl-C, SIGTERM and SIGHUP raises `Stopped`. Within `signals_held`
-a signal raises it only in an `interruptible` block, and otherwise waits for the next such block or,
-after `signals_held`, for the next call of these functions. All other work (a step's bookkeeping, a
-file that is being written) is therefore completed. Python calls signal handlers in the main thread
+a signal raises `Stopped` only in an `interruptible` block. Elsewhere it waits for the next such
+block or, after `signals_held`, for the next call of these functions, so that all other work, such
+as writing a file, is completed. Python calls signal handlers in the main thread
 only; in other threads these functions have no effect. Python drops an exception that is raised in a
 destructor; the signal is then raised by the next call of these functions.
 """

@@ -1,4 +1,4 @@
-"""A Function that returns features unchanged; backward adds a gradient that was computed before."""
+"""A Function that returns features unchanged; its backward adds a loss's gradient to theirs."""
 
 from collections.abc import Callable
 from typing import Any
@@ -26,7 +26,7 @@ class FedTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Feed], output: Tensor) -> None:
-        """Save the features, which the network keeps anyway."""
+        """Save the features, which the network keeps in memory anyway."""
         features, ctx.feed = inputs
         ctx.save_for_backward(features)
 

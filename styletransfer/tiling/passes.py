@@ -106,7 +106,7 @@ class Passes:
         """
         gradient = None
         if saved.start is not None and saved.end is not None:
-            # Nodes that `feed` put in the graph add the losses' gradients; `end` itself gets zeros.
+            # Backward starts from zeros at `end`: the nodes that `feed` made add all gradients.
             (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
             inputs = saved.inputs.pop()

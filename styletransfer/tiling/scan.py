@@ -135,7 +135,7 @@ class TileLosses:
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Return the features; backward adds the gradients of the losses at `layer` to theirs."""
+        """Return the features; backward adds the gradients of the losses at `layer`."""
         if layer not in self.targets:
             return features
         fed: Tensor = FedTap.apply(features, functools.partial(self._joined, tile, layer))

@@ -1,4 +1,4 @@
-"""The objective and its exact gradient, tile by tile: memory grows far slower than the picture.
+"""Computes the objective and its exact gradient tile by tile, in less memory than as a whole.
 
 A style loss depends on all positions, but only through two moments, which are means over positions.
 The forward pass runs the network in stages, which are sequences of layers. It adds up the moments

@@ -26,15 +26,15 @@ from styletransfer.features.extractor import FeatureExtractor, is_pool
 Span = tuple[int, int]
 # An index of a tensor (1, C, h, w): all channels, some rows, some columns.
 Window = tuple[EllipsisType, slice, slice]
-# A pool ends a stage if a position of its output stands for this number of pixels, or more, along
-# an axis. The pool's output stays in memory. In VGG-19 it has 8 values per pixel of the picture
-# with 4 pixels per position; with 2 it would have 16, which is too many.
+# A pool ends a stage if a position of its output stands for at least this number of pixels along an
+# axis. The pool's output stays in memory. In VGG-19, the pool with 4 pixels per position (pool2)
+# has 8 values per pixel of the picture; pool1, with 2, would have 16, which is too many.
 LEAST_STRIDE = 4
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile is a part of a stage's input, with the windows that its features need."""
+    """A tile is a part of a stage's input, with the windows in which its features are read."""
 
     window: Window  # the part of the input that is read: the tile's own positions and a halo
     # Name of a pool -> part of its output that is kept, because later layers need a smaller halo.
@@ -51,7 +51,7 @@ class Tile:
         _, rows, columns = self.trims[layer]
         height, width = features.shape[2:]
         excess = (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
-        # `pad` with negative values crops. Its gradient stays channels_last; a slice's is NCHW.
+        # `pad` with negative values crops. Unlike a slice's, its gradient stays channels_last.
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
@@ -72,8 +72,8 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# A strip is a tile along one axis, its rows or its columns: its window, and its fields trims, own
-# and whole, layer -> slice.
+# A strip is one axis of a tile: the slice of its window, and the slices, layer -> slice, of the
+# fields trims, own and whole.
 Strip = tuple[slice, tuple[dict[str, slice], dict[str, slice], dict[str, slice]]]
 
 
@@ -131,8 +131,8 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             spans.append((low, high))
             reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
             low, high = low - reach, high + reach
-        # Do not read beyond the border. Keep all positions that the tile owns, even the last ones,
-        # which a later pool drops.
+        # A tile reads nothing beyond the border, but all positions that it owns: also the last
+        # ones, which a later pool drops.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
     yield low - low % step, high
     yield from reversed(spans)

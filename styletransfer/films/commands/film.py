@@ -1,4 +1,4 @@
-"""The command `film`, and the functions by which other rooms read films and single frames."""
+"""The command `film`, and the functions by which other packages read films and frames."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -13,7 +13,8 @@ from styletransfer.settings.registry import FrameReader, command
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Frames are then not optimised from the one before.
+# With these settings, frames are not optimised from the frame before, so `frame_steps` and
+# `temporal_weight` have no effect.
 NO_TIME = "with independent=true or style_source or keys"
 
 

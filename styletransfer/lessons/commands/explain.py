@@ -35,7 +35,7 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
     files["explain.html"] = render("page.html", studies=studies, setting=setting)
     with claimed(folder, files):
-        # Not before: a log would be left in the folder of another run.
+        # Warned only now, because before the lock, a log would be left in another run's folder.
         warn_if_typed(
             "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
         )

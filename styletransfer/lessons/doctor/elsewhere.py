@@ -1,4 +1,4 @@
-"""Probes elsewhere: other inputs, low precision, a GPU, torch.func and torch.compile."""
+"""Probes under other conditions: other inputs, low precision, a GPU, torch.func, torch.compile."""
 
 import inspect
 import logging
@@ -24,7 +24,7 @@ HALVES = torch.bfloat16, torch.float16
 
 
 def precision(study: Study) -> Iterator[Verdict]:
-    """Does backward take low precision and keep float32, and does it work under autocast?"""
+    """Does backward take low precision, keep float32 in float32, and work under autocast?"""
     change = "compute there in float32, and return the dtype of the input"
     for dtype in (torch.float32, *(() if any(study.is_complex) else HALVES)):
         with watched(study.functions) as calls:
@@ -45,7 +45,7 @@ def precision(study: Study) -> Iterator[Verdict]:
 def _refused(
     study: Study, dtype: torch.dtype, context: AbstractContextManager[Any]
 ) -> tuple[str, Exception | None]:
-    """Return who raises an error for inputs of a dtype, "forward" or "only backward", and it."""
+    """Return which raises an error for inputs of a dtype, forward or only backward; the error."""
     inputs, who = changed(study.inputs, partial(Tensor.to, dtype=dtype)), "forward"
     try:
         with context:
@@ -58,9 +58,9 @@ def _refused(
 
 
 def extremes(study: Study) -> Iterator[Verdict]:
-    """Is the gradient a number where the result is one?"""
+    """Is the gradient finite where the result of forward is finite?"""
     sizes = changed(study.inputs, lambda x: x.abs().float())
-    # There a quotient of two large numbers, or of two zeros, becomes nan.
+    # At these inputs, inf / inf and 0 / 0 give nan.
     for name, factor in {"large": 1000, "large negative": -1000, "zero": 0}.items():
         inputs = changed(sizes, partial(torch.mul, other=factor))
         try:
@@ -76,7 +76,7 @@ def extremes(study: Study) -> Iterator[Verdict]:
 
 
 def device(study: Study) -> Iterator[Verdict]:
-    """Does a device that keeps its numbers to itself do, as a captured graph needs it?"""
+    """Does it run without reading numbers on the host, as a captured CUDA graph needs it?"""
     for part in [study] if isinstance(study.target, nn.Module) else study.parts:
         if any(x.layout is not torch.strided for x in tensors_in(part.inputs)):
             return  # such a device has no sparse tensors
@@ -102,14 +102,14 @@ def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
 def compiled(study: Study) -> Sequence[Tensor | None]:
     """Return the gradients of the compiled subject; inductor differentiates as aot_eager does."""
     torch.compiler.reset()
-    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another row tells what it warns of
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another row reports the warnings
     total = torch.compile(study.total, backend="aot_eager")(*study.leaves)
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
 
 ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
     "func.grad": lambda study: func_grad(study)(*study.leaves),
-    "vmap of func.grad": lambda study: [  # for a batch of one
+    "vmap of func.grad": lambda study: [  # the batch has one item
         x[0] for x in torch.func.vmap(func_grad(study))(*(x[None] for x in study.leaves))
     ],
     "compile": compiled,
@@ -119,7 +119,7 @@ ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
 def undivided(study: Study) -> Iterator[Verdict]:
     """Does `torch.compile` make one graph of it?"""
     study = study.anew(study.kind)
-    study.is_random = False  # a call that seeds divides it
+    study.is_random = False  # the call of torch.manual_seed would divide the graph
     torch.compiler.reset()
     try:
         torch.compile(study.call, backend="eager", fullgraph=True)(*study.inputs)
@@ -130,7 +130,7 @@ def undivided(study: Study) -> Iterator[Verdict]:
 
 
 def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
-    """Does `ask` get the gradient of the reader's backward, or of forward's operations?"""
+    """Does `ask` return the gradient of the reader's backward, or of forward's operations?"""
     if not study.functions:
         yield Verdict("ok", "there is no Function in the graph")
     try:

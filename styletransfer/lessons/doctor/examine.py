@@ -41,8 +41,8 @@ PROBES: dict[str, Probe] = {
 }
 SHAPE = re.compile(r"\d+(x\d+)*")
 KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]
-# Words for the table -> a function of the given numbers x. The doctor examines forward at the first
-# function's result at which forward gives neither nan nor inf.
+# Words for the table -> a function of the given inputs x. The doctor takes the first function whose
+# results, as inputs, give neither nan nor inf in forward.
 DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
     "": torch.clone,
     "|x| + 0.5": lambda x: x.abs() + 0.5,
@@ -95,7 +95,7 @@ def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> 
 
 
 def _tried(call: Callable[[], Any], fails: str) -> Any:
-    """Return the result of a call (UserError: it raises an error)."""
+    """Return the result of a call, with seeded random numbers (UserError: it raises an error)."""
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
@@ -105,7 +105,7 @@ def _tried(call: Callable[[], Any], fails: str) -> Any:
 
 
 def _named(module: ModuleType, name: str) -> Any:
-    """Return what a name means in a module (UserError: nothing, or nothing that is callable)."""
+    """Return a module's Function, module or function by its name (UserError: there is none)."""
     found = getattr(module, name, None)
     if not callable(found):
         raise UserError(f"{module.__file__} has no Function, module or function {name!r}")
@@ -113,7 +113,7 @@ def _named(module: ModuleType, name: str) -> Any:
 
 
 def _inputs(module: ModuleType, words: Sequence[str]) -> list[Any]:
-    """Return the inputs that the words name."""
+    """Return the inputs for words, each a shape or the name of a function that returns inputs."""
     generator = torch.Generator().manual_seed(0)
     found: list[Any] = []
     for word in words:
@@ -135,9 +135,9 @@ def _quiet() -> Iterator[None]:
 
 
 def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Verdict]]:
-    """Yield each probe's name and verdict; only the first ones if the others cannot be told.
+    """Yield each probe's name and verdict, up to the first verdict with `is_last`.
 
-    Before them is a verdict on the inputs, if other ones than those given had to be taken.
+    If the given inputs had to be changed, a verdict on the inputs comes first.
     """
     own = [x.detach().requires_grad_(x.requires_grad) for x in study.own.values()]
     study, verdict = _quiet()(ready)(study)
@@ -155,7 +155,7 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
 
 @_quiet()
 def told(probe: Probe, study: Study) -> Verdict:
-    """Return what a probe says of a study, or of the Function that alone has the same fault."""
+    """Return a probe's verdict on a study, or on the Function that has the same fault alone."""
     try:
         verdict = next(probe(study), Verdict())
     except Exception as error:
@@ -164,14 +164,14 @@ def told(probe: Probe, study: Study) -> Verdict:
         return verdict
     where = place(study.target, verdict.method, verdict.error)
     placed = replace(verdict, change=f"{where}: {verdict.change}", error=None)
-    with suppress(Exception):  # a Function that cannot be called alone
+    with suppress(Exception):  # some Functions cannot be called alone
         found = (told(probe, part) for part in study.parts if part is not study)
         return next((each for each in found if each.word == verdict.word), placed)
     return placed
 
 
 def ready(study: Study) -> tuple[Study, Verdict]:
-    """Return the study at inputs that can be examined, and what of them had to be changed."""
+    """Return the study at inputs that forward takes, and a verdict if inputs were changed."""
     errors, kinds = [], KINDS if torch.cuda.is_available() else KINDS[:2]
     for kind in kinds:
         try:
@@ -183,7 +183,7 @@ def ready(study: Study) -> tuple[Study, Verdict]:
         if len(kinds) == 2 and re.search("cuda|gpu|triton|nvidia", str(errors[0]), re.IGNORECASE):
             said = f"forward asks for a GPU, and there is none: {described(errors[0])}"
             return study, note(said, "examine it on a machine with a GPU", is_last=True)
-        return study.anew(KINDS[0]), Verdict()  # the first row tells the error
+        return study.anew(KINDS[0]), Verdict()  # the table's first row reports the error
     said = f"examined in {str(kind[0]).removeprefix('torch.')} on {kind[1]}, as forward refuses "
     verdict = note(said + f"float64 on the CPU: {described(errors[0])}") if errors else Verdict()
     change = f"{place(study.target, 'context')}: give inputs=[NAME] of a function in your file, "

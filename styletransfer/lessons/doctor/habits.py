@@ -1,4 +1,4 @@
-"""Probes of habits: what backward returns, changes in place, what is kept, layouts in memory."""
+"""Probes of good habits: what backward returns, changes and keeps; layouts in memory."""
 
 import gc
 import weakref
@@ -16,7 +16,7 @@ from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
 
 
 def returned(study: Study) -> Iterator[Verdict]:
-    """Do the gradients have the shapes and dtypes of the inputs, and need none of the others?"""
+    """Has each gradient its input's shape and dtype, and is it the same if asked for alone?"""
     yield from mismatch(study.seen, "shape", "dtype", "device")
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
         alone = [x if x is leaf else x.detach() for x in study.leaves]
@@ -29,7 +29,7 @@ def returned(study: Study) -> Iterator[Verdict]:
 
 
 def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
-    """Yield each gradient of which a property, such as "dtype", is not that of its input."""
+    """Yield a fault for each gradient with another property, such as "dtype", than its input."""
     zipped = (enumerate(zip(seen.inputs, seen.grads, strict=False)) for seen in calls)
     for index, (x, grad) in chain.from_iterable(zipped):
         for what in properties if isinstance(grad, Tensor) and isinstance(x, Tensor) else ():
@@ -56,7 +56,7 @@ def in_place(study: Study) -> Iterator[Verdict]:
 
 
 def kept(study: Study) -> Iterator[Verdict]:
-    """What is kept for backward, and by whom?"""
+    """Is what backward needs kept by `save_for_backward`, for one call of forward?"""
     save = partial(fault, change="use ctx.save_for_backward", method="context")
     attributes = [(f"ctx.{name} is", x, seen) for seen in study.seen for name, x in seen.attributes]
     for name, x, seen in attributes:
@@ -89,7 +89,7 @@ def left(study: Study) -> Iterator[Verdict]:
 
 
 def _is_alive(study: Study) -> bool:
-    """Return whether an output outlives its last name while no collector runs."""
+    """Return whether outputs stay in memory without a name, while the collector does not run."""
     gc.disable()
     try:
         references = [weakref.ref(x) for x in differentiable_in(study.outputs())]
@@ -99,7 +99,7 @@ def _is_alive(study: Study) -> bool:
 
 
 def _strided(x: Tensor) -> Tensor:
-    """Return x with columns before rows in memory, and a gap after each number."""
+    """Return x, in memory column by column and with a gap after each number."""
     turned = x.mT if x.dim() > 1 else x
     spaced = torch.stack([turned, turned], -1)[..., 0]
     return spaced.mT if x.dim() > 1 else spaced
@@ -109,7 +109,7 @@ def _strided(x: Tensor) -> Tensor:
 LAYOUTS: dict[str, tuple[Layout, Layout]] = {
     "strided inputs": (_strided, torch.clone),
     "strided grad_output": (torch.clone, _strided),
-    # One number in memory, as the gradient of a sum.
+    # A single number in memory, which is how torch stores the gradient of a sum.
     "expanded grad_output": (torch.clone, lambda x: x.mean().expand(x.shape)),
 }
 

@@ -29,7 +29,7 @@ MEANT = "; if that is meant, say surrogates="
 
 
 def failed(what: str, error: Exception, change: str = "", **options: Any) -> Verdict:
-    """Return the fault that a method raises an error."""
+    """Return a fault that reports an error which a method raised."""
     return fault(f"{what}{described(error)}", cure(error, change), error=error, **options)
 
 
@@ -63,7 +63,7 @@ def called(study: Study) -> Iterator[Verdict]:
 
 
 def first(study: Study) -> Iterator[Verdict]:
-    """Is the first derivative that of forward?"""
+    """Is the gradient of backward the first derivative of forward?"""
     last = partial(fault, is_last=True)
     one, other = ([weighed(study.outputs())] for _ in range(2))
     if not same(one, other):
@@ -99,7 +99,7 @@ def _meant(study: Study) -> str:
 
 
 def _unlike(study: Study) -> Iterator[Verdict]:
-    """Is a gradient unlike the derivative of forward? By how much, and what may be the reason?"""
+    """Yield a fault for each gradient that is not forward's derivative: how far off, and why."""
     found = differences(study.measured, study.gradients)
     for number, difference in found.items():
         index = study.due[number]
@@ -124,7 +124,7 @@ def _unlike(study: Study) -> Iterator[Verdict]:
 
 
 def _size(study: Study, factor: float) -> str:
-    """Return which size of the inputs or outputs a factor has to do with."""
+    """Return words that explain a wrong factor: by a size of inputs or outputs, or by the sign."""
     tensors = [x for x in (*study.inputs, *study.outputs()) if isinstance(x, Tensor)]
     for size in sorted({size for x in tensors for size in (*x.shape, x.numel()) if size > 2}):
         if abs(factor * size - 1) < 1e-3:
@@ -138,7 +138,7 @@ def second(study: Study) -> Iterator[Verdict]:
     """Is the second derivative right, or at least refused?"""
     is_wrong = differences(study.measured, study.gradients)
     if is_wrong and not is_function(study.target):
-        for part in study.parts:  # the whole has a wrong second derivative, too
+        for part in study.parts:  # a wrong first derivative makes the whole's second one wrong, too
             yield from second(part)
         return
     outputs, count = differentiable_in(study.outputs()), len(study.leaves)
@@ -151,7 +151,7 @@ def second(study: Study) -> Iterator[Verdict]:
         pairs = zip(found, leaves, strict=True)
         return weighed(torch.zeros_like(x) if each is None else each for each, x in pairs)
 
-    # First grad_output is a constant, then it may depend on the inputs, too.
+    # First grad_output is a constant; then the second derivative is also taken by grad_output.
     for grads in ([], [x.clone().requires_grad_() for x in weights]):
         values = [*study.leaves, *grads]
         try:

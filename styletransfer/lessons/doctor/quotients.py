@@ -15,7 +15,7 @@ STEPS = {torch.float64: (2.0**-20, 1e-5), torch.float32: (2.0**-7, 1e-3)}
 
 
 def weights_like(x: Tensor, number: int = 0) -> Tensor:
-    """Return weights in the shape of x, of both signs; another number gives other ones."""
+    """Return weights in the shape of x, of both signs; each `number` gives different weights."""
     places = torch.arange(x.numel(), device=x.device, dtype=torch.float64)
     return (places + number / 3).square().cos().to(x).view(x.shape)
 
@@ -29,15 +29,15 @@ def weighed(tensors: Iterable[Tensor]) -> Tensor:
 
 @dataclass(frozen=True)
 class Difference:
-    """A difference is that of a gradient from the derivative of forward, at some numbers."""
+    """A Difference compares the gradient `found` with the derivative of forward, `wanted`."""
 
     found: Tensor
     wanted: Tensor
-    is_wrong: Tensor  #: for each number
+    is_wrong: Tensor  #: True at each number that is wrong
 
     @property
     def factor(self) -> float | None:
-        """What the derivative is multiplied by, if that is the same number everywhere."""
+        """The factor on the derivative, if all of it is wrong by one factor, else None."""
         wanted, found = (x.where(self.wanted.isfinite(), 0) for x in (self.wanted, self.found))
         factor = ((found * wanted).sum() / wanted.square().sum()).item()
         rest = (found - factor * wanted).abs().max() / wanted.abs().max()
@@ -56,12 +56,12 @@ class Difference:
 
 @dataclass(frozen=True)
 class Measured:
-    """A derivative by the numbers of one leaf, measured."""
+    """A Measured is the derivative of forward by each number of one leaf, by differences."""
 
     value: Tensor
     is_clear: Tensor  #: where two step sizes agree: not at a jump or a kink
-    noise: float  #: the error by rounding
-    tolerance: float  #: relative error of a gradient that is right
+    noise: float  #: largest error by rounding
+    tolerance: float  #: largest relative error of a right gradient
 
 
 def measured(
@@ -96,7 +96,7 @@ def measured(
 def differences(
     rows: Iterable[Measured], gradients: Iterable[Tensor | None]
 ) -> dict[int, Difference]:
-    """Return which gradients are not what was measured, by their numbers; None is like zeros."""
+    """Return index of a leaf -> Difference, for each wrong gradient; None counts as zeros."""
     found = {}
     for index, (row, gradient) in enumerate(zip(rows, gradients, strict=True)):
         wanted = row.value.where(row.is_clear, torch.nan)
@@ -113,7 +113,7 @@ def gradients(
     of: Tensor | Sequence[Tensor],
     leaves: Sequence[Tensor],
     grads: Sequence[Tensor] | None = None,
-    seed: int = 1,  # not that of forward, whose random numbers backward should have kept
+    seed: int = 1,  # not forward's seed 0: a right backward keeps forward's random numbers
     **options: bool,
 ) -> list[Tensor | None]:
     """Return the gradients; what backward draws at random depends on the seed alone."""
@@ -123,7 +123,7 @@ def gradients(
 
 
 def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
-    """Return whether two lists of gradients are alike; None is like zeros."""
+    """Return whether two lists of gradients are equal but for rounding; None counts as zeros."""
     numbers = (
         [torch.tensor(0.0).double() if x is None else x.detach().cpu().double() for x in pair]
         for pair in zip(one, other, strict=True)
@@ -132,7 +132,7 @@ def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
 
 
 def differs(found: Callable[[], Any], wanted: Any) -> str:
-    """Return "" if `found()` is like `wanted`; else "another result", or the error of `found`."""
+    """Return "" if `found()` equals `wanted`, else "another result", or the error's first line."""
     try:
         return "" if same(found(), wanted) else "another result"
     except Exception as error:

@@ -1,4 +1,4 @@
-"""What every probe of the doctor works on: something differentiable, called and watched."""
+"""A Study: what the doctor's probes examine, with its inputs, its outputs and its gradients."""
 
 from collections.abc import Callable, Collection, Iterable, Sequence
 from contextlib import suppress
@@ -15,7 +15,7 @@ from styletransfer.lessons.doctor import quotients
 from styletransfer.lessons.doctor.watch import Seen, is_among, is_function, tensors_in, watched
 from styletransfer.lessons.graph import is_python_function, root, walk
 
-# Returns a tensor with the values of its argument; its layout in memory (strides) may differ.
+# A function that returns its argument's values, perhaps in another layout in memory (strides).
 Layout = Callable[[Tensor], Tensor]
 
 
@@ -25,7 +25,7 @@ def differentiable_in(values: Iterable[Any]) -> tuple[Tensor, ...]:
 
 
 def changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
-    """Return values, each floating point tensor as `change` makes it, and leaves anew."""
+    """Return the values; each floating point tensor becomes a new leaf, changed by `change`."""
     return tuple(
         change(x.detach()).requires_grad_(x.requires_grad)
         if isinstance(x, Tensor) and x.is_floating_point()
@@ -93,13 +93,13 @@ class Study:
             return self._called(*given)
         own = dict(zip(self.own, map(torch.clone, values[count:]), strict=True))
         result = torch.func.functional_call(self.target, own, tuple(given))
-        with suppress(RuntimeError):  # under torch.func no number has an address
+        with suppress(RuntimeError):  # under torch.func, data_ptr() raises RuntimeError
             if not torch.compiler.is_compiling() and all(x.data_ptr() for x in own.values()):
                 self.hold(own.values())
         return result
 
     def hold(self, values: Iterable[Tensor]) -> None:
-        """Give a module's own tensors values that a checkpoint's backward finds there."""
+        """Set a module's own tensors to `values`: backward under torch's checkpoint reads them."""
         for x, value in zip(self.own.values(), values, strict=True):
             x.data = value.detach()
             x.requires_grad_(value.requires_grad)
@@ -118,7 +118,7 @@ class Study:
 
     @cached_property
     def left(self) -> dict[tuple[nn.Module, str], bool]:
-        """Modules, and attributes in which a call leaves new tensors -> whether with a graph."""
+        """(Module, attribute) in which a call leaves new tensors -> whether they have a graph."""
         called: list[nn.Module] = []
         with register_module_forward_pre_hook(lambda module, _: called.extend(module.modules())):
             self.call()
@@ -161,14 +161,14 @@ class Study:
     @cached_property
     def is_random(self) -> bool:
         """Whether forward draws random numbers of torch."""
-        self.is_random = False  # for the call that tells
+        self.is_random = False  # so that `call` below does not seed
         state = torch.get_rng_state()
         self.call()
         return not torch.equal(state, torch.get_rng_state())
 
     @cached_property
     def dtype(self) -> torch.dtype:
-        """In which forward computes: it may be float32 for float64, and its results tell."""
+        """The dtype in which forward computes: float32 if its results are rounded to float32."""
         outputs = differentiable_in(self.outputs(*changed(self.inputs, lambda x: 0.99 * x)))
         is_single = all(torch.equal(x, x.float().to(x.dtype)) for x in outputs)
         return torch.float32 if is_single else self.kind[0]
@@ -184,17 +184,17 @@ class Study:
         return [others.get(index, x) for index, x in enumerate(self.inputs)]
 
     def total(self, *leaves: Tensor) -> Tensor:
-        """Return a sum of all outputs, with weights that differ from number to number."""
+        """Return the sum of all numbers in the outputs, each with a weight of its own."""
         return quotients.weighed(self.outputs(*self.with_leaves(*leaves))).sum()
 
     def terms(self, *leaves: Tensor, constant: bool = False) -> Tensor:
-        """Return the weighed numbers of `total`, of outputs with a derivative or of the others."""
+        """Return the summands of `total` that have a derivative or, if `constant`, the others."""
         outputs = self.outputs(*self.with_leaves(*leaves))
         found = (x if x.requires_grad != constant else x.bool() for x in outputs)
         return quotients.weighed(found).detach().cpu()
 
     def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
-        """Return the derivative of `total` if the leaves move in the directions."""
+        """Return the derivative of `total` along `directions`, from its `derivative` by leaves."""
         pairs = zip(derivative, self.directions, strict=True)
         return sum((x * way).sum() for x, way in pairs if x is not None) + torch.zeros(())
 

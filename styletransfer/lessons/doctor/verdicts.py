@@ -1,4 +1,4 @@
-"""A verdict is what a probe of the doctor reports; `place` finds the line of code it is about."""
+"""Verdicts, which the doctor's probes report, and the line of code that a verdict is about."""
 
 import inspect
 from dataclasses import dataclass
@@ -14,17 +14,17 @@ from styletransfer.lessons.doctor.watch import backward_name, context_name, is_f
 
 @dataclass(frozen=True)
 class Verdict:
-    """A verdict is what a probe says."""
+    """A verdict is the result of one probe: ok, a note, or a fault with advice."""
 
     word: str = "ok"  #: "ok"; "note": good to know; "FAULT": to be changed
     text: str = ""  #: what was found
     change: str = ""  #: what to change
-    method: str = "backward"  #: where; "context" is the method that fills `ctx`
-    error: BaseException | None = None  #: that a line of the method has raised
-    is_last: bool = False  #: whether other probes cannot tell anything
+    method: str = "backward"  #: the method to change; "context" is the one that fills `ctx`
+    error: BaseException | None = None  #: the error that the method raised, if any
+    is_last: bool = False  #: whether no other probe can be run
 
 
-# What to change, by words of torch's message.
+# Words of torch's error message -> what to change.
 CURES = {
     "incorrect number of gradients": "return a gradient for each input of forward, and None for "
     "one that is no tensor",
@@ -53,7 +53,7 @@ def cure(error: BaseException, other: str) -> str:
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
-    """Return where a target is to be changed, "relu.py:14, ReLU.backward", or raised an error."""
+    """Return the line to change, or that raised `error`, such as "relu.py:14, ReLU.backward"."""
     owner, code = getattr(of, "__name__", type(of).__name__), of
     name = owner
     if is_function(of):
@@ -66,7 +66,7 @@ def place(of: Any, method: str, error: BaseException | None = None) -> str:
         file, line = str(inspect.getsourcefile(code)), inspect.getsourcelines(code)[1]
     except (OSError, TypeError):
         return name
-    # torch.compile names the lines of what it compiles apart.
+    # For code that torch.compile compiles, `real_stack` has the lines.
     for frame in getattr(error, "real_stack", extract_tb(getattr(error, "__traceback__", None))):
         if frame.filename == file:
             line = frame.lineno or line

@@ -1,4 +1,4 @@
-"""Watches the Functions of a subject: what forward saves, what backward gets and returns."""
+"""Records the calls of Functions: what forward saves, and what backward gets and returns."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
@@ -30,7 +30,7 @@ def is_function(target: Any) -> bool:
 
 @dataclass
 class Seen:
-    """What was seen of one call of a Function, from forward to backward."""
+    """A Seen is the record of one call of a Function, from forward to backward."""
 
     function: type[Function]
     inputs: tuple[Any, ...]
@@ -61,7 +61,7 @@ def context_name(function: type[Function]) -> str:
 
 
 def _states(values: Sequence[Any]) -> list[Any]:
-    """Return what a change in place changes; one of `x.data` leaves the version as it was."""
+    """Return version and values of each tensor: a change of `x.data` changes only the values."""
     return [
         (x._version, x.detach().to_dense().nan_to_num().tolist()) if isinstance(x, Tensor) else None
         for x in values

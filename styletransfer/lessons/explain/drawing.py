@@ -24,7 +24,7 @@ class Map:
         self.drivers = [group for group in study.groups if group.kind == "driver"]
         self.left = {each.name: self.MARGIN + self.COLUMN * n for n, each in enumerate(self.trunk)}
         self.right = self.MARGIN + self.COLUMN * len(self.trunk)
-        # The row of each loss: its number among the losses that read the same group of the trunk.
+        # Loss -> its row: its number among the losses that read the same group of the trunk.
         columns = [loss.at for loss in self.losses]
         self.row = {loss.name: columns[:n].count(loss.at) for n, loss in enumerate(self.losses)}
         rows = 1 + max(self.row.values(), default=-1)

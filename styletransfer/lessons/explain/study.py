@@ -55,7 +55,7 @@ class Group:
 class Pass:
     """A Pass is one call of `Tensor.backward`."""
 
-    root: str  # whose: a loss, such as "style/relu1_1"; "total", their sum; the network's "output"
+    root: str  # name of the tensor: a loss such as "style/relu1_1", "total" (the sum) or "output"
     retain_graph: bool  # the argument of the call
 
 
@@ -104,7 +104,7 @@ class Watch(TorchFunctionMode):
             func(*args, **kwargs)
         for node in visits.elements():
             self.entered[node].append(len(self.passes))
-        total = "output" if args[0].dim() else "total"  # tensor_hook calls output.backward
+        total = "output" if args[0].dim() else "total"  # the mode tensor_hook calls output.backward
         if {self.home.get(node) for node in nodes}.isdisjoint(term.name for term in self.terms):
             total = PRIOR
         root = next((term.name for term in self.terms if term.module.loss is args[0]), total)
@@ -118,7 +118,7 @@ class Watch(TorchFunctionMode):
         made = [output, getattr(module, "loss", None)]
         roots = [graph.root(x) for x in made if isinstance(x, Tensor) and x.requires_grad]
         for node in graph.walk(*roots):
-            is_image = hasattr(node, "variable")  # it fills the `.grad` of a leaf
+            is_image = hasattr(node, "variable")  # an AccumulateGrad, which fills a leaf's `.grad`
             self.home.setdefault(node, "image" if is_image else self.group_of[module])
         self.trunk = set(graph.walk(roots[0]))
 

@@ -17,11 +17,11 @@ from typing import IO, Self
 from styletransfer.errors import UserError
 from styletransfer.system.devices import readable
 
-BLOCK, CHUNK = 2**9, 2**16  # most bytes that are unpacked, and copied, at once
-LONGEST = 2**20  # most bytes of a member's headers, which hold its name
-LZMA_MEMORY = 2**27  # most bytes for xz's dictionary; that of xz -9 has half of them
-# Members and headers together may have FLOOR bytes and RATIO times the bytes of the archive's file,
-# which only those of a compressed archive exceed. SKIPPED times as many may be unpacked.
+BLOCK, CHUNK = 2**9, 2**16  # largest number of bytes that are unpacked, and copied, at once
+LONGEST = 2**20  # largest size in bytes of a member's headers, which hold its name
+LZMA_MEMORY = 2**27  # limit in bytes of the memory for xz; the dictionary of xz -9 has half of it
+# Members and headers may have FLOOR + RATIO * (size of the archive's file) bytes in all, which only
+# a compressed archive can exceed. At most SKIPPED times this number of bytes is unpacked.
 FLOOR, RATIO, SKIPPED = 2**26, 100, 20
 # For a run of digits, tarfile needs a time that is quadratic in its length (before Python 3.12.6).
 DIGITS = re.compile(rb"[0-9]{300}")  # longer than the name of any file
@@ -50,8 +50,8 @@ class Archive:
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}; check the path") from error
         self._blocks, self._buffer, self._at = _unpacked(self._file), bytearray(), 0
-        self._block, self._left = b"", LONGEST  # what tarfile has read last, and may still read
-        self._damage = ""  # why the bytes end, if not at their end
+        self._block, self._left = b"", LONGEST  # tarfile's last block; bytes it may still read
+        self._damage = ""  # why the bytes end too early, or ""
         self._is_cut = False  # whether the bytes end within the last member
 
     def __enter__(self) -> Self:
@@ -76,7 +76,7 @@ class Archive:
                 else:
                     left -= size
                     yield member
-                # tarfile would keep all members, and what is stated for all that follow.
+                # Otherwise tarfile would keep all members, and headers for all later members.
                 tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
                 self._left = LONGEST
             is_whole, reason = self._is_whole(), self._damage

@@ -31,7 +31,7 @@ def draw(
     texts = (table.read_text("utf-8", "replace") for table in target.glob("manifest*.csv"))
     old = {row[0]: row for text in texts for row in csv.reader(io.StringIO(text)) if row}
     names = {pastiche.relative_to(target).as_posix() for _, pastiche in files if lexists(pastiche)}
-    others = names - old.keys()  # painted without random=true
+    others = names - old.keys()  # these files were painted without random=true
     if config.parts == 1:
         others |= old.keys() - rows.keys()
     if others or any(old[name] != rows[name] for name in old.keys() & rows.keys()):

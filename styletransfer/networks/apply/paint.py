@@ -124,7 +124,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
             remove_stale(folder)  # with parts, other jobs may be writing there
         is_done = {pair: lexists(pair[1]) for pair in files}
         left, done = ([pair for pair in files if is_done[pair] is when] for when in (False, True))
-        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # encode each style once
+        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # to encode each style once
         if done:
             if not draws:
                 check_done(painter, done)

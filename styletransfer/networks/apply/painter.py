@@ -57,7 +57,7 @@ logger = logging.getLogger(__name__)
 MAPS = 5
 # Values of `color` by which a pastiche gets another mean and covariance of its colours, in OKLab.
 PALETTES = ("style_palette", "content_palette")
-SAMPLED = 256  # about as many pixels of the longer side are sampled to compute these
+SAMPLED = 256  # both are computed from about this number of pixels along the longer side
 
 
 class Painter:
@@ -161,7 +161,7 @@ class Painting:
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
     palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
-    colors: Palette  # the same in OKLab
+    colors: Palette  # mean and covariance of the colours in OKLab
     is_grey: bool  # whether all pixels of the image are grey
 
 

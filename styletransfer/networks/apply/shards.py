@@ -45,7 +45,7 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
         Archive(source) as archive,
         TemporaryDirectory(prefix="styletransfer-") as folder,
         tarfile.open(temporary, "w") as made,
-        interruptible(),  # so that a signal need not wait for the whole shard
+        interruptible(),  # because a shard takes long, and a signal should not wait for its end
     ):
         shard = Shard(painter, archive, made, Path(folder))
         for member in archive.members():
@@ -119,7 +119,7 @@ class Shard:
         self.pictures += 1
 
     def _copy(self, member: tarfile.TarInfo, info: tarfile.TarInfo) -> None:
-        # A copy shows whether the data is there before a header is written that states its size.
+        # The data is copied first: only then is its size, which the header states, sure.
         with TemporaryFile(dir=Path(str(self._made.name)).parent) as file:
             self._archive.copy(member, file)
             self._add(info, file)
@@ -174,7 +174,7 @@ def _is_picture(name: str) -> bool:
 def _file_name(name: str) -> str:
     """Return the name of a temporary file for a picture: the last part of its name, if it fits."""
     path = Path(name)
-    is_long = len(os.fsencode(path.name)) > 200  # of 255; names of other files add some
+    is_long = len(os.fsencode(path.name)) > 200  # the limit is 255, and names made of it are longer
     return f"picture{path.suffix}" if is_long else path.name
 
 

@@ -30,8 +30,8 @@ from styletransfer.system.signals import raise_waiting, signals_held
 ONNX = ("onnx", "onnxscript")
 # Value of the setting `target` -> packages that this export needs.
 TARGETS = {"onnx": ONNX, "web": (*ONNX, "onnxruntime")}
-# Axes of a picture (N, 3, H, W) -> their names. Height and width may vary in the exported network;
-# so may the batch, unless the example holds one picture.
+# Axis of a picture (N, 3, H, W) -> its name. In the exported network, height and width may vary;
+# the batch, too, if the example holds more than one picture.
 AXES = {0: "batch", 2: "height", 3: "width"}
 # Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
 FILE_METADATA = {
@@ -47,8 +47,8 @@ MEANINGS = {
     "blend": "batch x styles, float32: how much of each style; rows add up to 1",
     "style": "batch x numbers, float32: a style, of which several may be blended",
 }
-# Shape of the picture with which torch traces the network: more than one picture, not square, no
-# multiple of the stride, so that torch takes no size for a constant.
+# Shape of the pictures with which torch traces the network. There are two of them, not square, with
+# sides that are no multiples of the stride: otherwise torch would take a size for a constant.
 EXAMPLE = (2, 3, 22, 33)
 # Packages whose loggers are silenced, because they log every step of an export.
 LOGGERS = ("onnxscript", "onnx_ir")
@@ -167,7 +167,7 @@ def exported(
         sizes = [AXES[0] if len(given["image"]) > 1 else 1, 3, AXES[2], AXES[3]]
         program.model.graph.outputs[0].shape = Shape(sizes)
     for value in program.model.graph.inputs:
-        if value.name == "strength":  # may be left out, and is then 1
+        if value.name == "strength":  # the only optional input; its default is 1
             value.const_value = Constant(np.ones(1, np.float32), name=value.name)
             program.model.graph.register_initializer(value)
     meanings = {name: MEANINGS[name] for name in (*given, made)}

@@ -34,8 +34,8 @@ BUILDS = {
     "wasm": ("ort.wasm.bundle.min.mjs", "ort-wasm-simd-threaded.wasm"),
     "jspi": ("ort.jspi.bundle.min.mjs", "ort-wasm-simd-threaded.jspi.wasm"),
 }
-# Licence files, read from the Python package onnxruntime. The npm package PACKAGE has no licence
-# files, and is made from the same sources.
+# Licence files, read from the Python package onnxruntime, because the npm package PACKAGE, which is
+# made from the same sources, has none.
 LICENCES = ("LICENSE", "ThirdPartyNotices.txt")
 # Longer side of a style's thumbnail in pixels.
 SHOWN = 160

@@ -69,8 +69,8 @@ def resized(image: Tensor) -> Tensor:
     sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
     longer = sides.amax(0)
     wanted = (2 * ENCODED_SIDE * sides + longer) // (2 * longer)
-    # torch.export takes numbers from a tensor for new symbols. Otherwise the formula of `wanted`
-    # would stand in all sizes that follow, and the export would take minutes.
+    # torch.export makes a new symbol of a number from a tensor. Otherwise the formula of `wanted`
+    # would be in all sizes that follow, and the export would take minutes.
     rows, columns = (side.item() for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)

@@ -23,10 +23,11 @@ from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.progress import progress_bar
 
-# From FRAMES frames of a longer film on, and fewer than twice as many, become training pairs.
+# Number of frames of a film that become training pairs, at equal distances: at least FRAMES, but
+# fewer than twice as many; all frames of a shorter film.
 FRAMES = 16
-# The losses of a training from pairs, beside that of pixels (`copied.held`): features of what the
-# network paints are compared with those of the painted frame, position by position.
+# The losses of a training from pairs. At these layers, the network's result and the painted frame
+# are compared by their features at each position. `copied.held` also compares their pixels.
 LEARNT = ["relu1_1", "relu2_1", "relu3_1"]
 OBJECTIVE = ObjectiveConfig(content_weight=1.0, content_layers=LEARNT, style_layers=LEARNT)
 
@@ -72,7 +73,7 @@ def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor
     ]
     made = []
     with TemporaryDirectory() as folder:
-        painter = FrameCopier(job, Path(folder), tuple)  # no frame of the film counts as a key
+        painter = FrameCopier(job, Path(folder), tuple)  # without frames in which keys are searched
         bar = progress_bar(frames, desc="painting", unit="frame", leave=False)
         for frame in bar:
             painted = painter.paint(frame).image

@@ -41,8 +41,8 @@ class NetworkTask:
     names: list[str]  # names of the styles: file names without folder and extension
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
     hashes: list[str]  # SHA-256 of each style file, or of each pair of `style_source`
-    # Function from a number N to training pictures (N, 3, size, size), or (N, 6, size, size): each
-    # with how it is painted.
+    # Function from a number N to N training pictures (N, 3, size, size), or to N pairs of a picture
+    # and its painted version (N, 6, size, size).
     make: Callable[[int, torch.Generator], Tensor]
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
@@ -68,7 +68,7 @@ def prepare(config: TrainNetworkConfig) -> NetworkTask:
         raise UserError(f"style names {len(files)} pictures; a network has at most {MOST_STYLES}")
     names = [Path(name).stem for name in files]
     if is_paired:
-        names, files = names[:1], files[:1]  # all paintings are one style
+        names, files = names[:1], files[:1]  # the paintings of all photographs are one style
     if twice := next((name for name in names if names.count(name) > 1), None):
         raise UserError(f"two styles are called {twice}; rename one of the files")
     preview = images.read(config.preview)

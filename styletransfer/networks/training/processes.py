@@ -20,8 +20,8 @@ from styletransfer.system.devices import is_out_of_memory
 from styletransfer.system.rank import process_rank
 from styletransfer.system.signals import Stop, Stopped, signals_held
 
-# Timeout of the connection to the other processes, and of each exchange. It is long, because in an
-# exchange the others may wait while the first process saves and paints.
+# Timeout of the connection to the other processes, and of each exchange. It is long, because the
+# other processes may wait in an exchange while the first process saves and paints.
 TIMEOUT = timedelta(minutes=10)
 T = TypeVar("T")
 
@@ -110,7 +110,7 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
     try:
         exchange(*arguments)
     except BaseException as error:
-        clear_frames(error.__traceback__)  # torch's frames would keep the group and its threads
+        clear_frames(error.__traceback__)  # else the traceback keeps the group and its threads
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
         here = process_rank()

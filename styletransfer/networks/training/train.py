@@ -101,8 +101,8 @@ def complete(
         metrics.flush()
 
     if (folder / METRICS).exists():
-        # Drop lines that are written again: all after step `start`, and the preview of `start`. A
-        # line of losses is written at the end of a step, a preview at the beginning of the next.
+        # Drop the lines that this run writes again: all after step `start`, and the preview of
+        # `start`, which is written at the beginning of the next step, unlike the losses of `start`.
         keep_lines(
             folder / METRICS,
             lambda line: line["step"] < start or (line["step"] == start and "total" in line),

@@ -46,8 +46,8 @@ FREE_SETTINGS = (
 # Attributes of NetworkTraining whose `state_dict` is saved in a checkpoint.
 PARTS = ("network", "average", "optimizer", "schedule")
 ANOTHER = "the checkpoint is no training's of this version; start afresh"
-# Largest norm of the gradient of all weights. A longer gradient, as in the first steps, is scaled
-# to this norm.
+# Largest norm of the gradient of all weights; a larger gradient, as in the first steps, is scaled
+# down to it.
 LONGEST_GRADIENT = 1.0
 WARMUP_STEPS = 50  # largest number of steps in which the learning rate rises at the start
 
@@ -84,8 +84,8 @@ class NetworkTraining:
         self.network.to(task.preview).to(memory_format=torch.channels_last)
         decay = get_ema_multi_avg_fn(self.config.averaging)
         self.average = AveragedModel(self.network, multi_avg_fn=decay).requires_grad_(False)
-        # Hold signals back: torch imports libraries here, and an exception in the middle of such an
-        # import would abort the process.
+        # Signals are held, because torch imports libraries here, and an exception in the middle of
+        # such an import would abort the process.
         with signals_held():
             self.optimizer = AdamW(self.network.parameters(), lr=self.config.learning_rate)
         self.schedule = schedule(self.optimizer, self.config.steps)

@@ -1,6 +1,6 @@
-"""The command `mix`: `scripts/mix.py RUN strength=0.6 output=y.png`.
+"""The command `mix`, which mixes a pastiche with its content: `scripts/mix.py RUN strength=0.6`.
 
-RUN is the folder of a run of `train`. The folder holds both pictures, so no step is made again.
+RUN is the folder of a run of `train`. It holds both pictures, so nothing is painted again.
 """
 
 import warnings
