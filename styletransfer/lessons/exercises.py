@@ -11,7 +11,9 @@ import torch
 from styletransfer.lessons.doctor.examine import PROBES, examine
 from styletransfer.lessons.doctor.probes import MEANT
 from styletransfer.lessons.doctor.study import Study
-from styletransfer.lessons.doctor.verdicts import CURES, described
+from styletransfer.lessons.doctor.verdicts import cure, described
+
+__tracebackhide__ = True  # pytest shows no line of this file
 
 
 class UnsolvedError(AssertionError):
@@ -20,7 +22,6 @@ class UnsolvedError(AssertionError):
 
 def hint(is_wrong: bool, text: str) -> None:
     """Raise an UnsolvedError with this text if something is wrong."""
-    __tracebackhide__ = True  # by pytest
     if is_wrong:
         raise UnsolvedError(text)
 
@@ -32,7 +33,6 @@ def leaf(*values: float) -> torch.Tensor:
 
 def equal(found: Any, wanted: Sequence[Any], what: str) -> None:
     """Raise an UnsolvedError that shows both, if a tensor, or a sequence of them, differs."""
-    __tracebackhide__ = True
     each = found if isinstance(found, tuple | list) else (found,)
     values = [x.tolist() if isinstance(x, torch.Tensor) else x for x in each]
     shown = values if isinstance(found, tuple | list) else values[0]
@@ -41,21 +41,18 @@ def equal(found: Any, wanted: Sequence[Any], what: str) -> None:
 
 def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | None = None) -> Any:
     """Return a result; raise an UnsolvedError with a hint for an error that has its words."""
-    __tracebackhide__ = True
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
             return function(*inputs)
     except Exception as error:
-        for words, text in [*(hints or {}).items(), *CURES.items()]:
-            if words in str(error):
-                raise UnsolvedError(f"{described(error)}\n{text}") from error
+        if text := cure(error, "", hints):
+            raise UnsolvedError(f"{described(error)}\n{text}") from error
         raise
 
 
 def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
     """Raise an UnsolvedError for the doctor's first fault, or a row of `asked` that is not "ok"."""
-    __tracebackhide__ = True
     # Those of torch.compile take seconds.
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
     for name, verdict in examine(Study(target, inputs), probes):

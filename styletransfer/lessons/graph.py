@@ -2,10 +2,9 @@
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 
 from torch import Tensor
-from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import Node, get_gradient_edge
 
 
@@ -33,20 +32,12 @@ def walk(*roots: Node) -> list[Node]:
     return list(finished)[::-1]
 
 
-def is_python_function(node: Node) -> bool:
-    """Return whether the node runs the `backward` of a `torch.autograd.Function` subclass."""
-    return isinstance(node, BackwardCFunction)
-
-
 @contextmanager
 def count_visits(nodes: Iterable[Node]) -> Iterator[Counter[Node]]:
     """Yield a Counter of how often autograd runs each of `nodes` inside the `with` block."""
     visits: Counter[Node] = Counter()
-    handles = [
-        node.register_prehook(lambda grads, node=node: visits.update([node])) for node in nodes
-    ]
-    try:
+    with ExitStack() as hooks:
+        for node in nodes:
+            hook = node.register_prehook(lambda grads, node=node: visits.update([node]))
+            hooks.enter_context(hook)
         yield visits
-    finally:
-        for handle in handles:
-            handle.remove()

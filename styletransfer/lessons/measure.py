@@ -3,6 +3,7 @@
 import os
 import time
 from collections.abc import Callable, Mapping
+from itertools import accumulate
 
 import torch
 from torch.autograd.profiler import profile
@@ -61,8 +62,6 @@ def peak_memory(work: Work, device: torch.device) -> int:
         work()
     assert recorded.kineto_results is not None
     events = [event for event in recorded.kineto_results.events() if event.name() == "[memory]"]
-    level = peak = 0
-    for event in sorted(events, key=lambda event: event.start_ns()):
-        level += event.nbytes()
-        peak = max(peak, level)
+    events.sort(key=lambda event: event.start_ns())
+    peak: int = max(accumulate((event.nbytes() for event in events), initial=0))
     return peak

@@ -35,7 +35,7 @@ def objective(mode, **settings):
 @cache
 def studied(mode, tv_weight=0.0):
     watched = objective(mode, tv_weight=tv_weight)
-    return study(mode, watched, torch.full((1, 3, 12, 10), 0.5, dtype=torch.float64))
+    return study(watched, torch.full((1, 3, 12, 10), 0.5, dtype=torch.float64))
 
 
 @pytest.mark.parametrize("mode", MODES)

@@ -26,10 +26,8 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     image = resize(job.on_device(job.start.picture(pictures)), (height, width))
     # The config's own loss mode comes first.
     modes = sorted(LOSS_MODES.values(), key=lambda mode: mode is not job.mode)
-    studies = [
-        study(mode.name, Objective(job.extractor, mode, job.criterion, pictures), image)
-        for mode in modes
-    ]
+    compared = job.criterion, pictures
+    studies = [study(Objective(job.extractor, mode, *compared), image) for mode in modes]
     where = f"{job.precision}, {job.device.type}"
     setting = f"{config.features.name}, {width} x {height} pixels, {where}"
     files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}

@@ -12,14 +12,11 @@ import torch
 from torch import Tensor, nn
 
 from styletransfer.lessons.doctor.habits import mismatch
-from styletransfer.lessons.doctor.quotients import gradients, same, weighed
+from styletransfer.lessons.doctor.quotients import differences, gradients, same, weighed
 from styletransfer.lessons.doctor.study import Study, changed, differentiable_in
 from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
 from styletransfer.lessons.doctor.watch import is_function, scaled, tensors_in, watched
 
-# What each hand-written backward returns is multiplied by this, but torch's own derivative of
-# forward is not. So the size of a gradient tells which of the two was used.
-FACTOR = 1.5
 HALVES = torch.bfloat16, torch.float16
 
 
@@ -68,8 +65,7 @@ def extremes(study: Study) -> Iterator[Verdict]:
             found = gradients(result.sum(), differentiable_in(inputs))
         except Exception:
             continue  # other rows tell what is refused
-        is_nan = weighed(x for x in found if x is not None).isnan().any()
-        if is_nan and result.isfinite().all():
+        if weighed(found).isnan().any() and result.isfinite().all():
             text = f"nan for {name} inputs in float32, where the result of forward is finite"
             change = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
             yield fault(text, change)
@@ -80,12 +76,9 @@ def device(study: Study) -> Iterator[Verdict]:
     for part in [study] if isinstance(study.target, nn.Module) else study.parts:
         if any(x.layout is not torch.strided for x in tensors_in(part.inputs)):
             return  # such a device has no sparse tensors
-        inputs = [
-            x.detach().to("meta").requires_grad_(x.requires_grad) if isinstance(x, Tensor) else x
-            for x in part.inputs
-        ]
+        there = part.anew((part.kind[0], "meta"))
         try:
-            gradients(weighed(part.outputs(*inputs)).sum(), differentiable_in(inputs))
+            there.gradients_of(*there.leaves)
         except Exception as error:
             said = first_line(error).partition(". ")[0]
             text = f"needs numbers on the host, or a tensor on the CPU: {said}"
@@ -134,7 +127,7 @@ def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
     if not study.functions:
         yield Verdict("ok", "there is no Function in the graph")
     try:
-        with scaled(study.functions, FACTOR):
+        with scaled(study.functions):
             ours, found = study.gradients_of(*study.leaves), ask(study)
     except Exception as error:
         yield note(f"refused: {cure(error, described(error))}")
@@ -142,15 +135,9 @@ def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
         yield Verdict("ok", "yours")
     if study.is_random:
         yield note("not told: forward may draw other random numbers there")
-    if is_forwards(study, study.along(found)):
+    if not differences(study.measured, found):
         yield note("forward's: your backward is not called")
     yield fault("neither yours nor forward's", "look for what is another under this call")
-
-
-def is_forwards(study: Study, found: Tensor) -> bool:
-    """Return whether this is the derivative of forward in the study's directions."""
-    rows = study.measured
-    return same([found], [study.along(row.value for row in rows)], rows[0].tolerance)
 
 
 def jvp(study: Study) -> Iterator[Verdict]:
@@ -162,6 +149,7 @@ def jvp(study: Study) -> Iterator[Verdict]:
     is_told = study.name in study.surrogates or not is_function(study.target)
     if is_told and same([found], [study.along(study.gradients)]):
         return  # that of backward: if it is wrong, the first derivative tells it
-    if not is_forwards(study, found):
+    rows = study.measured
+    if not same([found], [study.along(row.value for row in rows)], rows[0].tolerance):
         change = "return the derivative of forward times the tangents"
         yield fault("not the derivative of forward", change, "jvp")

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from styletransfer.lessons.doctor.quotients import differs, gradients, same, weights_like
-from styletransfer.lessons.doctor.study import Layout, Study, changed, differentiable_in
+from styletransfer.lessons.doctor.study import Layout, Study, differentiable_in
 from styletransfer.lessons.doctor.verdicts import Verdict, fault, first_line, note
 from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
 
@@ -24,7 +24,7 @@ def returned(study: Study) -> Iterator[Verdict]:
         if said:
             text = f"if input {index} alone requires grad: {said}"
             yield fault(text, "look at what depends on ctx.needs_input_grad")
-    if any(seen.is_sparse for seen in study.seen):
+    if any(x.is_sparse for x in tensors_in([seen.grads for seen in study.seen])):
         yield note("sparse: SGD, Adagrad and SparseAdam take it, and few other operations do")
 
 
@@ -70,8 +70,7 @@ def kept(study: Study) -> Iterator[Verdict]:
 
     def after_another_call() -> Sequence[Tensor | None]:
         total = study.total(*study.leaves)
-        count = len(study.given)
-        study.outputs(*changed(study.inputs[:count], lambda x: 0.99 * x), *study.inputs[count:])
+        study.anew(study.kind, lambda x: 0.99 * x).outputs()
         return gradients(total, study.leaves)
 
     if said := differs(after_another_call, study.gradients):
@@ -116,7 +115,8 @@ LAYOUTS: dict[str, tuple[Layout, Layout]] = {
 
 def layouts(study: Study) -> Iterator[Verdict]:
     """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
-    if any(seen.is_sparse or seen.spoiled for seen in study.seen):
+    grads = tensors_in([seen.grads for seen in study.seen])
+    if any(seen.spoiled for seen in study.seen) or any(x.is_sparse for x in grads):
         return  # such gradients take no other layout
     cure = "use reshape in the place of view, or call contiguous()"
     for name, (layout, grad_output) in LAYOUTS.items():

@@ -22,7 +22,7 @@ from styletransfer.lessons.doctor.quotients import (
 )
 from styletransfer.lessons.doctor.study import Study, differentiable_in
 from styletransfer.lessons.doctor.verdicts import Verdict, cure, described, fault, first_line, note
-from styletransfer.lessons.doctor.watch import backward_name, is_function
+from styletransfer.lessons.doctor.watch import is_function, method_of
 
 CUT = "look for detach, .data, item or NumPy"
 MEANT = "; if that is meant, say surrogates="
@@ -69,7 +69,7 @@ def first(study: Study) -> Iterator[Verdict]:
     if not same(one, other):
         text = "forward gives another result when it is called again"
         yield last(text, "take the same numbers each time", "forward")
-    if weighed(x for x in study.gradients if x is not None).isnan().any():
+    if weighed(study.gradients).isnan().any():
         text = "backward gives nan where the result of forward is finite"
         yield last(text, "replace the divisor by 1 where it is 0, and the quotient by its limit")
     total = study.total(*study.leaves)
@@ -147,9 +147,8 @@ def second(study: Study) -> Iterator[Verdict]:
     def slopes(*values: Tensor, **options: bool) -> Tensor:
         leaves = values[:count]
         of = differentiable_in(study.outputs(*study.with_leaves(*leaves)))
-        found = gradients(of, leaves, values[count:] or weights, **options)
-        pairs = zip(found, leaves, strict=True)
-        return weighed(torch.zeros_like(x) if each is None else each for each, x in pairs)
+        grads = values[count:] or weights
+        return weighed(gradients(of, leaves, grads, materialize_grads=True, **options))
 
     # First grad_output is a constant; then the second derivative is also taken by grad_output.
     for grads in ([], [x.clone().requires_grad_() for x in weights]):
@@ -168,7 +167,7 @@ def _second_fault(study: Study) -> Verdict:
     text, function = "wrong without an error", study.target
     if not is_function(function):
         return fault(text, CUT)
-    code = getattr(getattr(function, backward_name(function)), "__code__", None)
+    code = getattr(getattr(function, method_of(function, "backward")), "__code__", None)
     if "once_differentiable" in getattr(code, "co_qualname", ""):
         text = "wrong, and once_differentiable does not always raise an error"
         guard = "`if torch.is_grad_enabled(): raise ...`, first in backward"

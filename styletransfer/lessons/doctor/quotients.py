@@ -20,10 +20,10 @@ def weights_like(x: Tensor, number: int = 0) -> Tensor:
     return (places + number / 3).square().cos().to(x).view(x.shape)
 
 
-def weighed(tensors: Iterable[Tensor]) -> Tensor:
-    """Return the floating point numbers times weights, one after another."""
-    pairs = ((x, weights_like(x, i)) for i, x in enumerate(tensors) if x.is_floating_point())
-    found = [(x * weights).double().flatten() for x, weights in pairs]
+def weighed(tensors: Iterable[Tensor | None]) -> Tensor:
+    """Return the floating point numbers times weights, one after another; none for None."""
+    pairs = ((i, x) for i, x in enumerate(tensors) if x is not None and x.is_floating_point())
+    found = [(x * weights_like(x, i)).double().flatten() for i, x in pairs]
     return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)
 
 

@@ -8,12 +8,13 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd import Function
+from torch.autograd.function import BackwardCFunction
 from torch.nn.modules.module import register_module_forward_pre_hook
 
 from styletransfer.errors import UserError
 from styletransfer.lessons.doctor import quotients
 from styletransfer.lessons.doctor.watch import Seen, is_among, is_function, tensors_in, watched
-from styletransfer.lessons.graph import is_python_function, root, walk
+from styletransfer.lessons.graph import root, walk
 
 # A function that returns its argument's values, perhaps in another layout in memory (strides).
 Layout = Callable[[Tensor], Tensor]
@@ -135,8 +136,8 @@ class Study:
         if is_function(self.target):
             return [self.target]
         outputs = differentiable_in(self.outputs())  # the nodes live as long as these
-        nodes = filter(is_python_function, walk(*map(root, outputs)))
-        return list(dict.fromkeys(vars(type(node))["_forward_cls"] for node in nodes))
+        types = [type(x) for x in walk(*map(root, outputs)) if isinstance(x, BackwardCFunction)]
+        return list(dict.fromkeys(vars(each)["_forward_cls"] for each in types))
 
     @cached_property
     def gradients(self) -> list[Tensor | None]:

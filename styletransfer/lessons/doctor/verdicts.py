@@ -1,6 +1,7 @@
 """Verdicts, which the doctor's probes report, and the line of code that a verdict is about."""
 
 import inspect
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
@@ -9,7 +10,7 @@ from typing import Any
 
 from torch import nn
 
-from styletransfer.lessons.doctor.watch import backward_name, context_name, is_function
+from styletransfer.lessons.doctor.watch import is_function, method_of
 
 
 @dataclass(frozen=True)
@@ -47,9 +48,10 @@ def described(error: BaseException) -> str:
     return f"{type(error).__name__}: {first_line(error)}"
 
 
-def cure(error: BaseException, other: str) -> str:
-    """Return what to change, by an error's message; `other` if none is known."""
-    return next((text for words, text in CURES.items() if words in described(error)), other)
+def cure(error: BaseException, other: str, hints: Mapping[str, str] | None = None) -> str:
+    """Return what to change, by words of an error's message: a hint, one of CURES, or `other`."""
+    known = [*(hints or {}).items(), *CURES.items()]
+    return next((text for words, text in known if words in described(error)), other)
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
@@ -57,7 +59,7 @@ def place(of: Any, method: str, error: BaseException | None = None) -> str:
     owner, code = getattr(of, "__name__", type(of).__name__), of
     name = owner
     if is_function(of):
-        method = {"backward": backward_name(of), "context": context_name(of)}.get(method, method)
+        method = method_of(of, method)
         name, code = f"{owner}.{method}", getattr(of, method)
     elif isinstance(of, nn.Module):
         name, code = f"{owner}.forward", type(of).forward

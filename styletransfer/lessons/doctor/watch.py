@@ -36,28 +36,18 @@ class Seen:
     inputs: tuple[Any, ...]
     result: Any
     changed: list[int]  #: inputs changed in place, and not marked
-    saved: list[Tensor]  #: by `save_for_backward`
     attributes: list[tuple[str, Tensor]]  #: tensors set on `ctx`, and their names
+    own: list[Tensor]  #: kept for backward, and neither inputs nor outputs
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
-    is_sparse: bool = False  #: whether a gradient is, which `grads` has as a dense one
-
-    @property
-    def own(self) -> list[Tensor]:
-        """The tensors that were kept for backward, and are neither inputs nor outputs."""
-        known = tensors_in([self.inputs, self.result])
-        return [x for x in tensors_in([self.saved, self.attributes]) if not is_among(x, known)]
 
 
-def backward_name(function: type[Function]) -> str:
-    """Return the name of the method that differentiates: "backward", or "vjp"."""
-    return "vjp" if function.backward is Function.backward else "backward"
-
-
-def context_name(function: type[Function]) -> str:
-    """Return the name of the method that fills `ctx`: "forward", or "setup_context"."""
-    return "forward" if function.setup_context is Function.setup_context else "setup_context"
+def method_of(function: type[Function], role: str) -> str:
+    """Return the name of the method that differentiates ("backward") or fills ctx ("context")."""
+    if role == "context":
+        return "forward" if function.setup_context is Function.setup_context else "setup_context"
+    return "vjp" if role == "backward" and function.backward is Function.backward else role
 
 
 def _states(values: Sequence[Any]) -> list[Any]:
@@ -91,8 +81,8 @@ def watched(functions: Sequence[type[Function]]) -> Iterator[list[Seen]]:
 def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable[..., Any]]:
     """Return the methods of a Function, wrapped so that they record what they do."""
     forward, setup = function.forward, function.setup_context
-    backward = getattr(function, backward_name(function))
-    is_apart = context_name(function) == "setup_context"
+    backward = getattr(function, name := method_of(function, "backward"))
+    is_apart = method_of(function, "context") == "setup_context"
     before: list[Any] = []
 
     def watched_forward(*args: Any) -> Any:
@@ -110,8 +100,9 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
         pairs = enumerate(zip(before, _states(inputs), strict=True))
         changed = [i for i, (old, new) in pairs if old != new and not is_among(inputs[i], marked)]
         attributes = [(name, x) for name, value in vars(ctx).items() for x in tensors_in(value)]
-        saved = tensors_in(ctx.to_save or ())
-        calls.append(Seen(function, inputs, output, changed, saved, attributes))
+        kept, known = tensors_in([ctx.to_save or (), attributes]), tensors_in([inputs, output])
+        own = [x for x in kept if not is_among(x, known)]
+        calls.append(Seen(function, inputs, output, changed, attributes, own))
         ctx._doctor = len(calls) - 1
 
     def watched_backward(ctx: Any, *grads: Any) -> Any:
@@ -119,27 +110,24 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
         result = backward(ctx, *grads)
         seen.called += 1
         seen.spoiled |= before != _states(grads)
-        seen.is_sparse |= any(x.is_sparse for x in tensors_in(result))
-        found = result if isinstance(result, tuple) else (result,)
-        dense = (x.to_dense() if isinstance(x, Tensor) else x for x in found)
-        seen.grads = seen.grads or tuple(dense)
+        seen.grads = seen.grads or (result if isinstance(result, tuple) else (result,))
         return result
 
-    methods = {"forward": watched_forward, backward_name(function): watched_backward}
+    methods = {"forward": watched_forward, name: watched_backward}
     return methods | ({"setup_context": watched_setup} if is_apart else {})
 
 
-def scaled(functions: Sequence[type[Function]], factor: float) -> AbstractContextManager[None]:
-    """Multiply what each backward returns by a factor, so that a result tells whose it is."""
+def scaled(functions: Sequence[type[Function]]) -> AbstractContextManager[None]:
+    """Multiply what each backward returns by 1.5, so that it is not torch's derivative."""
 
     def wrong(function: type[Function]) -> dict[str, Any]:
-        backward = getattr(function, backward_name(function))
+        backward = getattr(function, name := method_of(function, "backward"))
 
         def method(ctx: Any, *grads: Any) -> Any:
             found = backward(ctx, *grads)
             found = found if isinstance(found, tuple) else (found,)
-            return tuple(None if each is None else each * factor for each in found)
+            return tuple(None if each is None else 1.5 * each for each in found)
 
-        return {backward_name(function): method}
+        return {name: method}
 
     return _patched(functions, wrong)

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import BackwardCFunction
 from torch.autograd.graph import Node
 from torch.nn.modules.module import register_module_forward_hook
 from torch.overrides import TorchFunctionMode
@@ -132,8 +133,8 @@ class Watch(TorchFunctionMode):
             below = {self.home.get(each, "image") for each in graph.walk(node)}
             other = PRIOR if below == {"image"} else "driver"
             members[self.home.get(node, other)].append(node)
-            kind = graph.is_python_function(node)
-            facts[node] = NodeFacts(node.name(), kind, tuple(self.entered[node]))
+            is_function = isinstance(node, BackwardCFunction)
+            facts[node] = NodeFacts(node.name(), is_function, tuple(self.entered[node]))
         return tuple(
             Group(name, bool(self.trunk & {*nodes}), tuple(facts[node] for node in nodes))
             for name, nodes in members.items()
@@ -147,13 +148,10 @@ def trunk_group(layer: str) -> str:
     return f"block {number.group()}" if number else layer
 
 
-def study(mode: str, objective: Objective, image: Tensor) -> Study:
-    """Return the record of one `objective.evaluate` at a copy of `image` (1, 3, H, W) in [0, 1].
-
-    `mode` is the name of the objective's loss mode.
-    """
+def study(objective: Objective, image: Tensor) -> Study:
+    """Return the record of one `objective.evaluate` at a copy of `image` (1, 3, H, W) in [0, 1]."""
     point = image.detach().clone(memory_format=torch.contiguous_format).requires_grad_()
     watch = Watch(objective)
     with register_module_forward_hook(watch.note), watch:
         objective.evaluate(point)
-    return Study(mode, watch.groups(), tuple(watch.passes))
+    return Study(objective.mode.name, watch.groups(), tuple(watch.passes))
