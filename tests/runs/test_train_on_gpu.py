@@ -5,15 +5,18 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
 
 from styletransfer import iterate
+from styletransfer.copying import paired
+from styletransfer.features.extractor import max_pool
 from styletransfer.job import groups
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
-from styletransfer.optimize.run import objective_of
+from styletransfer.optimize.run import Run, objective_of
 from styletransfer.pictures import images
 from styletransfer.runs.commands.mix import MixConfig, mix
 from styletransfer.runs.recipe import carried
@@ -69,6 +72,48 @@ def test_a_region_waits_for_nothing(gpu):
     gpu.clear()
     gradient_at(objective, pictures.content)
     assert not gpu
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constants", "extreme", "words"),
+    [
+        ("losses.match.BLOCK objective.matching.BLOCK", 1, []),
+        ("losses.moments.CHUNKS", 64, ["precision=bfloat16", "objective.style_loss=moments"]),
+        ("losses.moments.CHUNKS", 64, ["precision=bfloat16", "objective.style_loss=moments", MASK]),
+        ("copying.patches.BLOCK copying.copied.BLOCK", 1, ["style_source=content.png"]),
+        ("pictures.color._STRIP", 50, ["experiment=classic", "color=style_palette"]),
+    ],
+    ids=["matches", "moments", "regions", "pixels", "colours"],
+)
+def test_blocks_of_the_cpu_are_none_of_a_gpu(constants, extreme, words, monkeypatch):
+    """A GPU does the same operations, whatever the size of a block on the CPU is."""
+    counts, usual = [], pretended.count
+    monkeypatch.setattr(paired, "CONTENT_SIDE", 24)  # so that pixels are matched at full size, too
+    monkeypatch.setattr(pretended, "count", lambda *given: done.append(usual(*given)))
+    for _ in range(2):
+        done = []
+        for step in Run(prepare(settings("steps=2", *words))):
+            assert step.picture.device.type == "cuda"
+        counts.append(len(done))
+        for constant in constants.split():
+            monkeypatch.setattr(f"styletransfer.{constant}", extreme)
+    assert counts[0] == counts[1]
+
+
+def test_a_pool_on_a_gpu_is_one_operation(monkeypatch):
+    names, usual = [], pretended.count
+    x = picture(0, 9, 8).to("cuda")
+
+    def counted(func, *rest):
+        names.append(func.overloadpacket.__name__)
+        return usual(func, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pretended, "count", counted)
+        found = max_pool(x)
+    assert [name for name in names if "max" in name] == ["max_pool2d_with_indices"]
+    assert found.cpu().equal(torch.max_pool2d(x.cpu(), 2))
 
 
 def test_a_recipe_names_the_card(monkeypatch, capsys):
