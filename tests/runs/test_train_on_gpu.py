@@ -9,17 +9,20 @@ import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
+from optimize.test_captured import tape
 
-from styletransfer import iterate
+from styletransfer import iterate, stylize
 from styletransfer.copying import paired
 from styletransfer.features.extractor import max_pool
 from styletransfer.job import groups
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
+from styletransfer.optimize import run
 from styletransfer.optimize.run import Run, objective_of
 from styletransfer.pictures import images
 from styletransfer.runs.commands.mix import MixConfig, mix
 from styletransfer.runs.recipe import carried
+from styletransfer.runs.resume import finished_picture
 from styletransfer.train import paint
 
 RANDOM = ["features=vgg19", "features.weights=random"]
@@ -121,6 +124,46 @@ def test_a_recipe_names_the_card(monkeypatch, capsys):
     told = carried(Path("run/pastiche.png"))["hardware"]
     assert re.fullmatch(r"Pretended, (CUDA|ROCm) .+, cuDNN .+, torch .+", told)
     assert record_of("run")["hardware"] in told
+
+
+def refused(device, work):
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+CAPTURED = ["experiment=tiny", "device=cuda", "captured=true"]
+
+
+@pytest.mark.parametrize(
+    ("capture", "words", "is_captured"),
+    [
+        (tape, [], True),
+        (refused, [], False),
+        pytest.param(tape, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
+        (tape, ["device=cpu"], False),
+        pytest.param(tape, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
+    ],
+    ids=["captured", "it failed", "hooks", "on the CPU", "tiles"],
+)
+def test_a_recipe_says_whether_evaluations_were_captured(
+    capture, words, is_captured, monkeypatch, capsys
+):
+    """A run begins with what was asked for, and its record ends with what painted."""
+    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    config = settings(*CAPTURED, *words)
+    paint(config, Path("run"))
+    assert record_of("run")["config"]["captured"] is is_captured
+    told = carried(Path("run/pastiche.png"))["command"]
+    assert ("captured=true" in told) is is_captured
+    found = finished_picture(replace(config, resume="auto"), Path("run"))
+    assert found == Path("run/pastiche.png").absolute()
+
+
+@pytest.mark.parametrize(("capture", "is_captured"), [(tape, True), (refused, False)])
+def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch):
+    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    tiny = {"size": 32, "steps": 2, "experiment": "tiny", "device": "cuda"}
+    stylize("content.png", "style.png", captured=True, **tiny).save("a.png")
+    assert ("captured=true" in carried(Path("a.png"))["command"]) is is_captured
 
 
 @pytest.mark.slow
