@@ -208,7 +208,8 @@ class Run:
         """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
         # Whether the job's evaluations so far were replayed, at one scale or more.
-        self.captured, self._is_evaluated = job.captured, False
+        self.captured: bool = job.captured
+        self._is_evaluated: bool = False
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
