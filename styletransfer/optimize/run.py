@@ -42,6 +42,9 @@ class Run:
         UserError: the settings cannot work; see `Objective`.
     """
 
+    captured: bool  # whether the job's evaluations so far were replayed, at one scale or more
+    _is_evaluated: bool  # whether there was an evaluation
+
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
@@ -207,9 +210,7 @@ class Run:
     def _take(self, job: Job) -> None:
         """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
-        # Whether the job's evaluations so far were replayed, at one scale or more.
-        self.captured: bool = job.captured
-        self._is_evaluated: bool = False
+        self.captured, self._is_evaluated = job.captured, False
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
