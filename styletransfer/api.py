@@ -16,7 +16,7 @@ import os
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import lru_cache, wraps
 from typing import Any, ParamSpec, TypeVar
 
@@ -184,11 +184,9 @@ class Stylization:
         if made.problem is not None:
             raise UserError(made.problem)
         stopped = [] if made.losses else [override("stop_after", made.steps)]
-        xmp = metadata(
-            "train",
-            recipe(self._config, read=self._job.files, device=self._job.device) | self._steered,
-            *stopped,
-        )
+        config, job = replace(self._config, captured=made.captured), self._job
+        told = recipe(config, read=job.files, device=job.device) | self._steered
+        xmp = metadata("train", told, *stopped)
         return Result(made.picture, made.losses, made.steps, self._job.pictures.alpha, xmp)
 
 

@@ -16,6 +16,7 @@ from torch.nn.functional import conv2d, grid_sample, pad
 from styletransfer.copying.patches import PATCH, Axes, PatchSearch, patches
 from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
 from styletransfer.pictures.images import blurred
+from styletransfer.system.devices import at_a_time
 
 # Standard deviation in pixels of a blur. Detail that the blur keeps is taken from the mean of
 # overlapping patches, which has the right tones. Finer detail is taken from single copied pixels,
@@ -30,7 +31,7 @@ HELD = 100.0
 # CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
 # weight 1, those of paintings PAINTED. Of matches less than NEAR pixels apart only one is tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
-# Number of pixels that are handled at a time, to limit memory.
+# Number of pixels that are handled at a time on the CPU, to limit memory; see `at_a_time`.
 BLOCK = 2**18
 
 
@@ -80,10 +81,11 @@ class Refinement:
         made = pixels(_matches(best, search), self.pictures.styles).clamp(0, 1)
         wanted = self._values(content, made)
         least = torch.full_like(best[0], torch.inf)
+        block = at_a_time(BLOCK, wanted.device, wanted.shape[1])
         for down, right in product((0, -1, 1), repeat=2):
             places = _enlarged(found, search, down, right)
             is_new = least.isinf() | ((places - best).abs().amax(0) > NEAR)
-            for at in torch.split(is_new.nonzero()[:, 0], BLOCK):
+            for at in torch.split(is_new.nonzero()[:, 0], block):
                 index = search.indices(*places[:, at].round().long())
                 cost = (wanted[at] - self.keys[index]).square_().sum(1)
                 cost.masked_fill_(~search.allowed[search.owners[at], index], torch.inf)
@@ -127,7 +129,8 @@ def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
         moves[:, down:, right : right + width] for down, right in product(range(PATCH), repeat=2)
     ]
     strips = []
-    for rows in torch.split(torch.arange(found.size[0]), max(1, BLOCK // width)):
+    block = at_a_time(BLOCK, styles[0].device, 3 * len(shifted))
+    for rows in torch.split(torch.arange(found.size[0]), max(1, block // width)):
         moved = [replace(found, places=each[:, rows] + own[:, rows]) for each in shifted]
         strips.append(torch.stack([pixels(one, styles) for one in moved]).mean(0))
     return torch.cat(strips, 2)

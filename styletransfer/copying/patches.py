@@ -16,11 +16,12 @@ from styletransfer.features.tensors import principal_axes
 from styletransfer.objective.inputs import Correspondence, Region, Size
 from styletransfer.objective.matching import covered, owners_of
 from styletransfer.pictures.images import size_of
+from styletransfer.system.devices import at_a_time
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
 # The first search compares means of CELL x CELL pixels: all cells of the content with all cells of
-# the sources, BLOCK cells of the content at a time.
+# the sources, on the CPU BLOCK cells of the content at a time; see `at_a_time`.
 CELL, BLOCK = 4, 512
 # A pixel tries the matches of the neighbours that are NEIGHBOURS pixels away, and random pixels
 # that are at most RANDOM pixels from its own match along each axis.
@@ -131,7 +132,7 @@ class PatchSearch:
         # `used` are the cells with an active pixel; `cell` is the index in `used` for each pixel.
         used, cell = torch.unique(rows * width + columns, return_inverse=True)
         found = [used[:0]]
-        for block in torch.split(used, BLOCK):
+        for block in torch.split(used, at_a_time(BLOCK, used.device, len(offered))):
             distance = squares - 2 * pooled[block] @ offered.mT
             found.append(distance.masked_fill_(~allowed[owners[block]], torch.inf).argmin(1))
         nearest = corners[torch.cat(found)][cell]

@@ -56,7 +56,15 @@ class MaxPoolFunction(Function):
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Return the maximum of each window; an odd last row or column is dropped."""
+        """Return the maximum of each window; an odd last row or column is dropped.
+
+        On the CPU three maxima take less time than torch's pool with its indices (measured on x86).
+        On a GPU the pool is one kernel instead of three, and reads and writes as many bytes in
+        bfloat16, fewer in float32. Its indices are freed here.
+        """
+        if x.device.type != "cpu":
+            pooled: Tensor = torch.ops.aten.max_pool2d_with_indices(x, WINDOW)[0]
+            return pooled
         height, width = x.shape[2] // 2 * 2, x.shape[3] // 2 * 2
         top, bottom = x[..., 0:height:2, :width], x[..., 1:height:2, :width]
         # The first two maxima compare neighbours within a row, so each row is read only once.

@@ -102,19 +102,24 @@ class FilmRun:
         """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
         path = self.folder / RECORD
         job, free = self.job, FREE_FILM_KEYS
-        now = self.recipe = recipe(
-            self.config, free, job.files, job.device, precision=job.precision
-        )
-        text = json.dumps(now, indent=2) + "\n"
+        config = replace(self.config, captured=job.captured)
+        now = self.recipe = recipe(config, free, job.files, job.device, precision=job.precision)
         if path.exists():
             try:
-                if path.stat().st_size > LARGEST + 2 * len(text):  # it may come from anybody
+                if path.stat().st_size > LARGEST + 2 * len(
+                    json.dumps(now, indent=2)
+                ):  # it may come from anybody
                     raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
                 then = {}
             check_recipe(then, now, free)
-        write_atomic(path, text.encode())
+            now["config"]["captured"] = then["config"]["captured"] is True
+        self._write_record()
+
+    def _write_record(self) -> None:
+        text = json.dumps(self.recipe, indent=2) + "\n"
+        write_atomic(self.folder / RECORD, text.encode())
 
     def paint(
         self, stop: Stop, callback: FrameCallback | None = None
@@ -134,7 +139,7 @@ class FilmRun:
             if self.job.pictures.sources
             else FrameOptimizer(self.job, config.frame_steps, config.temporal_weight)
         )
-        count = 0
+        count, captured = 0, list[bool]()
         bar, problem = self.film.bar(frames()), None
         try:
             for number, content in enumerate(bar):
@@ -144,6 +149,7 @@ class FilmRun:
                     if outcome.problem is not None:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
                     images.write(path, outcome.image, bit_depth=16)
+                    captured.append(outcome.captured)
                 # Read the pastiche from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
                 if not config.independent:
@@ -158,6 +164,9 @@ class FilmRun:
                 raise
             problem = error
         bar.close()
+        if captured:  # what has painted, not what was asked for
+            self.recipe["config"]["captured"] = any(captured)
+            self._write_record()
         if stop.asked is not None:
             logger.warning("stopped; run the same command to go on after frame %d", count)
         return count, problem

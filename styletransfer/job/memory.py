@@ -1,8 +1,9 @@
 """Estimates the memory that one scale of a run needs, and chooses the scale's first tile.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
-match targets and the activations that autograd keeps. The estimate may be too low: `Run` halves
-the tile if memory runs out.
+match targets and the activations that autograd keeps. The figures below were measured on x86, and
+no test compares them with a GPU's. The estimate may be too low: `Run` halves the tile if memory
+runs out.
 """
 
 import logging
@@ -25,6 +26,7 @@ from styletransfer.system.devices import free_bytes, readable
 logger = logging.getLogger(__name__)
 
 # Share of the free memory that a run may use: the formula is rough, and other programs need some.
+# On a GPU the rest is also for cuDNN's workspaces and the blocks of `at_a_time`.
 USABLE = 0.8
 # Smallest side in pixels of a tile with which `tile=auto` begins. Smaller tiles consist mostly of
 # halo, the part that neighbouring tiles read too.

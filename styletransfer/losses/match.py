@@ -14,11 +14,11 @@ from torch.autograd import Function
 from styletransfer.features.tensors import accumulate_dtype, check_target
 from styletransfer.losses.content import ContentTap
 from styletransfer.losses.distance import PositionalDistance
+from styletransfer.system.devices import at_a_time
 
-# Number of values that `ProductsTap` multiplies at a time. On the CPU their float32 copies stay in
-# the cache (measured on x86). On a GPU each block costs the start of some kernels, so blocks are as
-# large as memory allows: one float32 copy takes 512 MB.
-BLOCK, BLOCK_ON_GPU = 2**17, 2**27
+# Number of values that `ProductsTap` multiplies at a time on the CPU, where their float32 copies
+# then stay in the cache (measured on x86).
+BLOCK = 2**17
 
 
 class MatchDistance(PositionalDistance):
@@ -105,8 +105,8 @@ class ProductsTap(Function):
         Some rows of the map are multiplied at a time; bfloat16 values in float32.
         """
         dtype = accumulate_dtype(features.dtype)
-        block = BLOCK if features.device.type == "cpu" else BLOCK_ON_GPU
-        rows = max(1, block // (features.shape[1] * features.shape[3]))
+        values = features.shape[1] * features.shape[3]  # in a row
+        rows = at_a_time(max(1, BLOCK // values), features.device, values)
         blocks = zip(torch.split(features, rows, 2), torch.split(target, rows, 2), strict=True)
         products = [inner_products(f.to(dtype), t.to(dtype)) for f, t in blocks]
         dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))

@@ -9,9 +9,11 @@ import torch
 from torch import Tensor
 
 from styletransfer.features.tensors import accumulate_dtype, check_features
+from styletransfer.system.devices import at_a_time
 
 # Sums over positions of weighted bfloat16 features, or of products of features, are computed in
-# CHUNKS parts, which are added in float32. Each part is in float32, or rounded once to bfloat16.
+# CHUNKS parts, which are added in float32. Each part is in float32, or rounded once to bfloat16. On
+# a GPU parts in float32 are as large as memory allows, because they only limit memory.
 CHUNKS = 8
 # Positions of weight 0 are not read if at most the fraction SPARSE of all positions has a positive
 # weight. Otherwise, gathering the rows of positive weight, and scattering their gradients, costs
@@ -117,9 +119,18 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
     if factors is None:
         return rows.sum(0, dtype=accumulate_dtype(rows.dtype))
     total = rows.new_zeros(rows.shape[1], dtype=factors.dtype)  # float32 if the rows are bfloat16
-    for chunk, factor in zip(rows.chunk(CHUNKS), factors.chunk(CHUNKS), strict=True):
+    for chunk, factor in zip(_parts(rows), _parts(factors, rows.shape[1]), strict=True):
         total = total + (chunk * factor).sum(0)
     return total
+
+
+def _parts(rows: Tensor, channels: int = 0) -> tuple[Tensor, ...]:
+    """Return rows (n, C) in the parts that are summed at a time; `channels` are those of features.
+
+    Their number is CHUNKS on the CPU.
+    """
+    size = at_a_time(-(-len(rows) // CHUNKS), rows.device, channels or rows.shape[1])
+    return torch.split(rows, size)
 
 
 def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Tensor:
@@ -130,8 +141,8 @@ def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Ten
     all chunks, in half the time that they would take one after the other.
     """
     if wide:
-        chunks = rows.chunk(CHUNKS)
-        given = [None] * len(chunks) if factors is None else factors.chunk(CHUNKS)
+        chunks = _parts(rows)
+        given = [None] * len(chunks) if factors is None else _parts(factors, rows.shape[1])
         pairs = ((chunk.float(), own) for chunk, own in zip(chunks, given, strict=True))
         return torch.stack([_times(part, own).mT @ part for part, own in pairs]).sum(0)
     weighted, size, channels = _times(rows, factors), len(rows) // CHUNKS, rows.shape[1]

@@ -8,9 +8,9 @@ The slowest parts of a trained network are replaced:
 - The last convolution makes three channels, but a vector register holds eight numbers or more. So
   2 x 2 neighbouring positions are computed together, as twelve channels: each 9 x 9 kernel becomes
   four 10 x 10 kernels with stride 2, which hold it shifted by 0 or 1 positions down and right.
-- Instance norms of few channels process neighbouring positions together, to fill a vector register.
-  On the CPU, their mean and variance come from PyTorch's batch norm, which is many times as fast as
-  `torch.var_mean`.
+- On the CPU, instance norms of few channels process neighbouring positions together, to fill a
+  vector register. Their mean and variance come from PyTorch's batch norm, which is many times as
+  fast as `torch.var_mean`.
 """
 
 import copy
@@ -24,11 +24,12 @@ from torch.nn.functional import conv2d, pad, pixel_shuffle
 from styletransfer.features.tensors import accumulate_dtype
 from styletransfer.networks.johnson import ConditionalInstanceNorm, NormedConv, StyleNetwork
 
-# Number of float32 values that a norm processes together: two registers of AVX-512, or four of
-# AVX2, which is enough to keep the vector units busy.
+# Number of float32 values that a norm processes together on the CPU: two registers of AVX-512, or
+# four of AVX2, which is enough to keep the vector units busy.
 SIDE_BY_SIDE = 32
 # The output channels of FourfoldConv are padded to a multiple of BLOCK, the float32 values in an
-# AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower.
+# AVX2 register. Convolutions handle channels in such blocks, and a partial block is slower. CUDA's
+# tensor cores want multiples of 8 as well.
 BLOCK = 8
 # Bilinear upsampling by 2 in one dimension, followed by a convolution with a kernel of size 3: at
 # the output position 2i + a, kernel element k reads the upsampled position 2i + a - 1 + k, a
@@ -141,7 +142,12 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return the number of neighbouring positions in a row of x (N, C, H, W) that a norm joins."""
+    """Return the number of neighbouring positions in a row of x (N, C, H, W) that a norm joins.
+
+    On a GPU it is 1: a kernel's threads take neighbouring values as they lie in memory.
+    """
+    if x.device.type != "cpu":
+        return 1
     return math.gcd(x.shape[3], max(1, SIDE_BY_SIDE // x.shape[1]))
 
 

@@ -65,6 +65,11 @@ class CapturedObjective:
         # The picture that a replay reads, names of losses, the replay, the outputs that it writes.
         self._graph: tuple[Tensor, list[str], Callable[[], object], Outputs] | None = None
 
+    @property
+    def is_captured(self) -> bool:
+        """Whether evaluations are replayed; False before the first, and if capturing it failed."""
+        return self._graph is not None
+
     def evaluate(self, image: Tensor) -> Losses:
         """Return the losses at `image`, and add their gradient to `image.grad`, see `Evaluates`."""
         if self._graph is None and self._capture is not None:

@@ -38,11 +38,13 @@ from styletransfer.objective.targets import (
     reference_size,
 )
 from styletransfer.pictures.images import resize, size_of
+from styletransfer.system.devices import at_a_time
 
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID. The feature maps of the other layers are resized to the size of GRID's feature map.
 GRID = "relu3_1"
-# Number of content positions that are compared with all style positions at once, to limit memory.
+# Number of content positions that are compared with all style positions at once, to limit memory,
+# on the CPU; see `at_a_time`.
 BLOCK = 256
 # If a region has several styles, BIAS * log(share of a style) is added to the cosines of this
 # style's positions. 0.1 is about the difference between the largest cosines found in two styles.
@@ -196,7 +198,7 @@ def matching(criterion: Criterion, pictures: Inputs, reader: Reader) -> Matching
         for part in region.sources:
             within = _within(part.weights, cells[part.style]).to(queries.device)
             keys = placed_keys(offered[part.style], of_styles[part.style])[within]
-            for block in torch.split(own, BLOCK):
+            for block in torch.split(own, at_a_time(BLOCK, own.device, len(keys))):
                 nearest, place = (queries[block] @ keys.mT).max(1)
                 nearest += BIAS * math.log(part.share)
                 better = block[nearest > score[block]]

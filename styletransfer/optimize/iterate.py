@@ -44,6 +44,8 @@ class Outcome:
     #: Name -> weighted loss of `image`, with "total"; empty until the run has made all its steps.
     losses: dict[str, float]
     steps: int  #: number of optimiser steps made
+    #: Whether CUDA graphs evaluated the picture, at one scale or more; see the setting `captured`.
+    captured: bool = False
     problem: str | None = None  #: why the run gave up, in one line; None if it did not
 
     def finished(self, run: str) -> Self:

@@ -42,6 +42,9 @@ class Run:
         UserError: the settings cannot work; see `Objective`.
     """
 
+    captured: bool  # whether the job's evaluations so far were replayed, at one scale or more
+    _is_evaluated: bool  # whether there was an evaluation
+
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
@@ -88,11 +91,21 @@ class Run:
             self._end(self._descent, self._objective)
             return None
         image = self._descent.picture()
-        losses = _evaluate(self._objective, image)  # sets image.grad
+        losses = self._evaluate(self._objective, image)  # sets image.grad
         self._descent.step(image, losses)
         self.at.steps += 1
         counts = (self.at.steps, self.at.planned, self.at.index + 1, len(self.scales))
         return Iterate(*counts, losses, image.detach(), self.colored)
+
+    def _evaluate(self, objective: Evaluates, image: Tensor) -> Losses:
+        """Return the losses at `image`, and add their gradient to `image.grad`."""
+        # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
+        with interruptible():
+            losses = objective.evaluate(image)
+        is_replayed = isinstance(objective, CapturedObjective) and objective.is_captured
+        self.captured = is_replayed or (self._is_evaluated and self.captured)
+        self._is_evaluated = True
+        return losses
 
     def _chosen_tile(self, scale: Scale) -> int | None:
         """Return the side of a scale's tiles in pixels, or None for the whole picture at once."""
@@ -130,7 +143,7 @@ class Run:
             self.problem = descent.ending.problem
             return
         image = descent.final()
-        self.at.image, losses = descent.result(image, _evaluate(objective, image))
+        self.at.image, losses = descent.result(image, self._evaluate(objective, image))
         self.at.momentum = descent.momentum()
         self.at.index, self.at.spent = self.at.index + 1, 0
         self._descent = self._objective = None  # the next scale needs their memory
@@ -163,7 +176,8 @@ class Run:
             if (protection := self.pictures.protection) is not None:
                 image = protection.resized(scale.size).hold(image)
         image = image.float().cpu()
-        return Outcome(image, self.colored(image), losses, self.at.steps, problem=self.problem)
+        made = (losses, self.at.steps, self.captured, self.problem)
+        return Outcome(image, self.colored(image), *made)
 
     def steer(self, job: Job) -> None:
         """Continue with another job of the same content image, from the best picture so far.
@@ -196,6 +210,7 @@ class Run:
     def _take(self, job: Job) -> None:
         """Set the job, its scales, pictures, colours and start."""
         self.job, self.scales = job, job.scales
+        self.captured, self._is_evaluated = job.captured, False
         self.pictures = job.pictures.to(job.on_device(job.pictures.content))
         self._recolored = job.colors.before(self.pictures)
         self.colored = job.colors.after(self.pictures)  # picture -> picture in the job's colours
@@ -236,10 +251,3 @@ def objective_of(job: Job, pictures: Inputs, tile: int | None) -> Evaluates:
     if not job.captured:
         return whole
     return CapturedObjective(whole, partial(captured_on_cuda, job.device))
-
-
-def _evaluate(objective: Evaluates, image: Tensor) -> Losses:
-    """Return the losses at `image`, and add their gradient to `image.grad`."""
-    # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
-    with interruptible():
-        return objective.evaluate(image)

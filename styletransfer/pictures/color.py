@@ -15,6 +15,7 @@ from torch import Tensor
 
 from styletransfer.formats import color_spaces
 from styletransfer.pictures.images import Picture, resize, size_of
+from styletransfer.system.devices import at_a_time
 
 # Matrices of Ottosson 2020, with the digits of his C++ code. _CONES maps linear sRGB to the eye's
 # cone responses; _LAB maps their cube roots to L, a, b. The inverses are computed, so that a
@@ -34,7 +35,9 @@ _FROM_CONES, _FROM_LAB = torch.linalg.inv(_TO_CONES), torch.linalg.inv(_TO_LAB)
 
 _ROUNDING = 1e-5  # float32 rounding error in linear light by which a colour may leave [0, 1]
 _HALVINGS = 12  # bisection steps in the search for the largest chroma
-_STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
+# Number of pixels converted at once on the CPU, so that intermediate results need little memory.
+# _VALUES are made of each at a time, about eight colours in `from_oklab`.
+_STRIP, _VALUES = 2**18, 24
 # Added to every variance, so that a grey picture, or one of a single colour, can be recoloured too.
 # It is from the authors' code for Gatys et al. 2016, "Preserving Color in Neural Artistic Style
 # Transfer", arXiv:1606.05897. In OKLab it is a standard deviation of 0.003, which is invisible.
@@ -166,20 +169,25 @@ def in_palette(
 
 
 def by_strips(function: Callable[..., Tensor], *images: Tensor) -> Tensor:
-    """Return `function` of images (1, C, H, W), computed on _STRIP pixels (C, N) at a time.
+    """Return `function` of images (1, C, H, W), computed on some pixels (C, N) at a time.
 
     The result has the shape of the last image.
     """
     result = torch.empty_like(images[-1], memory_format=torch.contiguous_format)
-    strips = torch.split(result.view(result.shape[1], -1), _STRIP, dim=1)
-    for strip, *parts in zip(strips, *map(_strips, images), strict=True):
+    for strip, *parts in zip(_split(result), *map(_strips, images), strict=True):
         strip.copy_(function(*parts))
     return result
 
 
+def _split(image: Tensor) -> tuple[Tensor, ...]:
+    """Return the pixels of (1, C, H, W) as (C, N) each, views if the image is contiguous."""
+    size = at_a_time(_STRIP, image.device, _VALUES)
+    return torch.split(image.reshape(image.shape[1], -1), size, dim=1)
+
+
 def _strips(image: Tensor) -> Iterator[Tensor]:
-    """Yield the pixels of (1, C, H, W) as (C, N), N up to _STRIP, in at least float32."""
-    for strip in torch.split(image.reshape(image.shape[1], -1), _STRIP, dim=1):
+    """Yield the pixels of (1, C, H, W) as (C, N) each, in at least float32."""
+    for strip in _split(image):
         yield strip if strip.dtype == torch.float64 else strip.float()
 
 

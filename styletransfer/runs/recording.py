@@ -5,6 +5,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
+from dataclasses import replace
 from pathlib import Path
 
 from torch import Tensor
@@ -183,6 +184,7 @@ class Recording:
         """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result = self.outcome
+        self.recipe["config"]["captured"] = result.captured  # not what was asked for
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
         if result.problem is not None and self.picture.exists():  # do not replace a good picture
@@ -254,4 +256,5 @@ class Recording:
 
 def _describe(config: TrainConfig, job: Job) -> Recipe:
     """Return the recipe of a job's pastiche (UserError if an input file cannot be read)."""
+    config = replace(config, captured=job.captured)
     return recipe(config, FREE_KEYS, job.files, job.device, precision=job.precision)

@@ -27,11 +27,12 @@ def check_settings(
     """Raise UserError if `then` and `now` have other keys, or differ in a key not in `free`.
 
     `then` are the settings of the recorded run, and `now` those with which it would continue.
+    `captured` may differ: a record says whether evaluations were captured, not what was asked for.
     """
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
     for key in now:
-        if key not in free and then[key] != now[key]:
+        if key not in (*free, "captured") and then[key] != now[key]:
             raise UserError(
                 f"{key}={now[key]} differs from the run's own {key}={then[key]}; go on with that "
                 f"one, or {AFRESH}"

@@ -1,13 +1,17 @@
 """Films on a pretended GPU: no operation mixes devices."""
 
+import json
 from pathlib import Path
 
 import pytest
 from films.clips import pan
 from films.film_files import make
 from helpers import composed, needs
+from optimize.test_captured import tape
 
 from styletransfer.films.commands.film import film
+from styletransfer.optimize import run
+from styletransfer.runs.recipe import carried
 
 needs("video", "cv2")
 pytestmark = [pytest.mark.slow, pytest.mark.usefixtures("tiny_vgg", "gpu", "desk")]
@@ -20,3 +24,23 @@ def test_a_film(words):
     tiny = ["experiment=tiny", "steps=4", "frame_steps=2", "device=cuda", "output=out.mp4"]
     film(composed("film", "content=clip.mp4", "style=style.png", *tiny, *words), Path("run"))
     assert Path("out.mp4").exists()
+
+
+@pytest.mark.parametrize("is_captured", [True, False])
+def test_a_film_says_whether_it_was_captured(is_captured, monkeypatch):
+    """A film that is done stays as its record says."""
+
+    def capture(device, work):
+        if not is_captured:
+            raise RuntimeError("operation not permitted when stream is capturing")
+        return tape(device, work)
+
+    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    make(Path("clip.mp4"), [pan(time).float() for time in range(2)])
+    words = ["experiment=tiny", "steps=4", "frame_steps=2", "device=cuda", "captured=true"]
+    config = composed("film", "content=clip.mp4", "style=style.png", *words)
+    for _ in range(2):
+        film(config, Path("run"))
+        told = json.loads(Path("run/film.json").read_text())["config"]["captured"]
+        word = "captured=true" in carried(Path("run/painted.mp4"))["command"]
+        assert (told, word) == (is_captured, is_captured)

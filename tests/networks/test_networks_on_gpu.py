@@ -9,6 +9,7 @@ from helpers import layers, needs, picture, write_pictures
 from networks.nets import applying, short_training, write_network
 from pretended import pretended_gpu
 
+from styletransfer.networks.deploy import neighbours
 from styletransfer.networks.training.train import train
 from styletransfer.pictures import images
 
@@ -40,6 +41,12 @@ def desk(desk):
 def test_a_network_paints(gpu, words):
     applying("photo.png", "out.png")(device="cuda", **words)
     assert images.read("out.png").size == (13, 22)
+
+
+@pytest.mark.usefixtures("gpu")
+def test_norms_on_a_gpu_join_no_neighbours():
+    x = torch.ones(1, 4, 6, 8)
+    assert (neighbours(x), neighbours(x.to("cuda"))) == (8, 1)
 
 
 @pytest.mark.slow

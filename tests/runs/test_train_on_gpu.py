@@ -5,18 +5,24 @@ import re
 from dataclasses import replace
 from pathlib import Path
 
+import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
+from optimize.test_captured import tape
 
-from styletransfer import iterate
+from styletransfer import iterate, stylize
+from styletransfer.copying import paired
+from styletransfer.features.extractor import max_pool
 from styletransfer.job import groups
 from styletransfer.job.prepare import prepare
 from styletransfer.objective import gradient_at
-from styletransfer.optimize.run import objective_of
+from styletransfer.optimize import run
+from styletransfer.optimize.run import Run, objective_of
 from styletransfer.pictures import images
 from styletransfer.runs.commands.mix import MixConfig, mix
 from styletransfer.runs.recipe import carried
+from styletransfer.runs.resume import finished_picture
 from styletransfer.train import paint
 
 RANDOM = ["features=vgg19", "features.weights=random"]
@@ -71,11 +77,93 @@ def test_a_region_waits_for_nothing(gpu):
     assert not gpu
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("constants", "extreme", "words"),
+    [
+        ("losses.match.BLOCK objective.matching.BLOCK", 1, []),
+        ("losses.moments.CHUNKS", 64, ["precision=bfloat16", "objective.style_loss=moments"]),
+        ("losses.moments.CHUNKS", 64, ["precision=bfloat16", "objective.style_loss=moments", MASK]),
+        ("copying.patches.BLOCK copying.copied.BLOCK", 1, ["style_source=content.png"]),
+        ("pictures.color._STRIP", 50, ["experiment=classic", "color=style_palette"]),
+    ],
+    ids=["matches", "moments", "regions", "pixels", "colours"],
+)
+def test_blocks_of_the_cpu_are_none_of_a_gpu(constants, extreme, words, monkeypatch):
+    """A GPU does the same operations, whatever the size of a block on the CPU is."""
+    counts, usual = [], pretended.count
+    monkeypatch.setattr(paired, "CONTENT_SIDE", 24)  # so that pixels are matched at full size, too
+    monkeypatch.setattr(pretended, "count", lambda *given: done.append(usual(*given)))
+    for _ in range(2):
+        done = []
+        for step in Run(prepare(settings("steps=2", *words))):
+            assert step.picture.device.type == "cuda"
+        counts.append(len(done))
+        for constant in constants.split():
+            monkeypatch.setattr(f"styletransfer.{constant}", extreme)
+    assert counts[0] == counts[1]
+
+
+def test_a_pool_on_a_gpu_is_one_operation(monkeypatch):
+    names, usual = [], pretended.count
+    x = picture(0, 9, 8).to("cuda")
+
+    def counted(func, *rest):
+        names.append(func.overloadpacket.__name__)
+        return usual(func, *rest)
+
+    with monkeypatch.context() as patched:
+        patched.setattr(pretended, "count", counted)
+        found = max_pool(x)
+    assert [name for name in names if "max" in name] == ["max_pool2d_with_indices"]
+    assert found.cpu().equal(torch.max_pool2d(x.cpu(), 2))
+
+
 def test_a_recipe_names_the_card(monkeypatch, capsys):
     paint(settings("experiment=tiny", "device=cuda"), Path("run"))
     told = carried(Path("run/pastiche.png"))["hardware"]
     assert re.fullmatch(r"Pretended, (CUDA|ROCm) .+, cuDNN .+, torch .+", told)
     assert record_of("run")["hardware"] in told
+
+
+def refused(device, work):
+    raise RuntimeError("operation not permitted when stream is capturing")
+
+
+CAPTURED = ["experiment=tiny", "device=cuda", "captured=true"]
+
+
+@pytest.mark.parametrize(
+    ("capture", "words", "is_captured"),
+    [
+        (tape, [], True),
+        (refused, [], False),
+        pytest.param(tape, ["loss_mode=tensor_hook"], False, marks=pytest.mark.slow),
+        (tape, ["device=cpu"], False),
+        pytest.param(tape, ["tile=16", "size=64"], False, marks=pytest.mark.slow),
+    ],
+    ids=["captured", "it failed", "hooks", "on the CPU", "tiles"],
+)
+def test_a_recipe_says_whether_evaluations_were_captured(
+    capture, words, is_captured, monkeypatch, capsys
+):
+    """A run begins with what was asked for, and its record ends with what painted."""
+    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    config = settings(*CAPTURED, *words)
+    paint(config, Path("run"))
+    assert record_of("run")["config"]["captured"] is is_captured
+    told = carried(Path("run/pastiche.png"))["command"]
+    assert ("captured=true" in told) is is_captured
+    found = finished_picture(replace(config, resume="auto"), Path("run"))
+    assert found == Path("run/pastiche.png").absolute()
+
+
+@pytest.mark.parametrize(("capture", "is_captured"), [(tape, True), (refused, False)])
+def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch):
+    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    tiny = {"size": 32, "steps": 2, "experiment": "tiny", "device": "cuda"}
+    stylize("content.png", "style.png", captured=True, **tiny).save("a.png")
+    assert ("captured=true" in carried(Path("a.png"))["command"]) is is_captured
 
 
 @pytest.mark.slow

@@ -53,7 +53,7 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 # Peak memory of painting, as a multiple of the first layer's output, (1, widths[0], H, W) in
-# float32: 3.3 was measured (convolved, normalised and padded tensors); the rest is a reserve.
+# float32: 3.3 was measured on x86 (convolved, normalised, padded tensors); the rest is a reserve.
 MAPS = 5
 # Values of `color` by which a pastiche gets another mean and covariance of its colours, in OKLab.
 PALETTES = ("style_palette", "content_palette")
