@@ -106,9 +106,8 @@ class FilmRun:
         now = self.recipe = recipe(config, free, job.files, job.device, precision=job.precision)
         if path.exists():
             try:
-                if path.stat().st_size > LARGEST + 2 * len(
-                    json.dumps(now, indent=2)
-                ):  # it may come from anybody
+                # The file may come from somebody else.
+                if path.stat().st_size > LARGEST + 2 * len(json.dumps(now, indent=2)):
                     raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
             except (OSError, ValueError, RecursionError):
