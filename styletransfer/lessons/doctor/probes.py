@@ -86,16 +86,13 @@ def first(study: Study) -> Iterator[Verdict]:
         rows = measured(partial(part.terms, constant=True), part.leaves, part.dtype)
         if differences(rows, [None] * len(part.leaves)):
             text = "an output that is marked as non-differentiable changes with the inputs"
-            yield fault(text, f"leave it out of mark_non_differentiable{_meant(part)}", "context")
+            change = f"leave it out of mark_non_differentiable{MEANT}[{part.name}]"
+            yield fault(text, change, "context")
     if len(others) < len(study.parts):
         for part in others:
             yield from _unlike(part)
         yield Verdict("ok", f"not compared for {', '.join(study.surrogates)}, as you say")
     yield from _unlike(study)
-
-
-def _meant(study: Study) -> str:
-    return f"{MEANT}[{study.name}]" if is_function(study.target) else ""
 
 
 def _unlike(study: Study) -> Iterator[Verdict]:
@@ -115,7 +112,8 @@ def _unlike(study: Study) -> Iterator[Verdict]:
             change += ", and multiply by the conjugate of what was saved, x.conj()"
         rest = [study.names[study.due[each]] for each in found if each != number]
         text += f"; also wrong is that of {', '.join(rest)}" if rest else ""
-        yield fault(text, (change if is_function(study.target) else CUT) + _meant(study))
+        change += f"{MEANT}[{study.name}]"
+        yield fault(text, change if is_function(study.target) else CUT)
     if unclear := sum(int((~row.is_clear).sum()) for row in study.measured):
         text = f"at {unclear} numbers forward has a jump or a kink, or changes too fast to tell"
         yield note(text, "give other inputs", "context")

@@ -74,8 +74,7 @@ class Study:
 
     def anew(self, kind: tuple[torch.dtype, str], change: Layout = torch.clone) -> "Study":
         """Return the study of another dtype, on another device, with changed inputs."""
-        given = changed(self.given, change)
-        return Study(self.target, given, self.name, self.surrogates, kind)
+        return Study(self.target, changed(self.given, change), self.name, self.surrogates, kind)
 
     def call(self, *inputs: Any, layout: Layout = torch.clone) -> Any:
         """Return the result for copies of inputs, since the target may change them.
