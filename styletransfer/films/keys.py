@@ -1,4 +1,4 @@
-"""Painted frames of a film, which `keys` names: a folder, with the frames' numbers in the names."""
+"""Reads the setting `keys`: a folder of painted frames, with each frame's number in its name."""
 
 import re
 from dataclasses import replace

@@ -46,9 +46,9 @@ LIGHT, COLOR, PLACE, FAINT = 0.6, 0.8, 0.35, 0.02
 # k-means starts STARTS times from seeded centres (k-means++, Arthur and Vassilvitskii 2007), with
 # ROUNDS rounds each; the groups with the smallest sum of squared distances are kept.
 STARTS, ROUNDS = 6, 30
-# The misfit of two groups is a sum of squared differences, minus the cosine of their mean features.
-# FIT has the weights of the differences: in rank of lightness, in row, and in half the ratio of the
-# group's share of the picture's edge to its share of the picture.
+# The misfit of two groups is a weighted sum of squared differences, minus the cosine of their mean
+# features. FIT has the weights, for: rank of lightness; row; and e / 2a, if the group has the share
+# e of the picture's edge and the share a of its area.
 FIT = (2.0, 1.0, 1.0)
 # Values are averaged over SMOOTHED x SMOOTHED positions. The larger SHARPNESS is, the narrower are
 # the soft edges of groups. A guided filter (He et al. 2010) with the regularisation EPSILON moves

@@ -1,4 +1,4 @@
-"""Estimates the memory that one scale of a run needs, and chooses the scale's first tile.
+"""Estimates the memory that a scale of a run needs, and chooses the size of its first tiles.
 
 The formula adds up, per pixel of the picture, the tensors of the picture's size, L-BFGS's history,
 match targets and the activations that autograd keeps. The figures below were measured on x86, and

@@ -41,7 +41,7 @@ class LBFGS:
 
     @torch.no_grad()
     def step(self) -> None:
-        """Make one step from `shift.grad` (1, 3, H, W), which is neither kept nor changed."""
+        """Make one step from `shift.grad` (1, 3, H, W), which is copied and not changed."""
         assert self.shift.grad is not None
         gradient = self.shift.grad.flatten()
         move = torch.empty_like(gradient)  # first: if memory runs out here, nothing has changed

@@ -77,7 +77,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Turn a shift (1, 3, H, W) into pixel changes, or pixel gradients into shift gradients."""
+        """Map the parameter `shift` (1, 3, H, W) to pixel changes, or a pixel gradient back."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))

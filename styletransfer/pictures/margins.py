@@ -15,8 +15,8 @@ from styletransfer.pictures.images import Picture
 
 logger = logging.getLogger(__name__)
 
-# A row belongs to a margin if, in at least the share PURE of its pixels, no channel (in [0, 1])
-# differs from the margin's colour by more than UNIFORM. Scans and JPEG files need this tolerance.
+# A row belongs to a margin if at least the share PURE of its pixels is within UNIFORM of the
+# margin's colour in each channel (0 to 1). Scans and JPEG files need this tolerance.
 UNIFORM, PURE = 8 / 255, 0.995
 # A margin ends at the first row in which at least the share FILLED of the pixels differs from the
 # margin's colour by more than CLEAR. Because an edge may be blurred, this row is searched among

@@ -24,7 +24,7 @@ _PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][
 
 
 def for_hydra(word: str, schema: type[Any], *, sweep: bool = False) -> str:
-    """Return the word KEY=VALUE, as it was typed, in Hydra's grammar.
+    """Return a typed KEY=VALUE with what Hydra's grammar needs.
 
     The name of a file, which is all that stands behind the first =, gets quotes where Hydra needs
     them. `null` and a name in quotes are not changed. If KEY takes a list, each name of a list in

@@ -25,7 +25,7 @@ UNLIKE = (
 
 
 def trial(config: TrainConfig) -> bytes:
-    """Return a small pastiche of `train` after few steps, as a JPEG, to compare looks.
+    """Return a small pastiche after few steps, as a JPEG, to compare presets.
 
     (UserError: a picture cannot be read, or a setting is wrong.)
     """

@@ -59,7 +59,7 @@ class Measured:
     """A Measured is the derivative of forward by each number of one leaf, by differences."""
 
     value: Tensor
-    is_clear: Tensor  #: where two step sizes agree: not at a jump or a kink
+    is_clear: Tensor  #: where both step sizes give one value, and no kink is
     noise: float  #: largest error by rounding
     tolerance: float  #: largest relative error of a right gradient
 

@@ -42,7 +42,7 @@ SHOWN = 160
 
 
 def check(config: ExportConfig) -> dict[str, bytes]:
-    """Return the files of onnxruntime-web: name on the page -> contents.
+    """Return onnxruntime-web's files: name in the output -> contents.
 
     (UserError if the output exists or cannot be written, or PACKAGE is not found in this VERSION.)
     """
