@@ -5,6 +5,7 @@ from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import Any
+from unittest.mock import Mock
 
 import pytest
 import torch
@@ -137,6 +138,23 @@ def test_a_stopped_training_ends_with_equal_bits(config, tmp_path, monkeypatch, 
     both = torch.cat([saved.network(shown, torch.eye(2)[n : n + 1]) for n in range(2)], 3)
     preview = images.read(tmp_path / "whole" / "previews" / "step_00004.png").rgb
     assert (both - preview).abs().max() < 0.005  # half an 8-bit level, and rounding
+
+
+def test_a_training_that_was_killed_at_its_start_goes_on(config, tmp_path, monkeypatch):
+    """A checkpoint is there before another file, however seldom checkpoints are written."""
+    config = replace(config, checkpoint_every=3600)
+    train(config, tmp_path / "whole")
+    whole = files_in(tmp_path / "whole")
+    for name in ("paint_preview", "progress_bar"):
+        with monkeypatch.context() as patch:
+            patch.setattr(f"styletransfer.networks.training.train.{name}", fail := Mock())
+            fail.side_effect = MemoryError
+            with pytest.raises(MemoryError):
+                train(config, tmp_path / name)
+        train(config, tmp_path / name)
+        assert files_in(tmp_path / name).keys() == whole.keys()
+        network = tmp_path / name / "network.safetensors"
+        assert network.read_bytes() == whole["network.safetensors"]
 
 
 @pytest.mark.slow

@@ -107,6 +107,8 @@ def complete(
             folder / METRICS,
             lambda line: line["step"] < start or (line["step"] == start and "total" in line),
         )
+    if not checkpoint.exists():  # the first file: whatever else is found, the folder can go on
+        checkpoint.try_to_save(run.state_dict())
     bar = progress_bar(total=config.steps, initial=start, unit="step")
     with (folder / METRICS).open("a", encoding="utf-8") as metrics, bar:
         while run.step < config.steps and asked() is None:
