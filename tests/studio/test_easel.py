@@ -31,6 +31,7 @@ def test_a_stroke_begun_while_another_is_saved_is_whole(address, visited):
     """Check that it is in the saved picture, and one step of undo, as each other stroke."""
     with visited(address, made=None) as page:
         page.click("#brush")
+        page.click("[data-picker=style] .tile[title=mosaic] button")
         box = page.locator("#stage").bounding_box()
         x, y = box["x"] + box["width"] / 2, box["y"] + box["height"] / 4
         with page.expect_response(UPLOAD):
@@ -76,7 +77,7 @@ def test_the_photograph_is_seen_while_the_picture_is_held(page):
     page.mouse.down()
     page.keyboard.press("o")
     page.mouse.up()
-    page.expect(COMMAND).to_contain_text("content_regions=")
+    page.expect(COMMAND).to_contain_text("protect=")
 
 
 def test_regions_are_found_by_the_run_or_drawn(address, visited):
