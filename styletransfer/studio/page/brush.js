@@ -167,7 +167,7 @@ function use(key, number = hand.number) {
 
 /** Paint with one of the chosen styles. */
 export const dip = (id) => use("content_regions",
-  styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id));
+  Math.max(0, styles().findIndex((_, region) => styles()[styleOf(region) - 1] === id)));
 
 /** A style to paint with. */
 function Paint({ number }) {
