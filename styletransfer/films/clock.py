@@ -148,7 +148,7 @@ class Clock:
         if track.time is not None and time < track.time + is_rising:
             time = track.end if is_rising else track.time
         late = 0 if stated is None else time - stated - shift
-        # Where recordings are joined, sound may be up to LATE seconds late without a message.
+        # In joined recordings, a packet may be up to LATE seconds behind and not count as moved.
         is_late = late > (track.ticks(LATE) if self.joins else 0)
         self.moved += is_late
         track.early += is_late and track.old_end is not None

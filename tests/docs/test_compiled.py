@@ -3,7 +3,8 @@
 import numpy as np
 import pytest
 import torch
-from torch.autograd.function import Function, once_differentiable
+from lessons.planted import Square
+from torch.autograd.function import once_differentiable
 
 pytestmark = [
     pytest.mark.slow,
@@ -11,13 +12,8 @@ pytestmark = [
 ]
 
 
-class Wrong(Function):
+class Wrong(Square):
     """x^2, whose derivative is wrong on purpose: 3 x tells that this backward was called."""
-
-    @staticmethod
-    def forward(ctx, x):
-        ctx.save_for_backward(x)
-        return x * x
 
     @staticmethod
     def backward(ctx, grad_output):

@@ -7,7 +7,7 @@ import pytest
 from films.clips import pan
 from films.film_files import make
 from helpers import composed, needs
-from optimize.test_captured import tape
+from optimize.test_captured import refused, tape
 
 from styletransfer.films.commands.film import film
 from styletransfer.optimize import run
@@ -30,12 +30,7 @@ def test_a_film(words):
 def test_a_film_says_whether_it_was_captured(is_captured, monkeypatch):
     """A film that is done stays as its record says."""
 
-    def capture(device, work):
-        if not is_captured:
-            raise RuntimeError("operation not permitted when stream is capturing")
-        return tape(device, work)
-
-    monkeypatch.setattr(run, "captured_on_cuda", capture)
+    monkeypatch.setattr(run, "captured_on_cuda", tape if is_captured else refused)
     make(Path("clip.mp4"), [pan(time).float() for time in range(2)])
     words = ["experiment=tiny", "steps=4", "frame_steps=2", "device=cuda", "captured=true"]
     config = composed("film", "content=clip.mp4", "style=style.png", *words)

@@ -9,7 +9,7 @@ import pretended
 import pytest
 import torch
 from helpers import MODES, ROOT, call, composed, picture, record_of, stop_after
-from optimize.test_captured import tape
+from optimize.test_captured import refused, tape
 
 from styletransfer import iterate, stylize
 from styletransfer.copying import paired
@@ -124,10 +124,6 @@ def test_a_recipe_names_the_card(monkeypatch, capsys):
     told = carried(Path("run/pastiche.png"))["hardware"]
     assert re.fullmatch(r"Pretended, (CUDA|ROCm) .+, cuDNN .+, torch .+", told)
     assert record_of("run")["hardware"] in told
-
-
-def refused(device, work):
-    raise RuntimeError("operation not permitted when stream is capturing")
 
 
 CAPTURED = ["experiment=tiny", "device=cuda", "captured=true"]
