@@ -261,10 +261,10 @@ class FrameCopier:
 
 
 def moved(shown: Correspondence, motion: Motion) -> Correspondence:
-    """Return the matches for a frame, from the matches `shown` of the frame before or after it.
+    """Return the matches of a frame, made from `shown`, the matches of a neighbouring frame.
 
-    `motion` is from the frame to that frame. The displacement from a pixel to its match is
-    interpolated, except where it jumps.
+    `motion` leads from the frame to its neighbour, the frame before or after it. The displacement
+    from a pixel to its match is interpolated, except where it jumps.
     """
     flow = motion.flow.cpu().float()
     moves = (shown.places - shown.own)[None]

@@ -8,7 +8,9 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 _MOST = 2**24  # largest number of bytes of metadata that are read
-_MOST_BOXES = 2**15  # largest number of boxes in a box; a picture's properties have 15-bit numbers
+# The most boxes that are read inside one box. The properties of all pictures are boxes in one box,
+# and a picture names its properties by numbers of 15 bits, so no readable file has more.
+_MOST_BOXES = 2**15
 
 
 def nclx_of(file: BinaryIO) -> tuple[int, int] | None:

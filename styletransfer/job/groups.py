@@ -68,7 +68,7 @@ class Groups:
     @classmethod
     @torch.no_grad()
     def of(cls, job: Job, image: Tensor, count: int) -> Self:
-        """Return `count` groups of an image (1, 3, H, W), the largest group first."""
+        """Divide an image (1, 3, H, W) into `count` groups by k-means; the largest one is first."""
         side = long_enough(size_of(image), SIDE, LEAST)
         image = resize(image, scaled_size(size_of(image), side))
         seen = job.extractor(job.on_device(image), LAYERS)

@@ -5,7 +5,7 @@ Each of these files has one loss mode, which is a class with four names:
 
 - `name`: the value of the key `loss_mode.name`.
 - `layer(distance, weight)` returns a layer that computes this loss of its input, keeps it in
-  `loss`, and returns its input unchanged. `weight` is the linear weight of the loss in the total.
+  `loss`, and returns its input unchanged. The total loss has `weight` times this loss.
 - `differentiate(terms, prior, output)` adds the gradient of all terms and of `prior` (a weighted
   0-d loss of the image's pixels, or None) to the image's `.grad`. It returns the weighted losses of
   the terms. `output` is what the network returned: the features after the deepest loss.

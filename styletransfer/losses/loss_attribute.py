@@ -13,7 +13,7 @@ In plain PyTorch, from the complete program docs/examples/loss_attribute.py:
 
 The module has no `backward`. The calling code sums weight times loss over all modules and calls
 `.backward()` on the sum once, so the network is walked once, however many losses there are. The
-weight is in the calling code and acts linearly.
+weight is in the calling code: twice the weight is twice the gradient.
 """
 
 from collections.abc import Sequence

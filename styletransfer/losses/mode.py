@@ -19,4 +19,4 @@ class Term:
 
     name: str  #: kind, region and layer, such as "style/relu1_1" or "style/sky/relu1_1"
     module: LossLayer  #: the layer that computes the loss
-    weight: float  #: the linear weight of the loss in the objective
+    weight: float  #: the loss is multiplied by this in the objective

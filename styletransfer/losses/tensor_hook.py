@@ -32,7 +32,7 @@ class TensorHook(LossLayer):
 
     Args:
         distance: L, the loss that the layer computes.
-        weight: the linear weight of the gradient that the hook adds. It does not multiply `loss`.
+        weight: the factor of the gradient that the hook adds. It does not multiply `loss`.
     """
 
     name = "tensor_hook"

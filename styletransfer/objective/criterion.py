@@ -18,12 +18,12 @@ SEARCHED = ("relu2_1", "relu3_1", "relu4_1")
 class Criterion:
     """A criterion says which losses act at which layers, and with which weights."""
 
-    contents: Mapping[str, float]  #: layer -> linear weight of its content loss, above 0
-    #: layer -> linear weight, above 0, of its match loss: the mean of 1 - cosine over positions
+    contents: Mapping[str, float]  #: layer -> weight of its content loss, above 0
+    #: layer -> weight, above 0, of its match loss: the mean of 1 - cosine over positions
     matches: Mapping[str, float]
-    styles: Mapping[str, float]  #: layer -> linear weight of its style losses, above 0
+    styles: Mapping[str, float]  #: layer -> weight of its style losses, above 0
     measure: StyleMeasure  #: the statistic that a style loss compares, and how it is compared
-    tv_weight: float  #: linear weight of the picture's total variation
+    tv_weight: float  #: weight of the picture's total variation
     #: Whether each content and style loss is divided by its value for features that are all zero.
     is_relative: bool
     #: In [0, 1]: the search for matches reads a blend of the content and the pastiche so far; this

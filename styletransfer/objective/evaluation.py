@@ -50,7 +50,7 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict[str, Tensor]:
     """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
 
-    They are the total variation, with the linear weight `tv_weight`, and the `temporal_loss` of the
+    They are the total variation, with the weight `tv_weight`, and the `temporal_loss` of the
     anchor, if there is one. A loss of weight 0 is left out.
     """
     losses = {}

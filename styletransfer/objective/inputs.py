@@ -76,7 +76,7 @@ class Anchor:
 
     target: Tensor  #: (1, 3, H, W), sRGB in [0, 1]
     weights: Tensor  #: (1, 1, H, W) in [0, 1], the confidence in each pixel of `target`
-    weight: float  #: linear weight of the `temporal_loss` between the pastiche and `target`
+    weight: float  #: weight of the `temporal_loss` between the pastiche and `target`
     name: str = "temporal"  #: name of this loss
 
 

@@ -36,7 +36,7 @@ class Target:
     #: is called sky, "style/sky/relu1_1".
     name: str
     distance: Distance  #: the loss, which holds the features or the statistic that it compares with
-    weight: float  #: the linear weight of the loss in the objective
+    weight: float  #: the loss is multiplied by this in the objective
 
 
 # layer -> its targets, of one kind or of all kinds: content, then match, then style. At a layer a

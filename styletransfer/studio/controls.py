@@ -63,7 +63,7 @@ class Control:
         return "numbers" if is_several else kinds.get(field.type, "text")
 
 
-# Controls that act on the sketch and the painted picture; then controls without effect on a sketch.
+# These controls change the sketch that the page draws at once, and the painted picture.
 SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),
@@ -74,6 +74,7 @@ SKETCHED = (
     Control("color_strength", "Strength of the colours", 0.0, 1.0),
     Control("size", "Size", 64, 2048),
 )
+# These change only the painted picture. The page shows them under "When painted".
 PAINTED = (
     Control("objective.match_weight", "Strokes from similar places", 0.0, 2.0),
     Control("objective.style_weight", "Strength of the style", 0.01, 100.0, log=True),

@@ -12,8 +12,8 @@ from styletransfer.pictures.labels import read_regions
 from styletransfer.pictures.masks import check_aspect, read_mask
 from styletransfer.pictures.regions import assign
 
-# Masks are reduced to this longer side in pixels, so that their edges are soft: 4 pixels wide in a
-# picture of 1024 pixels. The studio's page does the same, see sketch.js.
+# A mask is shrunk to this longer side in pixels, then enlarged to the picture's size. This blurs
+# its edges: in a picture of 1024 pixels an edge is 4 pixels wide. The studio's sketch.js does so too.
 SOFT = 256
 
 

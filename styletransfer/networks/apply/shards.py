@@ -141,9 +141,9 @@ class Shard:
 
 
 def first_pair(shard: Path, painted: Path, folder: Path) -> tuple[Path, Path]:
-    """Write the first picture of a painted shard, and what it was made of, into a folder.
+    """Write the first pastiche of `painted` and its photograph, from `shard`, into a folder.
 
-    Return the paths, that of the picture in `shard` first. (UserError if they are not there.)
+    Return the paths of the photograph and the pastiche. (UserError if one is missing.)
     """
     pastiche, name = _picture(painted, folder / "pastiche")
     return _picture(shard, folder / "photo", name)[0], pastiche

@@ -73,7 +73,7 @@ def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor
     ]
     made = []
     with TemporaryDirectory() as folder:
-        painter = FrameCopier(job, Path(folder), tuple)  # without frames in which keys are searched
+        painter = FrameCopier(job, Path(folder), tuple)  # no search for a key
         bar = progress_bar(frames, desc="painting", unit="frame", leave=False)
         for frame in bar:
             painted = painter.paint(frame).image
