@@ -28,7 +28,7 @@ from styletransfer.pictures.color import LEAST_VARIANCE, monge
 from styletransfer.settings import ASSETS
 
 # Sizes and strengths of pictures by the network for any style; the strength 1 may be left out.
-SIZES = [(8, 64), (33, 200), (64, 48), (100, 133), (131, 77), (200, 150), (257, 301), (1030, 300)]
+SIZES = [(8, 64), (33, 200), (131, 77), (64, 48), (1030, 300)]
 STRENGTHS = (1.0, 0.5, 0.25, 0.0)
 
 

@@ -26,7 +26,7 @@ from styletransfer.runs.resume import finished_picture
 from styletransfer.train import paint
 
 RANDOM = ["features=vgg19", "features.weights=random"]
-TINY = [*RANDOM, "size=40", "steps=4", "device=cuda", "precision=float32"]
+TINY = [*RANDOM, "size=40", "steps=2", "device=cuda", "precision=float32"]
 PRESETS = sorted(path.stem for path in (ROOT / "configs" / "experiment").glob("*.yaml"))
 STYLES = "style=[style.png,content.png]"
 MASK = "content_regions=mask.png"
@@ -49,7 +49,7 @@ def settings(*words):
 
 def test_the_default_look():
     run = paint(settings(), Path("run"))
-    assert (str(run.run.job.device), run.outcome.steps, run.outcome.problem) == ("cuda:0", 4, None)
+    assert (str(run.run.job.device), run.outcome.steps, run.outcome.problem) == ("cuda:0", 2, None)
     assert run.outcome.image.device.type == "cpu"
 
 
@@ -167,7 +167,7 @@ def test_a_result_says_whether_it_was_captured(capture, is_captured, monkeypatch
 def test_presets(preset):
     words = {"texture": ["content='1:1'", "size=48"], "paired": ["style_source=content.png"]}
     run = paint(settings(f"experiment={preset}", *TINY, *words.get(preset, [])), Path("run"))
-    assert (run.outcome.steps, run.outcome.problem) == (4, None)
+    assert (run.outcome.steps, run.outcome.problem) == (2, None)
 
 
 @pytest.mark.slow
@@ -215,7 +215,7 @@ def test_a_run_is_steered_mixed_and_resumed(monkeypatch, signals):
         if step.step == 3:
             run.steer(style="content.png")
     assert run.result().numpy().shape == (24, 32, 3)
-    config = settings("experiment=tiny", *TINY)
+    config = settings("experiment=tiny", *TINY, "steps=4")
     paint(config, Path("whole"))
     with monkeypatch.context() as patch:
         stop_after(2, patch)

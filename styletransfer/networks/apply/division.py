@@ -13,7 +13,7 @@ from styletransfer.pictures.masks import check_aspect, read_mask
 from styletransfer.pictures.regions import assign
 
 # A mask is shrunk to this longer side in pixels, then enlarged to the picture's size. This blurs
-# its edges: in a picture of 1024 pixels an edge is 4 pixels wide. The studio's sketch.js does so too.
+# its edges: in a picture of 1024 pixels an edge is 4 pixels wide. The studio's page does it, too.
 SOFT = 256
 
 
