@@ -15,8 +15,7 @@ from typing import Any
 BACK, LONG = Fraction(1, 10), Fraction(10)
 # Largest delay of sound behind its picture, in seconds, where recordings were joined (EBU R 37).
 LATE = Fraction(60, 1000)
-# In H.264 and HEVC, at most this number of frames precede, in the file, a frame that is shown
-# before them.
+# In H.264 and HEVC, at most this number of frames are stored before a frame that is shown earlier.
 REORDERED = 16
 
 
@@ -27,7 +26,7 @@ class Track:
         self.kind, self.unit = stream.type, Fraction(stream.time_base)
         self.usual = max(1, round(usual / self.unit)) if self.kind == "video" else 1
         self.stated: int | None = None  # the newest time stamp in the file
-        self.without = 0  # duration of all later packets, which have no time stamp
+        self.without = 0  # total duration of later packets, which have no time stamp
         self.time: int | None = None  # corrected time of the newest packet
         self.end = 0  # corrected time at which that packet ends
         # In the file, the new recording's sound may begin before its frames. Until these frames
@@ -123,7 +122,7 @@ class Clock:
             if sound.kind == "audio":
                 end = sound.end if sound.old_end is None else sound.old_end
                 begin = max(begin, end * sound.unit - LATE - ahead * track.unit)
-            self.moved -= sound.early  # they seemed late, because the new shift was unknown
+            self.moved -= sound.early  # with the new shift, these packets are not late
             sound.old_end, sound.early = None, 0
         self.old_shift, self.shift = self.shift, begin - packet.dts * track.unit
         self.joins += 1

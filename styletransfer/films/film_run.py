@@ -1,8 +1,8 @@
 """Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
 
-Each frame starts from the previous painted frame, warped by the motion: so strokes follow objects
-(Ruder et al. 2016). After an interruption, run the same command again to continue. The command
-needs the extra [video].
+Each frame starts from the previous painted frame, warped by the motion, so that strokes follow
+objects (Ruder et al. 2016). After an interruption, run the same command again to continue. The
+command needs the extra [video].
 """
 
 import json
@@ -100,7 +100,7 @@ class FilmRun:
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if the file RECORD has another recipe; else write this run's to it."""
+        """Raise UserError if RECORD holds another recipe; otherwise, write this run's recipe."""
         path = self.folder / RECORD
         job, free = self.job, FREE_FILM_KEYS
         config = replace(self.config, captured=job.captured)

@@ -15,8 +15,8 @@ from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import blurred, resize, size_of
 
 # NEAR: standard deviation in pixels of the Gaussian with which local contrast is measured. FAINT is
-# added to each local variance, so that noise is not amplified; it is (0.8 / 255)^2, for values in
-# [0, 1]. STRONGEST: largest factor by which local contrast is raised.
+# added to each local variance, so that noise is not amplified; for values in [0, 1], it is about
+# (0.8 / 255)^2. STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 # Largest factor by which `FrameOptimizer` raises or lowers the local contrast of a frame.
 MOST = 1.1
@@ -36,7 +36,7 @@ class FrameOptimizer:
         self.job, self.temporal_weight = job, temporal_weight
         # A frame that starts from the previous painted frame is painted at this scale only.
         self.following = replace(job.scales[-1], steps=frame_steps)
-        # (Previous input frame, previous painted frame), (1, 3, H, W), or None; see `follow`.
+        # (Previous input frame, previous painted frame), (1, 3, H, W) each; None at first.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
         self._crispness: Tensor | None = None  # mean local variance of the first painted frame

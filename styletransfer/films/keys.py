@@ -1,4 +1,4 @@
-"""Reads the setting `keys`: a folder of painted frames, with each frame's number in its name."""
+"""Reads the setting `keys`: a folder of painted frames, whose names hold the frames' numbers."""
 
 import re
 from dataclasses import replace
@@ -59,7 +59,7 @@ def numbers_of(config: FilmConfig, film: Film) -> dict[int, int]:
 
 
 def write_frame(film: Film, number: int, folder: Path) -> Path:
-    """Write frame `number` of a film into folder/TO_PAINT; its painting must have the same name.
+    """Write frame `number` of a film into folder/TO_PAINT; its painting may have the same name.
 
     Return the path. (UserError if TO_PAINT is a link out of `folder`, or cannot be written.)
     """

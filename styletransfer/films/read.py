@@ -122,7 +122,7 @@ class Film:
             self.start = self._start(container)
             self.count = stream.frames or round(self._seconds(container) * self.rate)
             a, b, c, d = display_matrix(first, stream.codec_context.name)
-            self._is_turned = abs(b) > abs(a)  # rows become columns
+            self._is_turned = abs(b) > abs(a)  # turned by 90 degrees: rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
             self._coded_size = (first.height, first.width)
@@ -197,7 +197,7 @@ class Film:
         raise UserError(f"there is no {self.path}:{place}; the film {problem}")
 
     def _shown(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
-        """Return an iterator over (frame, time, duration); `_upright` converts such a frame."""
+        """Return an iterator over (frame, time, duration); `_upright` makes a tensor of a frame."""
         return self._timed() if self._stills is None else self._stills.frames()
 
     def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
@@ -301,9 +301,9 @@ class Film:
         return stream
 
     def _decoded(self, packets: Iterator[Any], stream: Any) -> Iterator[Any]:
-        """Yield PyAV's decoded frames; skip packets before the first frame that cannot be decoded.
+        """Yield PyAV's decoded frames; skip broken packets that come before the first frame.
 
-        There are some if the file was cut out of the middle of a film. One of `failures()` is
+        Such packets exist if the file was cut out of the middle of a film. One of `failures()` is
         raised for damage after the first frame.
         """
         count, lost, decode = 0, 0, decoder(stream)
