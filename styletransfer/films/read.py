@@ -122,7 +122,7 @@ class Film:
             self.start = self._start(container)
             self.count = stream.frames or round(self._seconds(container) * self.rate)
             a, b, c, d = display_matrix(first, stream.codec_context.name)
-            self._is_turned = abs(b) > abs(a)  # turned by 90 degrees: rows become columns
+            self._is_turned = abs(b) > abs(a)  # a quarter turn: rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
             self._coded_size = (first.height, first.width)

@@ -41,7 +41,7 @@ from styletransfer.train import train
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
-SECONDS = r"\d{1,6}(\.\d{1,6})?"  # pattern of a time in a film, in seconds
+SECONDS = r"\d{1,6}(\.\d{1,6})?"  # regular expression of a time in seconds
 MOST_HASHES = 64  # if a key of a recipe has more input files, it is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
 WEIGHT = "objective.content_weight"  # key of the photograph's weight
