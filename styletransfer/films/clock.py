@@ -1,44 +1,45 @@
-"""Corrects the times that a film's file states for its packets, where they cannot be true.
+"""Corrects the time stamps of a film's packets where they cannot be true.
 
-If recordings were joined byte after byte, as .ts and .vob files can be, times begin anew in the
-middle of the file. The times are then shifted, so that each recording follows the one before.
+If several recordings were joined byte after byte, as .ts and .vob files can be, the time stamps
+start again in the middle of the file. They are then shifted, so that each recording follows the
+previous one.
 """
 
 from collections.abc import Iterator
 from fractions import Fraction
 from typing import Any
 
-# Another recording begins if a packet of sound has a time more than BACK seconds before that of the
-# packet before it, as in the program ffmpeg, or if a frame is half a frame early. Warnings tell of
-# pauses longer than LONG seconds.
+# A new recording begins where the time stamps of a stream go back: for sound, by more than BACK
+# seconds, as in the program ffmpeg; for the frames, by more than half a frame's duration. Pauses
+# longer than LONG seconds are kept, and a warning reports them.
 BACK, LONG = Fraction(1, 10), Fraction(10)
-# Seconds by which sound may come later than its picture where recordings were joined (EBU R 37).
+# Largest delay of sound behind its picture, in seconds, where recordings were joined (EBU R 37).
 LATE = Fraction(60, 1000)
-# H.264 and HEVC decode at most this number of frames before a frame that is shown earlier.
+# In H.264 and HEVC, at most this number of frames are stored before a frame that is shown earlier.
 REORDERED = 16
 
 
 class Track:
-    """A Track holds the newest time of one stream; times without a unit are in its ticks."""
+    """A Track holds the newest times of one stream, in ticks: units of the stream's time base."""
 
     def __init__(self, stream: Any, usual: Fraction) -> None:
         self.kind, self.unit = stream.type, Fraction(stream.time_base)
         self.usual = max(1, round(usual / self.unit)) if self.kind == "video" else 1
-        self.stated: int | None = None  # the newest time that a packet states
-        self.without = 0  # duration of the packets after that one, which state no time
-        self.time: int | None = None  # new time of the newest packet
-        self.end = 0  # when that packet ends
-        # While a new recording's sound has begun, but not its frames: the end of the old sound, and
-        # the number of packets of the new one that came late.
+        self.stated: int | None = None  # the newest time stamp in the file
+        self.without = 0  # total duration of later packets, which have no time stamp
+        self.time: int | None = None  # corrected time of the newest packet
+        self.end = 0  # corrected time at which that packet ends
+        # In the file, the new recording's sound may begin before its frames. Until these frames
+        # come: the time at which the old sound ends, and the number of new packets that are late.
         self.old_end: int | None = None
         self.early = 0
 
     def ticks(self, seconds: Fraction) -> int:
-        """Return the nearest number of ticks."""
+        """Return `seconds` as a number of ticks, rounded to the nearest integer."""
         return round(seconds / self.unit)
 
     def set(self, packet: Any, stated: int | None, time: int) -> None:
-        """Store the times of a packet. Sound that states no length is as long as that before."""
+        """Store a packet's times; sound without a duration takes the time since the last packet."""
         if self.kind == "audio" and self.time is not None:
             step = time - self.time
             self.usual = step if 0 < step <= self.ticks(BACK) else self.usual
@@ -48,7 +49,7 @@ class Track:
         self.end = time + length
 
     def is_back(self, stated: int) -> bool:
-        """Return whether a stated time is so early that it belongs to another recording."""
+        """Return whether a time stamp is so early that a new recording must have begun."""
         if self.stated is None:
             return False
         slack = self.usual // 2 if self.kind == "video" else self.ticks(BACK)
@@ -56,23 +57,23 @@ class Track:
 
 
 class Clock:
-    """A Clock gives the packets of a film new times, in the order of the file.
+    """A Clock corrects the times of a film's packets, which it reads in the order of the file.
 
-    The frames of a recording follow those of the one before. Sound follows the sound before; where
-    it would come later than its picture by more than LATE, the picture waits. The frames of stream
-    `painted`, which need not say how long they are shown, come at `rate` per second.
+    The frames of a recording follow the frames of the previous one, and its sound the sound of the
+    previous one. If sound would come later than its picture by more than LATE, the picture is
+    delayed. In the stream `painted`, frames without a duration come at `rate` per second.
     """
 
     def __init__(self, painted: int, rate: Fraction) -> None:
         self.painted, self.usual = painted, 1 / rate
         self.tracks: dict[int, Track] = {}
-        # Added to the times of this recording, and of the one before, in seconds.
+        # Seconds that are added to the times of the current and of the previous recording.
         self.shift = self.old_shift = Fraction(0)
         self.joins = self.moved = 0
         self.pauses: list[float] = []  # in seconds
 
     def mended(self, packets: Iterator[Any]) -> Iterator[Any]:
-        """Yield the packets of all streams of a newly opened file, with their new times."""
+        """Yield the packets of all streams of a newly opened file, with corrected times."""
         for packet in packets:
             if packet.size:
                 stream = packet.stream
@@ -83,7 +84,7 @@ class Clock:
             yield packet
 
     def told(self) -> list[str]:
-        """Return what was mended, and what users may not expect, in a line each."""
+        """Return warnings about joined recordings, long pauses and moved packets, a line each."""
         told = []
         if self.joins:
             said = f"its times begin anew {self.joins} times, as in joined recordings"
@@ -98,7 +99,7 @@ class Clock:
         return told
 
     def _frame(self, track: Track, packet: Any) -> None:
-        """Shift a packet of the painted stream; it keeps what it does not state."""
+        """Shift the times of a packet of the painted stream; a missing time stays missing."""
         stated, shown = packet.dts, packet.pts
         if stated is not None:
             if track.is_back(stated):
@@ -114,20 +115,20 @@ class Clock:
             packet.pts = shown + track.ticks(self.shift)
 
     def _join(self, track: Track, packet: Any) -> None:
-        """Begin another recording, whose first frame is in `packet`."""
+        """Begin a new recording, whose first frame is in `packet`."""
         ahead = 0 if packet.pts is None else max(0, packet.pts - packet.dts)
         begin = track.end * track.unit
         for sound in self.tracks.values():
             if sound.kind == "audio":
                 end = sound.end if sound.old_end is None else sound.old_end
                 begin = max(begin, end * sound.unit - LATE - ahead * track.unit)
-            self.moved -= sound.early  # they counted as late only until the new shift was known
+            self.moved -= sound.early  # with the new shift, these packets are not late
             sound.old_end, sound.early = None, 0
         self.old_shift, self.shift = self.shift, begin - packet.dts * track.unit
         self.joins += 1
 
     def _copied(self, track: Track, packet: Any) -> None:
-        """Shift a packet of a stream that is not painted; times of a stream never go back."""
+        """Shift the times of a packet of another stream, so that they never go back."""
         shift, back, shown = track.ticks(self.shift), track.ticks(BACK), packet.pts
         stated = shown if packet.dts is None and track.kind != "video" else packet.dts
         if stated is None:
@@ -139,7 +140,7 @@ class Clock:
             if track.is_back(stated):
                 track.old_end = track.end if track.old_end is None else track.old_end
             old, film = stated + track.ticks(self.old_shift), self.tracks.get(self.painted)
-            if abs(old - track.end) <= back:  # the packet still belongs to the recording before
+            if abs(old - track.end) <= back:  # the packet still belongs to the previous recording
                 time = old
             elif track.kind == "audio":
                 near = film and abs(time * track.unit - film.end * film.unit) <= LONG
@@ -148,7 +149,7 @@ class Clock:
         if track.time is not None and time < track.time + is_rising:
             time = track.end if is_rising else track.time
         late = 0 if stated is None else time - stated - shift
-        # In joined recordings, a packet may be up to LATE seconds behind and not count as moved.
+        # In joined recordings, a packet counts as moved only if it is more than LATE seconds late.
         is_late = late > (track.ticks(LATE) if self.joins else 0)
         self.moved += is_late
         track.early += is_late and track.old_end is not None

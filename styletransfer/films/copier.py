@@ -1,6 +1,7 @@
-"""Paints a film in the way in which given photographs were painted.
+"""Paints a film with pixels that are copied from paintings of known photographs.
 
-Pixels are copied from the paintings of these photographs.
+For each pixel of a frame, the most similar pixel of the photographs is found. The painting's pixel
+at the same position is copied.
 """
 
 import logging
@@ -31,22 +32,25 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-# A pixel takes the match of the frame before, moved by the motion, if the motion's reliability at
-# the pixel, in [0, 1], is above RELIED; otherwise a search finds its match.
+# A match is the position in a painting from which a pixel of a frame is copied. It is taken from
+# the previous frame, moved by the motion, if the motion's reliability at the pixel, in [0, 1], is
+# above RELIED; otherwise a search finds the match.
 RELIED = 0.5
-# A photograph in `style_source` is taken for the frame that is most like it if, at a longer side of
-# LOOKED pixels, their mean square difference is below the fraction UNLIKE of the photograph's
-# variance. Frames exported as JPEG or at a quarter of the size have at most 0.03 of it, and other
-# photographs more than 1. The frame then replaces the photograph where their mean absolute
-# difference, blurred by a Gaussian of standard deviation WIDE in pixels, is below UNLIKE_HERE.
+# A photograph in `style_source` may be a frame of the film. To find it, both are reduced to LOOKED
+# pixels along the longer side. The photograph is the most similar frame if their mean square
+# difference is below UNLIKE times the photograph's variance. For frames exported as JPEG or at a
+# quarter of the size, this ratio is at most 0.03; for other photographs, it is above 1. The frame
+# then replaces the photograph where their mean absolute difference, blurred by a Gaussian of
+# standard deviation WIDE in pixels, is below UNLIKE_HERE.
 LOOKED, UNLIKE, WIDE, UNLIKE_HERE = 96, 0.05, 4.0, 0.1
-# A frame is proposed for painting only if it is more than NEAR_KEY frames away from each key.
+# A key is a frame that is also a photograph in `style_source`. The frame that the user is asked to
+# paint next is more than NEAR_KEY frames away from each key.
 NEAR_KEY = 5
-# A search also compares times: TIME_WEIGHT is the weight of the time between a frame and a key,
-# divided by the time between the two keys around the frame. So of equally similar pixels, that of
-# the nearer key is taken. All other keys have the distance FAR, so that their pixels are not taken.
+# A search prefers keys that are near in time. The distance between a frame and a key is TIME_WEIGHT
+# times the number of frames from one to the other, divided by the number of frames from the last to
+# the next key. Other keys have the distance FAR, so that none of their pixels are taken.
 TIME_WEIGHT, FAR = 0.1, 100.0
-# A frame (1, 3, h, w), reduced as for a search, and its matches.
+# A frame (1, 3, h, w), reduced to the size at which matches are searched, and its matches.
 Matched = tuple[Tensor, Correspondence]
 Frames = Callable[[], Iterable[Tensor]]
 Numbers = Mapping[int, int]
@@ -54,17 +58,17 @@ EMPTY: Numbers = {}
 
 
 class FrameCopier:
-    """A FrameCopier paints frames in their order, like the photographs in `style_source`.
+    """A FrameCopier paints frames in their order, with pixels copied from the paintings in `style`.
 
-    Each pixel of a frame is copied from a position in a painting of one of them. Where the motion
-    is reliable, the position is that of the same object in the frame before, moved by fractions of
-    a pixel; elsewhere, a search finds the position. Colours always come from a painting, never from
-    a painted frame, so the film stays crisp. The search alone paints the first frame, the first
-    after a cut, and each key: a frame that is one of the photographs.
+    These paint the photographs in `style_source`. Where the motion is reliable, a pixel is copied
+    from the position of the same object in the previous frame, moved by fractions of a pixel;
+    otherwise, a search finds the position. Colours always come from a painting, never from a
+    painted frame, so the film stays crisp. The search alone paints the first frame, the first after
+    a cut, and each key: a frame that is one of the photographs.
 
-    From a key, positions are also followed back in time, to the key before it or to a cut. A frame
+    From a key, positions are also followed back in time, to the previous key or to a cut. A frame
     between two keys is a mixture of both copies; the weight of the second rises linearly in time. A
-    frame without a key before it in its scene is the copy that is followed back.
+    frame without an earlier key in its scene is the copy that is followed back.
 
     The positions are saved in `folder`, so that a film can be continued. `frames` is a function
     that yields all frames of the film, of the size of the job's finest scale. `numbers` maps the
@@ -79,25 +83,25 @@ class FrameCopier:
         # One number for each painted frame: the mean absolute difference, in [0, 1], between the
         # frame and the pixels of the photographs that match it.
         self.apart: list[float] = []
-        self.before: Matched | None = None  # the frame before the next frame, or None
-        self.since = -1  # number of the last key, or -1 if it is in an earlier scene
-        self.followed = -1  # number of the last key that was followed back, or -1
+        self.before: Matched | None = None  # the last frame and its matches, or None
+        self.since = -1  # number of the last key in the present scene, or -1
+        self.followed = -1  # number of the key last followed back in time, or -1
 
     def _find_keys(self, known: Numbers) -> dict[int, int]:
-        """Return number -> index of its photograph, for each frame that is one; log what is found.
+        """Return the keys, as frame number -> index of the photograph that shows it; log them.
 
         The photograph may have been exported with other compression, in another size, or with
-        slightly other colours: of all frames, the most similar is its frame, and replaces the
+        slightly other colours, so the most similar frame is taken. The frame replaces the
         photograph where both show the same. (A film may show this frame several times.)
         """
         size = scaled_size(size_of(self.pictures.content), LOOKED)
         sources = list(self.pictures.sources)
         photos = torch.cat([resize(one.float(), size) for one in sources])
         variance = photos.var((1, 2, 3)).clamp_min(1e-6)
-        # For each photograph, the most similar frame so far: (distance, frame, its numbers).
+        # For each photograph, the most similar frame so far: (distance, frame, frame's numbers).
         best: list[tuple[float, Tensor, list[int]]] = [(UNLIKE, one, []) for one in sources]
         film, keys = self.frames(), dict[int, int]()
-        with interruptible(), suppress(UserError):  # a damaged film is used up to the damage
+        with interruptible(), suppress(UserError):  # a film is read up to its first damage
             for number, frame in enumerate(film):
                 square = (photos - resize(frame.to(photos), size)).square()
                 for style, apart in enumerate((square.mean((1, 2, 3)) / variance).tolist()):
@@ -137,7 +141,7 @@ class FrameCopier:
         return Outcome(image, image, {}, 0)
 
     def worst(self) -> int | None:
-        """Return the number of the frame to paint by hand next; None if there are few frames.
+        """Return the number of the frame to paint by hand next; None if all are near a key.
 
         In this frame and the NEAR_KEY frames before and after it, none of them a key, the least
         value of `apart` is larger than around any other frame.
@@ -150,18 +154,19 @@ class FrameCopier:
         return max(least, key=least.__getitem__, default=None)
 
     def _apart(self, found: Correspondence, frame: Tensor) -> float:
-        """Return the mean absolute difference between a reduced frame and what its matches show."""
+        """Return the mean absolute difference between a reduced frame and its matched pixels."""
         return float((pixels(found, self.photographs.sources) - frame).abs().mean())
 
     def _copied(self, found: Correspondence, content: Tensor) -> Tensor:
-        """Return the picture (1, 3, H, W) that the matches of a frame `content` show."""
+        """Return the picture (1, 3, H, W) that is copied from the matches `found` of a frame."""
         places = self.photographs.full_size(found, content)
         return pixels(places, self.pictures.styles).clamp(0, 1)
 
     def follow(self, content: Tensor, _: Tensor) -> None:
         """Store the input frame `content` and its matched positions, for the next frame."""
         name, last = f"{self.number:06d}", f"{self.number - 1:06d}"
-        # A resumed film passes older frames, too, but the disk has only the newest frame's matches.
+        # Only the newest frame's matches are on the disk. When a film is resumed, `follow` is also
+        # called for older frames, and `_load` then finds no matches.
         found, self.since, self.apart = self._load(name)
         self.before = None if found is None else (self.photographs.reduced(content), found)
         for old in (self._path(last), self._path(f"{name}-later")):
@@ -171,10 +176,10 @@ class FrameCopier:
     def _matched(
         self, number: int, frame: Tensor, near: Matched | None
     ) -> tuple[Correspondence, bool]:
-        """Return the matches of a reduced frame, and whether they are those of the frame `near`.
+        """Return the matches of a reduced frame, and whether some come from the frame `near`.
 
-        `near` is the frame before or after. Its matches are moved to where the motion is reliable;
-        but not to a key, nor across a cut.
+        `near` is the frame before or after it. Its matches, moved by the motion, are used where the
+        motion is reliable, except for a key and across a cut.
         """
         carried = None
         with interruptible():
@@ -186,15 +191,15 @@ class FrameCopier:
         return found, carried is not None
 
     def _around(self, number: int) -> list[int]:
-        """Return the last key, which may be frame `number`, and the next key, as far as there."""
+        """Return the last key up to frame `number` and the next key, as far as they exist."""
         keys = list(self.keys)
         place = bisect(keys, number)
         return keys[max(place - 1, 0) : place + 1]
 
     def _distances(self, number: int) -> list[float]:
-        """Return the weighted distance in time of each photograph from frame `number`.
+        """Return the weighted distance in time between frame `number` and each photograph.
 
-        It is 0 for a photograph that is no frame of the film.
+        It is 0 for a photograph that is not a frame of the film.
         """
         styles, around = range(len(self.photographs.sources)), self._around(number)
         distances = [FAR if style in self.keys.values() else 0.0 for style in styles]
@@ -204,7 +209,7 @@ class FrameCopier:
         return distances
 
     def _later(self, number: int) -> Correspondence | None:
-        """Return the matches of frame `number` that are followed back from the next key.
+        """Return the matches of frame `number` that are followed back in time from the next key.
 
         The result is None for a key, without a next key, and if there is a cut before the next key.
         """
@@ -217,9 +222,9 @@ class FrameCopier:
         return self._load(f"{number:06d}-later")[0]
 
     def _follow_back(self, first: int, key: int) -> None:
-        """Save the matches of the frames from `key` back to `first`, or back to a cut."""
-        # A film is decoded forward only, so its frames are first stored on the disk.
-        self.folder.mkdir(parents=True, exist_ok=True)  # before the first frame it does not exist
+        """Save the matches of the frames from `key` back to frame `first` or to a cut."""
+        # A film can only be decoded forward, so the frames are first stored on the disk.
+        self.folder.mkdir(parents=True, exist_ok=True)  # it does not exist before frame 0
         for number, frame in enumerate(islice(self.frames(), first, key + 1), first):
             reduced = self.photographs.reduced(frame).half()
             self._waiting(number).write_bytes(save({"frame": reduced}))
@@ -246,11 +251,11 @@ class FrameCopier:
     def _save(self, name: str, found: Correspondence) -> None:
         tensors = {"places": found.places, "since": torch.tensor(self.since)}
         tensors["apart"] = torch.tensor(self.apart)
-        # `save_file` is not used, because on a full disk it raises an error that is no OSError.
+        # `save_file` is not used: on a full disk, it raises an error that is not an OSError.
         write_atomic(self._path(name), save(tensors))
 
     def _load(self, name: str) -> tuple[Correspondence | None, int, list[float]]:
-        """Return saved matches, `since` and `apart`; None, -1 and zeros if none can be read."""
+        """Return the saved matches, `since` and `apart`, or None, -1 and zeros if unreadable."""
         try:
             tensors = load_file(self._path(name))
             cells = list(map(size_of, self.photographs.sources))

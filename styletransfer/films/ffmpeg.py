@@ -1,4 +1,4 @@
-"""Uses FFmpeg through PyAV: decoders, and the pixels and the orientation of frames."""
+"""Calls FFmpeg through PyAV: opens and decodes films, and reads and makes their frames."""
 
 import math
 import struct
@@ -13,8 +13,8 @@ from torch.nn.functional import pad
 from styletransfer.errors import imported
 from styletransfer.films.frame import MAX_PIXELS
 
-# Codecs whose frames' side data is not read. This data may hold the name of a colour profile, which
-# PyAV frees twice, and the process crashes. Frames of other codecs have no such name.
+# In these codecs, the side data of frames is not read. It may hold the name of a colour profile;
+# PyAV frees this name twice, and the process crashes. Frames of other codecs hold no profile name.
 PNGS = ("png", "apng")
 # Codec -> FFmpeg's name of a decoder that reads transparency.
 TRANSPARENT = {"vp8": "libvpx", "vp9": "libvpx-vp9"}
@@ -26,9 +26,9 @@ def pyav() -> Any:
 
 
 def open_container(file: Any, mode: str = "r", **options: Any) -> Any:
-    """Open PyAV's container; bytes in its metadata that are not UTF-8 become lone surrogates."""
+    """Open a file as PyAV's container; metadata bytes that are not UTF-8 become surrogates."""
     av = pyav()
-    # PyAV 19 has no such argument, because it always does this.
+    # PyAV 19 has no argument `metadata_errors`, because it always uses "surrogateescape".
     if hasattr(av.container.Container, "metadata_errors"):
         options["metadata_errors"] = "surrogateescape"
     return av.open(file, mode, **options)
@@ -50,7 +50,7 @@ def reason(error: Exception) -> str:
 
 
 def readable(text: str) -> str:
-    """Return a text of metadata, in which U+FFFD stands for bytes that are not UTF-8."""
+    """Return a text from metadata, with U+FFFD in place of bytes that are not UTF-8."""
     return text.encode("utf-8", "surrogateescape").decode("utf-8", "replace")
 
 
@@ -77,7 +77,7 @@ def from_tensor(image: Tensor, *, even: bool) -> Any:
 
 
 def display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
-    """Return a, b, c, d: (x, y) is shown at (ax + cy, bx + dy), up to a positive factor.
+    """Return (a, b, c, d): pixel (x, y) is shown at (ax + cy, bx + dy), times a positive factor.
 
     See ISO 14496-12. A shift of the picture is left out.
     """
@@ -86,14 +86,14 @@ def display_matrix(frame: Any, codec: str) -> tuple[float, float, float, float]:
         if codec not in PNGS and (data := frame.side_data.get(kind)):
             a, b, _, c, d = struct.unpack("9i", bytes(data))[:5]
             return a, b, c, d
-    except ValueError:  # PyAV does not know all side data of FFmpeg 8, such as EXIF
+    except ValueError:  # raised for side data that PyAV does not know, such as EXIF
         angle = math.radians(frame.rotation)
         return math.cos(angle), -math.sin(angle), math.sin(angle), math.cos(angle)
     return 1, 0, 0, 1
 
 
 def has_alpha(frame: Any) -> bool:
-    """Return whether PyAV's frame may be transparent."""
+    """Return whether a frame of PyAV may have transparent pixels."""
     kind = frame.format
     return kind.has_palette or any(component.is_alpha for component in kind.components)
 
@@ -113,7 +113,7 @@ def decoder(stream: Any) -> Callable[[Any], list[Any]]:
 
 
 def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
-    """Yield PyAV's frames; an interlaced one is replaced by a frame that shows one moment.
+    """Yield PyAV's frames; interlaced frames are deinterlaced, so that each shows one moment.
 
     Every second line of an interlaced frame shows another moment, so edges of moving objects look
     like combs. FFmpeg's filter bwdif replaces these lines, from the frame and its neighbours. If
@@ -142,7 +142,7 @@ def deinterlaced(frames: Iterable[Any]) -> Iterator[Any]:
 
 
 def _bwdif(frame: Any) -> Any:
-    """Return FFmpeg's graph that deinterlaces frames of the size and format of `frame`."""
+    """Return FFmpeg's filter graph that deinterlaces frames of the size and format of `frame`."""
     graph = pyav().filter.Graph()
     size = {"width": frame.width, "height": frame.height, "format": frame.format}
     source = graph.add_buffer(**size, time_base=frame.time_base)
@@ -154,7 +154,7 @@ def _bwdif(frame: Any) -> Any:
 
 
 def _filtered(graph: Any, frame: Any) -> Iterator[Any]:
-    """Push a frame into a graph, or None for the end; yield the frames that are then ready."""
+    """Push a frame, or None for the end, into a filter graph; yield the frames that are ready."""
     graph.push(frame)
     with suppress(BlockingIOError, EOFError):
         while True:

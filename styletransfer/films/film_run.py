@@ -1,8 +1,8 @@
 """Paint a film by optimisation: `scripts/film.py content=FILM style=PAINTING output=PAINTED_FILM`.
 
-Each frame starts from the previous pastiche, warped by the motion, so that strokes follow objects
-(Ruder et al. 2016). After an interruption, run the same command again to continue. The command
-needs the extra [video].
+Each frame starts from the previous painted frame, warped by the motion, so that strokes follow
+objects (Ruder et al. 2016). After an interruption, run the same command again to continue. The
+command needs the extra [video].
 """
 
 import json
@@ -37,9 +37,10 @@ from styletransfer.system.signals import Stop, signals_held, stop_on_signals
 
 logger = logging.getLogger(__name__)
 
-# Names in a run's folder: the recipe (settings, hashes), the folder of painted frames, the film.
+# Names in a run's folder: of the file with the recipe (all settings, and the input files' hashes),
+# of the folder of painted frames, and of the painted film.
 RECORD, FRAMES, PAINTED = "film.json", "frames", "painted.mp4"
-# Keys that may differ when a film is resumed.
+# Keys of the settings that may be changed when a film is resumed.
 FREE_FILM_KEYS = ("output", "device", "recipe")
 
 
@@ -58,7 +59,7 @@ def paint_film(config: FilmConfig, folder: Path) -> None:
             return
         run = FilmRun(config, film, folder)
         claim = claimed(folder, run.written, goes_on=(folder / RECORD).exists())
-        # Signals are held, so that Ctrl-C leaves no half-written frame or file.
+        # Signals wait, so that Ctrl-C leaves no half-written frame or file.
         with signals_held(), claim, output_locked(run.output):
             run.check_record()
             remove_stale(run.path(0).parent)
@@ -95,18 +96,18 @@ class FilmRun:
         check_outputs([*outputs, self.path(0)], self.job.files, [frames])
 
     def path(self, number: int) -> Path:
-        """Return the path of painted frame `number`, from 0, before `_painted` recolours it."""
+        """Return the path of the PNG of painted frame `number`, counted from 0."""
         return self.folder / FRAMES / f"{number:06d}.png"
 
     def check_record(self) -> None:
-        """Raise UserError if RECORD has another recipe; else write this run's recipe there."""
+        """Raise UserError if RECORD holds another recipe; otherwise, write this run's recipe."""
         path = self.folder / RECORD
         job, free = self.job, FREE_FILM_KEYS
         config = replace(self.config, captured=job.captured)
         now = self.recipe = recipe(config, free, job.files, job.device, precision=job.precision)
         if path.exists():
             try:
-                # The file may come from somebody else.
+                # The file may come from somebody else, so a very large one is not read.
                 if path.stat().st_size > LARGEST + 2 * len(json.dumps(now, indent=2)):
                     raise ValueError(RECORD)
                 then = json.loads(path.read_text(encoding="utf-8"))
@@ -131,7 +132,8 @@ class FilmRun:
         """
         config = self.config
         frames = partial(self.film.images, self.job.scales[-1].size)
-        # Independent frames use no keys, so no frames are searched for keys.
+        # FrameCopier calls `film()` to search frames for keys. Independent frames use no keys, and
+        # `tuple()` holds no frame to search.
         film = tuple if config.independent else frames
         self.painter = painter = (
             FrameCopier(self.job, self.folder / FRAMES, film, numbers_of(config, self.film))
@@ -149,7 +151,7 @@ class FilmRun:
                         raise UserError(f"frame {number + 1}: {outcome.problem}")
                     images.write(path, outcome.image, bit_depth=16)
                     captured.append(outcome.captured)
-                # Read the pastiche from its file, so that a resumed film has the same bits.
+                # Read the painted frame from its file, so that a resumed film has the same bits.
                 painted = self._painted_frame(number)
                 if not config.independent:
                     painter.follow(content, painted)
@@ -163,7 +165,7 @@ class FilmRun:
                 raise
             problem = error
         bar.close()
-        if captured:  # what has painted, not what was asked for
+        if captured:  # whether CUDA graphs were used, not whether they were asked for
             self.recipe["config"]["captured"] = any(captured)
             self._write_record()
         if stop.asked is not None:
@@ -184,7 +186,7 @@ class FilmRun:
                 raise reason
 
     def tell_next(self) -> None:
-        """In a film of painted keys: write the frame that is worth painting next, log its path."""
+        """If pixels are copied from paintings, write the frame to paint next, and log its path."""
         if isinstance(self.painter, FrameCopier) and (worst := self.painter.worst()) is not None:
             path = write_frame(self.film, worst, self.folder)
             levels = 255 * self.painter.apart[worst]
@@ -192,7 +194,7 @@ class FilmRun:
             logger.info(f"to paint next: %s, frame %d; {why}", path, worst, levels)
 
     def _painted_frame(self, number: int) -> Tensor:
-        """Return painted frame `number` (UserError if it is damaged or of another size)."""
+        """Return painted frame `number` (UserError if it is damaged or has another size)."""
         path, (height, width) = self.path(number), self.job.scales[-1].size
         frame = images.read(path)
         if frame.size != (height, width):

@@ -1,4 +1,4 @@
-"""Two ways to reduce the flicker of films; both use the previous result, warped by the motion."""
+"""Two ways to reduce flicker; both use the previous painted frame, warped by the motion."""
 
 from dataclasses import replace
 
@@ -14,9 +14,9 @@ from styletransfer.optimize import Outcome
 from styletransfer.optimize.run import Run
 from styletransfer.pictures.images import blurred, resize, size_of
 
-# Constants of local contrast. NEAR: standard deviation in pixels of its Gaussian. FAINT is added to
-# each local variance, so that noise is not amplified; it is the square of 0.8 grey levels of 255.
-# STRONGEST: largest factor by which local contrast is raised.
+# NEAR: standard deviation in pixels of the Gaussian with which local contrast is measured. FAINT is
+# added to each local variance, so that noise is not amplified; for values in [0, 1], it is about
+# (0.8 / 255)^2. STRONGEST: largest factor by which local contrast is raised.
 NEAR, FAINT, STRONGEST = 1.0, 1e-5, 2.0
 # Largest factor by which `FrameOptimizer` raises or lowers the local contrast of a frame.
 MOST = 1.1
@@ -34,9 +34,9 @@ class FrameOptimizer:
 
     def __init__(self, job: Job, frame_steps: int, temporal_weight: float) -> None:
         self.job, self.temporal_weight = job, temporal_weight
-        # A frame that starts from the previous painted frame has this scale alone.
+        # A frame that starts from the previous painted frame is painted at this scale only.
         self.following = replace(job.scales[-1], steps=frame_steps)
-        # (Previous input frame, previous painted frame), (1, 3, H, W), or None; see `follow`.
+        # (Previous input frame, previous painted frame), (1, 3, H, W) each; None at first.
         self.before: tuple[Tensor, Tensor] | None = None
         self._styles: Targets | None = None
         self._crispness: Tensor | None = None  # mean local variance of the first painted frame
@@ -134,7 +134,7 @@ def _raised(image: Tensor, variance: Tensor) -> Tensor:
 
 
 def _contrasted(image: Tensor, gain: Tensor) -> Tensor:
-    """Return `image` with its difference from its blur multiplied by `gain`, in [0, 1]."""
+    """Multiply the difference of `image` from its blur by `gain`; clamp the result to [0, 1]."""
     return torch.lerp(blurred(image, NEAR, TAPS), image, gain).clamp(0.0, 1.0)
 
 

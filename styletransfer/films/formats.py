@@ -1,4 +1,4 @@
-"""File formats of films: the extensions by which a film is known, and the formats to write."""
+"""File formats of films: the extensions that mark a file as a film, and the output formats."""
 
 import os
 from pathlib import Path
@@ -20,12 +20,12 @@ class Codec(NamedTuple):
     longest: int  # the longest side that the encoder takes in pixels
 
 
-# With crf=18 (quality), losses are hard to see. Without B-frames (bf=0), frames are stored in the
+# With crf=18 (quality), the loss is hard to see. Without B-frames (bf=0), frames are stored in the
 # order in which they are shown, so that all times and the duration are exact. Chroma has half the
 # resolution, so the sides must be even.
 H264 = Codec("libx264", {"crf": "18", "bf": "0"}, even=True, longest=16384)
-# For VP9, crf (quality) has an effect only with b=0; cpu-used=4 needs a quarter of the time at
-# little loss of quality (ffmpeg.org, VP9).
+# For VP9, crf (quality) has an effect only with b=0. With cpu-used=4, encoding takes a quarter of
+# the time, at little loss of quality (ffmpeg.org, VP9).
 VP9_OPTIONS = {"crf": "24", "b": "0", "cpu-used": "4", "row-mt": "1"}
 VP9 = Codec("libvpx-vp9", VP9_OPTIONS, even=False, longest=65536)
 

@@ -1,4 +1,4 @@
-"""One frame of a film: its pixels and its time; the largest frame that is read."""
+"""One frame of a film: its pixels and its time; and the largest size of a frame."""
 
 import os
 from fractions import Fraction
@@ -16,9 +16,9 @@ class Frame(NamedTuple):
     """A Frame is one frame of a film, rotated upright, with its time and duration in seconds."""
 
     image: Tensor  # (1, 3, H, W), float32, sRGB in [0, 1], on the CPU
-    time: Fraction  # from the film's start
-    # Time until the next frame. In an animation, and for the last frame: the duration that the file
-    # states or, if the file states none, 0.1 s in an animation, else 1 / rate.
+    time: Fraction  # in seconds from the film's start
+    # Time until the next frame. For all frames of an animation, and for the last frame of any film:
+    # the duration in the file or, if there is none, 0.1 s in an animation, else 1 / rate.
     duration: Fraction
 
 

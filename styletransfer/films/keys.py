@@ -1,4 +1,4 @@
-"""Reads the setting `keys`: a folder of painted frames, with each frame's number in its name."""
+"""Reads the setting `keys`: a folder of painted frames, whose names hold the frames' numbers."""
 
 import re
 from dataclasses import replace
@@ -12,7 +12,7 @@ from styletransfer.job.sources import files_of
 from styletransfer.pictures import images
 from styletransfer.runs.claim import check_links
 
-# Name of the folder, in a run's folder, of the frames that are worth painting next.
+# Folder in a run's folder. It receives the frame that the user should paint by hand next.
 TO_PAINT = "to_paint"
 
 
@@ -20,8 +20,8 @@ def with_keys(config: FilmConfig, film: Film) -> FilmConfig:
     """Return the settings with `style` and `style_source` in place of `keys`.
 
     They name the paintings in the folder `keys`, and the frames of `film` that these paint; both
-    are empty lists if there is no painting. (UserError if `style` is given, too, or if a painting
-    has no number in its name, or not its own one, or one that no frame has.)
+    are empty lists if there is no painting. (UserError if `style` is also set, or if a painting's
+    name has no number, the number of another painting, or a number that no frame has.)
     """
     if config.keys is None:
         return config
@@ -47,7 +47,7 @@ def last_number(path: str | Path) -> int | None:
 
 
 def numbers_of(config: FilmConfig, film: Film) -> dict[int, int]:
-    """Return index in `style_source` -> number in the film, for the frames of `film` there."""
+    """Return index in `style_source` -> frame number, for its files that are frames of `film`."""
     found = {}
     for index, name in enumerate(files_of("style_source", config.style_source)):
         path, place = film_and_place(name)
@@ -59,7 +59,7 @@ def numbers_of(config: FilmConfig, film: Film) -> dict[int, int]:
 
 
 def write_frame(film: Film, number: int, folder: Path) -> Path:
-    """Write frame `number` of a film into folder/TO_PAINT, under the name that its painting needs.
+    """Write frame `number` of a film into folder/TO_PAINT; its painting may have the same name.
 
     Return the path. (UserError if TO_PAINT is a link out of `folder`, or cannot be written.)
     """
@@ -71,7 +71,7 @@ def write_frame(film: Film, number: int, folder: Path) -> Path:
 
 
 def _frame(film: Film, number: int, painting: str) -> str:
-    """Return the path of the frame that a painting with a number shows, as `images.read` takes."""
+    """Return the path, for `images.read`, of frame `number`, which the file `painting` paints."""
     if not film.paths:
         return f"{film.path}:{number}"
     found = [path for path in film.paths if last_number(path) == number]

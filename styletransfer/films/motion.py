@@ -16,7 +16,7 @@ from styletransfer.pictures.color import LUMINANCE
 from styletransfer.pictures.images import blurred
 
 # SOFTENING: standard deviation in pixels of the Gaussian that blurs the reliability mask, from the
-# code of Ruder et al. 2016. TAPS: reach in pixels of Gaussian kernels.
+# code of Ruder et al. 2016. TAPS: half-width in pixels of Gaussian kernels, without the centre.
 SOFTENING, TAPS = 0.8, 3
 # Smallest mean reliability, from 0 to 1, between two frames of one scene; a smaller value means a
 # cut. Two unrelated photographs reach less than 0.1, and two frames of a fast pan more than 0.5.
@@ -68,7 +68,7 @@ def warp(image: Tensor, flow: Tensor, mode: str = "bilinear") -> Tensor:
 
 
 def reliability(flow: Tensor, back: Tensor) -> Tensor:
-    """Return a mask (1, 1, H, W): 1 where a flow (1, 2, H, W) is reliable, 0 elsewhere.
+    """Return a mask (1, 1, H, W): 1 where a flow (1, 2, H, W) is reliable, 0 where it is not.
 
     The flow is unreliable where `flow` and the flow `back` from the other frame do not cancel (the
     object is hidden there), where `flow` changes fast (the edge of a moving object), and where it
@@ -87,7 +87,7 @@ def reliability(flow: Tensor, back: Tensor) -> Tensor:
 
 
 def softened(mask: Tensor) -> Tensor:
-    """Return a mask (1, 1, H, W) with soft edges: blurred, but nowhere larger than before."""
+    """Return a mask (1, 1, H, W) with soft edges: the lesser of the mask and its blur."""
     return torch.minimum(mask, blurred(mask, SOFTENING, TAPS))
 
 
@@ -105,7 +105,7 @@ def _squared(vectors: Tensor) -> Tensor:
 
 
 def _luma(image: Tensor) -> Any:
-    """Return the luma (H, W) of a picture (1, 3, H, W) as uint8 in NumPy, by ITU-R BT.709."""
+    """Return the BT.709 luma of a picture (1, 3, H, W), as a NumPy array (H, W) of uint8."""
     red, green, blue = map(torch.mul, image[0].float().cpu(), LUMINANCE)
     return (red + green + blue).mul(255).round().clamp(0, 255).to(torch.uint8).numpy()
 

@@ -39,7 +39,8 @@ FrameCallback = Callable[[int, Tensor, Tensor], bool]
 """Callback after each painted frame: (`Film.count`, input frame, painted frame) -> whether to
 continue. Frames are (1, 3, H, W). False ends the film after the frames painted so far."""
 
-# Frame rate, in frames per second, of a film that states none, or one above the largest.
+# USUAL_RATE, in frames per second, is used if a film states no frame rate, or a rate above
+# LARGEST_RATE.
 USUAL_RATE, LARGEST_RATE = Fraction(25), 1000
 # Largest width and height in pixels of a standard-definition frame. If a film does not state the
 # matrix of its YUV colours, larger frames are read with BT.709, others with BT.601, as in players.
@@ -57,10 +58,11 @@ FORMATS = {
 
 
 class Film:
-    """A Film reads the video stream of a file that players show.
+    """A Film reads the frames of a video file, of a folder or of an animated picture.
 
-    Use it as a context manager, whose exit closes the file. A folder is a film of `fps` frames per
-    second; see `FrameFolder`. An animated GIF, PNG, WebP or AVIF is a film, too.
+    Use it as a context manager, whose exit closes the file. Of several video streams, the one that
+    players show is read. A folder has `fps` frames per second; see `FrameFolder`. An animated
+    picture is a GIF, PNG, WebP or AVIF.
 
     Colours are converted to sRGB by the stated YUV matrix, range, primaries and transfer curve. For
     HDR, the tone mapping of `formats.color_spaces` is used. If a file states neither primaries nor
@@ -120,7 +122,7 @@ class Film:
             self.start = self._start(container)
             self.count = stream.frames or round(self._seconds(container) * self.rate)
             a, b, c, d = display_matrix(first, stream.codec_context.name)
-            self._is_turned = abs(b) > abs(a)  # rows become columns
+            self._is_turned = abs(b) > abs(a)  # a quarter turn: rows become columns
             down, across = (b, c) if self._is_turned else (d, a)
             self._mirrored = [side for side, sign in ((2, down), (3, across)) if sign < 0]
             self._coded_size = (first.height, first.width)
@@ -135,13 +137,13 @@ class Film:
         self._files.close()
 
     def opened(self) -> Any:
-        """Open the file once more and return PyAV's container, which the film's exit closes."""
+        """Open the file again and return PyAV's container; `__exit__` closes it."""
         if not self.path.is_file():
             reason_why = "is a device, and no film" if self.path.exists() else "does not exist"
             raise UserError(f"{self.path} {reason_why}; check the path")
         # A playlist may name only local files and is not reloaded; "file:" allows colons in a path.
-        # With the last option, FFmpeg does not take times that begin anew for an overflow: a Clock
-        # mends them.
+        # If time stamps start again, FFmpeg would by default treat this as an overflow; with the
+        # last option it does not, and a Clock corrects them.
         options = {"protocol_whitelist": "file", "max_reload": "0", "correct_ts_overflow": "0"}
         try:
             container = open_container(f"file:{self.path}", options=options)
@@ -152,9 +154,9 @@ class Film:
         return self._files.enter_context(container)
 
     def packets(self, container: Any) -> Iterator[Any]:
-        """Yield all packets of the newly opened file; a Clock mends their times.
+        """Yield all packets of the newly opened file, with times that a Clock corrects.
 
-        Warnings at the end, or before an error, say what the Clock has mended.
+        Warnings at the end, or before an error, say what the Clock has corrected.
         """
         assert self.painted is not None
         clock, is_left = Clock(self.painted, self.rate), False
@@ -168,7 +170,7 @@ class Film:
                 self._tell(each)
 
     def _tell(self, what: str) -> None:
-        """Log a warning about the film, once."""
+        """Log a warning about the film, unless the same warning was logged before."""
         if what not in self._told:
             logger.warning("%s: %s", self.path, what)
         self._told.add(what)
@@ -179,7 +181,7 @@ class Film:
             yield Frame(self._upright(frame), time, duration)
 
     def frame(self, place: str) -> Frame:
-        """Return the frame with a number, counted from 0, or the one that is shown at a time.
+        """Return the frame with a given number, counted from 0, or the frame at a given time.
 
         `place` is a number such as "120", or a time from the film's start such as "4.8s", in
         seconds. All frames before it are decoded. (UserError if the film ends before `place`.)
@@ -195,7 +197,7 @@ class Film:
         raise UserError(f"there is no {self.path}:{place}; the film {problem}")
 
     def _shown(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
-        """Return an iterator over frames, as `_upright` takes them, their times and durations."""
+        """Return an iterator over (frame, time, duration); `_upright` makes a tensor of a frame."""
         return self._timed() if self._stills is None else self._stills.frames()
 
     def _timed(self) -> Iterator[tuple[Any, Fraction, Fraction]]:
@@ -206,7 +208,7 @@ class Film:
         """
         frame, time, count = None, Fraction(0), 0
         damage: Exception | None = None
-        self._pushed = 0  # number of frames that got another time
+        self._pushed = 0  # number of frames moved to a later time
         container = self.opened()
         try:
             packets, stream = self.packets(container), self._video(container)
@@ -236,7 +238,10 @@ class Film:
         return progress_bar(items, total=self.count or None, unit="frame", leave=None)
 
     def _upright(self, frame: Any) -> Tensor:
-        """Return PyAV's frame upright, (1, 3, H, W), float32, sRGB in [0, 1]; a tensor as it is."""
+        """Return PyAV's frame as an upright tensor (1, 3, H, W), sRGB in [0, 1].
+
+        A tensor is returned unchanged.
+        """
         try:
             return frame if isinstance(frame, Tensor) else self._converted(frame)
         except failures() as error:
@@ -296,9 +301,10 @@ class Film:
         return stream
 
     def _decoded(self, packets: Iterator[Any], stream: Any) -> Iterator[Any]:
-        """Yield PyAV's frames; skip errors before the first: the file may begin within a film.
+        """Yield PyAV's decoded frames; skip broken packets that come before the first frame.
 
-        One of `failures()` is raised for damage after the first frame.
+        Such packets exist if the file was cut out of the middle of a film. One of `failures()` is
+        raised for damage after the first frame.
         """
         count, lost, decode = 0, 0, decoder(stream)
         while True:
@@ -306,7 +312,7 @@ class Film:
                 packet = next(packets, None)
                 if packet is None:
                     break
-                # For the empty packet at a stream's end, only this attribute names the stream.
+                # The empty packet at a stream's end names its stream only in this attribute.
                 source = packet.stream
                 is_video = source.index == stream.index and source.type == "video"
                 frames = decode(packet) if is_video else []
@@ -321,7 +327,7 @@ class Film:
             yield from frames
 
     def _time(self, frame: Any, last: Fraction | None) -> Fraction:
-        """Return a frame's time in seconds, later than `last`, the time of the frame before."""
+        """Return a frame's time in seconds; it is later than `last`, the previous frame's time."""
         if frame.pts is None:
             return Fraction(0) if last is None else last + 1 / self.rate
         time: Fraction = frame.pts * Fraction(frame.time_base) - self.start

@@ -1,7 +1,7 @@
-"""Reads films that are pictures: a folder of frames, and an animated GIF, PNG, WebP or AVIF.
+"""Reads films from picture files: a folder of frames, or an animated GIF, PNG, WebP or AVIF.
 
-Pillow reads them, as all pictures. FFmpeg would not read an animated WebP, would end a GIF without
-times after its first frame, and would take the cover of an AVIF for the film.
+They are read with Pillow. FFmpeg would not read an animated WebP, would end a GIF without times
+after its first frame, and would read the cover of an AVIF instead of the film.
 """
 
 import re
@@ -23,7 +23,8 @@ from styletransfer.pictures import images
 
 # Pillow's names of the formats that may be animated.
 ANIMATED = ("GIF", "PNG", "WEBP", "AVIF")
-# In an animation, BRIEF milliseconds or less count as USUAL milliseconds, as in all browsers.
+# In an animation, a frame's duration of at most BRIEF milliseconds counts as USUAL milliseconds, as
+# in all browsers.
 BRIEF, USUAL = 10, 100
 # Unit of the times of an animated picture, in seconds. Milliseconds and the frame durations of
 # usual films are multiples of this unit.
@@ -77,7 +78,7 @@ class FrameFolder:
 
 
 class Animation:
-    """An Animation is a film whose frames are those of a picture file.
+    """An Animation is a film that is read from an animated picture file.
 
     `rate`, in frames per second, is 1 / duration of the first frame. (UserError if the file is
     damaged.)
@@ -100,9 +101,9 @@ class Animation:
             with _opened(self._path) as image:
                 size = image.size
                 for number in _numbers(image):
-                    with warnings.catch_warnings(action="ignore"):  # the size was checked before
+                    with warnings.catch_warnings(action="ignore"):  # ignore warnings about size
                         image.seek(number)
-                    if image.size != size:  # a frame of a GIF may be larger than its screen
+                    if image.size != size:  # a GIF's frame may be larger than its logical screen
                         raise ValueError(image.size)
                     name = str(self._path)
                     picture = images.Picture.of(read_image(image, name), name)
@@ -135,7 +136,7 @@ def animation(path: Path) -> Animation | None:
 
 
 def _opened(path: Path) -> Image.Image:
-    """Return the Pillow image of a file; do not warn about its size, which is checked later."""
+    """Return the Pillow image of a file, without Pillow's warning about a large size."""
     with warnings.catch_warnings(action="ignore"):
         return Image.open(path, formats=picture_formats())
 
@@ -148,7 +149,7 @@ def _upright_size(image: Image.Image) -> tuple[int, int]:
 
 
 def _numbers(image: Image.Image) -> range:
-    """Return the numbers of the frames; a PNG may begin with a picture that is not shown."""
+    """Return the numbers of the frames that are shown; a PNG's first picture may be hidden."""
     return range(int(bool(image.info.get("default_image"))), getattr(image, "n_frames", 1))
 
 
@@ -159,7 +160,7 @@ def _duration(image: Image.Image) -> Fraction:
 
 
 def _natural(path: Path) -> list[tuple[str, int, str]]:
-    """Return a key that sorts names part by part: texts without their case, digits as numbers."""
+    """Return a key that sorts file names: upper and lower case are equal, digits are numbers."""
     parts = re.findall("([^0-9]*)([0-9]*)", path.name)
     return [(text.casefold(), int(number or 0), text + number) for text, number in parts]
 

@@ -1,4 +1,4 @@
-"""Copies what a film holds beside its frames: sound, subtitles, chapters, attachments and data."""
+"""Copies sound, subtitles, chapters, attachments and data from one film into another."""
 
 import io
 import logging
@@ -12,17 +12,17 @@ from styletransfer.films.read import Film
 
 logger = logging.getLogger(__name__)
 
-# PyAV's kind of a stream -> what it is called in messages.
+# PyAV's name of a kind of stream -> its name in messages.
 KINDS = {"audio": "sound", "video": "pictures", "subtitle": "subtitles"}
 
 
 class Tracks:
-    """Tracks copies all streams of a film, but the painted one, into PyAV's container `output`.
+    """Tracks copies all streams of a film, except the painted one, into PyAV's container `output`.
 
-    Packets are not decoded. Chapters are kept, and languages, titles and flags of all streams,
-    also those of `painted`, the new stream of the painted frames, which becomes the default one.
-    Make a Tracks before the container's header is written. What the container cannot hold is left
-    out, with a warning that calls the output `name`.
+    Packets are not decoded. Chapters, and the languages, titles and flags of streams are copied.
+    The new stream `painted`, of the painted frames, gets the language and title of the input's,
+    and becomes the default. Make a Tracks before the container's header is written. What the
+    container cannot hold is left out; a warning then calls the output `name`.
     """
 
     def __init__(self, film: Film, output: Any, painted: Any, name: str) -> None:
@@ -48,7 +48,7 @@ class Tracks:
             self._next = next(self._packets, None)
 
     def _add(self, streams: Any, name: str) -> None:
-        """Add the copies of the streams that `output` can hold; name the others."""
+        """Add a copy of each stream that `output` can hold; log the names of the others."""
         lost = []
         for stream in streams:
             # A stream with the flag "discard" holds the titles of an MP4's chapters.

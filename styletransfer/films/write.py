@@ -26,13 +26,13 @@ logger = logging.getLogger(__name__)
 BT709 = 1
 # FFmpeg's number for limited range: black is 16, and white 235.
 LIMITED = 1
-# Option of x264: do not use AVX-512. On a busy machine, encoding the same frames again gave other
-# bytes in 7 of 30 000 cases with AVX-512, with one thread or several; with AVX2 in none.
+# Option of x264: use AVX2, not AVX-512. On a busy machine, encoding the same frames twice gave
+# different bytes in 7 of 30 000 cases with AVX-512 (one thread or several), and in none with AVX2.
 WITHOUT_AVX512 = {"x264-params": "asm=avx2"}
 
 
 def check_writable(path: str | os.PathLike[str], size: tuple[int, int] | None = None) -> None:
-    """Raise UserError if a film, of (height, width) `size`, could not be written.
+    """Raise UserError if a film with frames of (height, width) `size` cannot be written.
 
     PyAV or an encoder may be missing, CODECS may have no such extension, or the size is too large.
     """
@@ -64,7 +64,7 @@ def film_files(path: str | os.PathLike[str]) -> tuple[Path, Path]:
 
 
 class FilmWriter:
-    """A FilmWriter writes a film, whose file gets its name at the end of the `with` block.
+    """A FilmWriter writes a film; its file gets the final name at the end of the `with` block.
 
     Until then, its name is NAME.styletransfer-partial.EXTENSION. If a signal or an error ends the
     block, the file keeps this name, and can be played up to its last frame. H.264 needs even sides:
@@ -82,8 +82,8 @@ class FilmWriter:
         self._target, self._partial = Path(os.path.realpath(path)), film_files(path)[1]
         self._like = like
         self._format, self._codec = CODECS[self._target.suffix.lower()]
-        # PyAV's container, video stream and copier of the other tracks; made when the first frame
-        # comes, because its size is the size of the film.
+        # PyAV's container, its video stream, and the copier of the other streams. They are made for
+        # the first frame, because its size is the size of the film.
         self._container: Any = None
         self._stream: Any = None
         self._tracks: Any = None
@@ -96,11 +96,11 @@ class FilmWriter:
         return self
 
     def write(self, image: Tensor, time: Fraction, duration: Fraction) -> None:
-        """Add a frame (1, 3, H, W), clamped to [0, 1], at `time` in seconds, later than the last.
+        """Add a frame (1, 3, H, W), clamped to [0, 1], that begins at `time` in seconds.
 
-        A frame is shown until the next frame; only a film's last frame is shown for its `duration`
-        in seconds. Signals wait until the frame is written. (UserError if the frame cannot be
-        written, or holds NaN or infinity.)
+        Times must increase. A frame is shown until the next frame; only a film's last frame is
+        shown for its `duration` in seconds. Signals wait until the frame is written. (UserError if
+        the frame cannot be written, or holds NaN or infinity.)
         """
         if not all(math.isfinite(extreme) for extreme in image.detach().aminmax()):
             raise UserError(f"cannot write {self._path}: a frame holds NaN or infinity")

@@ -27,8 +27,8 @@ POLICY = (
 ADVICE = "open the address that the studio has printed, with its token"
 # Seconds without a new byte after which the server stops waiting for the rest of a request.
 PATIENCE = 30.0
-# Default headers of every response. The referrer policy hides the studio's addresses from other
-# sites: the first one holds the token, until a redirect removes it, see `Access`.
+# Default headers of every response. The referrer policy hides the page's address from other sites,
+# because this address holds the token until a redirect removes it.
 HEADERS = {
     "content-security-policy": POLICY,
     "x-content-type-options": "nosniff",
@@ -54,7 +54,7 @@ class PlainJson(JSONResponse):
     """
 
     def render(self, content: Any) -> bytes:
-        """Return plain values as JSON."""
+        """Return plain values as JSON in bytes."""
         return to_json(content).encode("ascii")
 
 
@@ -113,7 +113,7 @@ class Access:
 
 
 def _in_time(receive: Receive) -> Receive:
-    """Return a `receive` that waits at most PATIENCE seconds for a body's part (RefusedError)."""
+    """Return a `receive` that raises RefusedError if part of a body takes PATIENCE seconds."""
     limit: float | None = PATIENCE
 
     async def wrapped() -> Message:
@@ -122,7 +122,7 @@ def _in_time(receive: Receive) -> Receive:
             message = await asyncio.wait_for(receive(), limit)
         except TimeoutError as error:
             raise RefusedError("the request stopped coming; send it again", 408) from error
-        if not message.get("more_body"):  # from here on, only the connection's end is awaited
+        if not message.get("more_body"):  # later calls only wait for the disconnection
             limit = None
         return message
 

@@ -47,14 +47,14 @@ FORMATS = ("png", "jpeg", "webp", "tiff")  # formats of downloads
 LARGEST = 64 * 2**10
 # Headers of a picture that the browser may cache: a different picture has a different address.
 KEPT = {"cache-control": "private, max-age=31536000, immutable"}
-# Largest time in seconds that the server waits at its end until the current run is saved.
+# Seconds that the server, before it ends, waits at most for the current run to be saved.
 PATIENCE = 60.0
 
 
 class Studio:
-    """Studio holds the server's state, and two processes: a reader of files and a runner of runs.
+    """Studio holds the server's state, and two processes: one reads files, the other one paints.
 
-    Runs and pictures are stored in `folder`. The runner's process runs the function `paint`.
+    Runs and pictures are stored in `folder`. The painting process, `runner.py`, calls `paint`.
     """
 
     def __init__(self, folder: Path, paint: Any = runner.main) -> None:
@@ -65,7 +65,7 @@ class Studio:
 
     @asynccontextmanager
     async def opened(self, app: Starlette) -> AsyncIterator[None]:
-        """Start reader and runner; at the end, save the current run and end both processes."""
+        """Start both processes; at the end, save the current run and end both processes."""
         self.reader.start()
         self.queue.runner.start()
         try:
@@ -76,7 +76,10 @@ class Studio:
 
 
 def make_app(studio: Studio, port: int, token: str, near: Sequence[str] = ()) -> Starlette:
-    """Return the application, which starts and ends the studio's two processes; see `Access`."""
+    """Return the application, which starts and ends the processes of `studio`.
+
+    `Access` checks the other arguments in each request.
+    """
     app = Starlette(
         routes=[
             Route("/", lambda request: FileResponse(PAGE / "index.html")),
@@ -128,7 +131,7 @@ async def list_pictures(request: Request) -> Response:
 
 
 async def take_picture(request: Request) -> Response:
-    """Store an uploaded picture; return its description, and its settings if it is a pastiche."""
+    """Store an uploaded picture; return its description, and settings if its file holds any."""
     name, purpose = (request.query_params.get(key, "") for key in ("name", "purpose"))
     if purpose not in ("", *CONTROLS):
         raise RefusedError("purpose must be a key of the page")
@@ -150,7 +153,7 @@ async def get_picture(request: Request) -> Response:
 
 
 async def get_part(request: Request) -> Response:
-    """Return a film, for the part "film", or for "frame" the frame at a time as a PNG."""
+    """Return a film, or, if the part is "frame", its frame at a given time as a PNG."""
     film = _studio(request).pictures.find(request.path_params["id"])
     part = request.path_params["part"]
     if part not in ("film", "frame") or not is_film(film.path):
@@ -172,9 +175,10 @@ async def remove_picture(request: Request) -> Response:
 
 
 async def get_look(request: Request) -> Response:
-    """Return a sketch as a JPEG; see `reader.look`. The query's "settings" are a JSON object.
+    """Return a sketch, a small picture that a style network paints quickly, as a JPEG.
 
-    With "trial" in the query, return a small picture of `train` instead; see `checks.trial`.
+    The query's "settings" are a JSON object. See `reader.look`. With "trial" in the query, return a
+    small picture of `train` instead; see `checks.trial`.
     """
     studio, asked = _studio(request), request.query_params
     values = read_values(_object(asked.get("settings", "")), studio.pictures)
@@ -183,7 +187,7 @@ async def get_look(request: Request) -> Response:
     else:
         config = with_values(ApplyConfig(), network_values(values))
         side = _side(request)
-        is_first = side > reader.SIDES[0]  # the large sketch is made before waiting thumbnails
+        is_first = side > reader.SIDES[0]  # the large sketch overtakes the small ones
         side = min(side, reader.LOOK)
         made = await studio.reader.ask(reader.look, config, side, first=is_first)
     return Response(made, media_type="image/jpeg", headers=KEPT)
@@ -205,7 +209,7 @@ async def submit(request: Request) -> Response:
 
 
 async def get_entry(request: Request) -> Response:
-    """Return what is known of a run, whether it waits, is at work or has ended."""
+    """Return the state of a run that waits, is being painted or has ended."""
     entry = _studio(request).queue.find(request.path_params["id"])
     return PlainJson((entry or await _run(request)).shown)
 
@@ -276,7 +280,7 @@ async def change_run(request: Request) -> Response:
         case "delete":
             if studio.queue.has(run.id) or is_locked(run.record.folder):
                 raise RefusedError("that picture is being painted; stop it first", 409)
-            kept = await asyncio.to_thread(run.delete)  # names of files that are not the run's
+            kept = await asyncio.to_thread(run.delete)  # names of files that stay
             studio.queue.changed(runs=True)
             return PlainJson({"id": run.id, "kept": kept})
     raise RefusedError("there is no such action", 404)
@@ -292,7 +296,7 @@ async def _run(request: Request) -> StoredRun:
 
 
 async def _checked(request: Request) -> tuple[RunRequest, dict[str, Any]]:
-    """Return the run that a request describes, and its cost; see `checks.check`."""
+    """Return the run that a request describes, and the dict that its check returns."""
     studio, body = _studio(request), await _body(request)
     sketch, shelf = body.get("sketch") is True, studio.pictures
     asked = await asyncio.to_thread(read_request, body.get("settings"), shelf, sketch)
@@ -336,12 +340,12 @@ async def _small(request: Request, file: Path) -> Response:
 
 
 def _asked(request: Request, name: str, pattern: str, default: str, what: str) -> str:
-    """Return a value of the request's query (RefusedError: the whole does not match `pattern`)."""
+    """Return a value of the request's query (RefusedError: it does not fully match `pattern`)."""
     if not re.fullmatch(pattern, text := request.query_params.get(name, default)):
         raise RefusedError(f"{name} must be {what}")
     return text
 
 
 def _side(request: Request) -> int:
-    """Return the longer side in pixels that a request asks for, 1600 by default."""
+    """Return the length in pixels of the longer side that a request asks for; default: 1600."""
     return int(_asked(request, "side", "[0-9]{1,6}", "1600", "a number of pixels"))

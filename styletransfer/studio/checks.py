@@ -1,4 +1,7 @@
-"""Tries a run's settings in the reader's process: what it costs, and how it looks when small."""
+"""Tries a run's settings before it starts: estimates its time, or paints a small picture.
+
+These functions run in the process of `reader.py`.
+"""
 
 from collections.abc import Mapping
 from dataclasses import replace
@@ -12,10 +15,10 @@ from styletransfer.settings import TrainConfig, each
 from styletransfer.studio.controls import SOURCE
 from styletransfer.studio.reader import QUALITY, SIDES, age_of, has_margins, photograph, sketcher
 
-# TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of the small pastiche of a preset.
+# TRIAL, TRIAL_STEPS: longer side in pixels, and number of steps, of a picture that `trial` paints.
 TRIAL, TRIAL_STEPS = 112, 15
-# GREY: approximate longer side in pixels of the grey pictures with which `check` tries settings.
-# _prepared holds the last job that `check` prepared; the next job reuses its extractor.
+# GREY: approximate longer side in pixels of the grey pictures that `check` uses in place of real
+# ones. _prepared holds the last job that `check` prepared; the next job reuses its extractor.
 GREY = 256
 _prepared: dict[str, Any] = {}
 UNLIKE = (
@@ -25,7 +28,7 @@ UNLIKE = (
 
 
 def trial(config: TrainConfig) -> bytes:
-    """Return a small pastiche after few steps, as a JPEG, to compare presets.
+    """Paint a small picture in a few steps, to compare presets; return it as a JPEG.
 
     (UserError: a picture cannot be read, or a setting is wrong.)
     """
@@ -42,11 +45,11 @@ def trial(config: TrainConfig) -> bytes:
 
 
 def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str, Any]:
-    """Check a run's settings on small grey pictures, without a step (UserError: wrong settings).
+    """Check a run's settings on small grey pictures, without painting (UserError: wrong settings).
 
     `sizes` maps the paths in `content`, `style` and `style_source` to (width, height). Of these
-    files, only the photograph `style_source` and its painting are read. Files of regions, the mask
-    and `style_detail` are read, too.
+    files, only the photograph `style_source` and its painting are read. The files of regions, of
+    the mask and of `style_detail` are also read.
 
     Return "work", the sum of `guide.work` over all steps. With `style_source` return instead
     "warning", a line, or None if photograph and painting fit.
@@ -70,7 +73,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     paths, sources = files_of("style", config.style), each(config.style_source)
     styles = [grey(path) for path in paths]
     given: dict[str, Any] = {"content": grey(config.content), "style": styles}
-    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses unequal numbers
+    for source, path in zip(sources, paths, strict=False):  # `prepare` refuses unequal lengths
         with about(SOURCE):
             if source == path:
                 raise UserError("choose the photograph here, and not the painting itself")
@@ -84,7 +87,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
     job = prepare(replace(config, init="content"), given, enlarge=False, like=_prepared.get("job"))
     _prepared["job"] = job
     if sources:
-        if len(sources) > 1 or not isfile(sources[0]):  # frames of a film would take long to read
+        if len(sources) > 1 or not isfile(sources[0]):  # reading frames of a film would take long
             return {}
         seen = [photograph(one, age_of(one), GREY) for one in (sources[0], paths[0])]
         return {"warning": None if fits(job.extractor, *seen) else UNLIKE}
@@ -92,7 +95,7 @@ def check(config: TrainConfig, sizes: Mapping[str, tuple[int, int]]) -> dict[str
 
 
 def _small_size(width: int, height: int) -> tuple[int, int]:
-    """Return the (height, width) of a grey picture with the aspect ratio of a picture.
+    """Return the (height, width) of the grey picture that stands for a picture of this size.
 
     The longer side has GREY pixels, or more if the shorter side would be too short. Rounding
     changes a side by half a pixel, and `check_aspect` allows one for a mask or a label picture.
@@ -104,9 +107,9 @@ def _small_size(width: int, height: int) -> tuple[int, int]:
 
 
 def check_film(config: ApplyConfig, size: tuple[int, int]) -> dict[str, Any]:
-    """Check the settings of a sketch, or of a film with frames of (width, height) `size`.
+    """Check settings with which `apply` paints a photograph or film of (width, height) `size`.
 
-    Return no facts. (UserError: weights or regions are wrong, or the size is too small or too
+    Return an empty dict. (UserError: weights or regions are wrong, or the size is too small or too
     large.)
     """
     from styletransfer.networks.apply.division import Division

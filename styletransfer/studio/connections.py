@@ -1,4 +1,4 @@
-"""The server's connections: if there are more than MOST, idle ones are closed for new ones."""
+"""The server's connections: if there are MOST, a new connection closes an old idle one."""
 
 from asyncio import Transport
 from itertools import count
@@ -6,7 +6,8 @@ from typing import Any
 
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
-# Largest number of connections at the same time, unless more requests than that are being answered.
+# Largest number of connections at the same time. Connections with a request in progress stay open,
+# even if there are more of them.
 MOST = 256
 _ARRIVALS = count()
 

@@ -8,11 +8,11 @@ from styletransfer.settings import TrainConfig
 from styletransfer.settings.schemas import keys
 
 FIELDS = dict(keys(TrainConfig))
-# Key -> kind of control, for a label picture and a mask, which the user draws on the page.
+# Key -> kind of control, for the label picture and the mask that the user draws on the page.
 BRUSHED = {"content_regions": "regions", "protect": "mask"}
-# Value of content_regions in place of a label picture: the run finds the regions.
+# Value of content_regions with which the run finds the regions itself, without a label picture.
 FOUND = "auto"
-# Key of a photograph whose painting is the style; on the page, there is one such photograph.
+# Key of the photograph of which the style is a painting. The page offers only one such photograph.
 SOURCE = "style_source"
 
 
@@ -23,7 +23,7 @@ class Control:
     A slider offers numbers from `min` to `max`; the key may accept more.
     """
 
-    key: str  # such as "objective.content_weight"
+    key: str  # key of a setting, such as "objective.content_weight"
     label: str  # name on the page
     min: float | None = None  # smallest number of the slider; None if the control is no slider
     max: float | None = None  # largest number of the slider
@@ -32,16 +32,16 @@ class Control:
 
     @cached_property
     def choices(self) -> tuple[str, ...]:
-        """The words that the key takes, its default first; empty if the key takes other values.
+        """The words that the key accepts, the default first; empty if it accepts no words.
 
-        A key with a path may take words besides.
+        A key that accepts a path may also accept words.
         """
         words: tuple[str, ...] = FIELDS[self.key].metadata.get("choices", ())
         return words
 
     @cached_property
     def kind(self) -> str:
-        """The kind of control.
+        """The kind of control, which decides how the page shows it.
 
         It is picture, pictures, regions, mask, number, integer, numbers, choice, mapping, text or
         names. A control of the kind "names" is a text field, with commas between the names.
@@ -63,7 +63,7 @@ class Control:
         return "numbers" if is_several else kinds.get(field.type, "text")
 
 
-# These controls change the sketch that the page draws at once, and the painted picture.
+# These controls change both the sketch, which the page shows at once, and the painted picture.
 SKETCHED = (
     Control("content", "Photograph"),
     Control("style", "Style"),

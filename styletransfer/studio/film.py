@@ -1,4 +1,4 @@
-"""Paints films and sketches for the studio: by a style network, or by copies from a painting."""
+"""Paints films and sketches: with a style network, or with pixels copied from a painting."""
 
 import shutil
 import tempfile
@@ -36,7 +36,7 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
     painter = None if isinstance(config, FilmConfig) else Painter(config)
     keep = partial(write_record, folder, recipe, picture=output)
     with stop_on_signals() as stop, claimed(folder, ()):
-        keep(status="running")  # first, so that the list of runs shows even a killed film
+        keep(status="running")  # written first: the page lists even a killed run
         link.say("begun")
         to_paint = None
         if painter is None:
@@ -57,7 +57,7 @@ def paint(order: dict[str, Any], link: RunLink) -> str:
 
 
 def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer") -> float | None:
-    """Paint a film like the photographs `style_source`; at the end, remove the frames' files.
+    """Paint a film with pixels copied from paintings; remove the painted frames' files.
 
     Return the time in seconds, from the film's start, of the middle of the frame that is worth
     painting next, see `FrameCopier.worst`, or None.
@@ -73,7 +73,7 @@ def _copy_frames(config: FilmConfig, folder: Path, stop: Stop, viewer: "_Viewer"
 
 
 class _Viewer:
-    """_Viewer reports painted frames to the server; it carries out requests to pause or stop."""
+    """_Viewer reports painted frames to the server, and carries out requests to pause or stop."""
 
     def __init__(self, link: RunLink) -> None:
         self._link = link

@@ -1,4 +1,4 @@
-"""Describes the page's controls for JSON; converts their values from and to settings."""
+"""Describes the page's controls as JSON; converts their values to settings and back."""
 
 import math
 import re
@@ -41,30 +41,32 @@ from styletransfer.train import train
 # LONGEST: largest length of a text value in characters. MOST_STYLES: largest number of pictures of
 # one control; each costs time and memory. MOST_VALUES: largest number of other values in a list.
 LONGEST, MOST_STYLES, MOST_VALUES = 300, 16, 64
-SECONDS = r"\d{1,6}(\.\d{1,6})?"  # the time of a film's frame
-MOST_HASHES = 64  # a recipe's key with more input files than this is ignored
+SECONDS = r"\d{1,6}(\.\d{1,6})?"  # regular expression of a time in seconds
+MOST_HASHES = 64  # if a key of a recipe has more input files, it is ignored
 ONE_PICTURE = ("picture", "regions", "mask")  # kinds of control whose value is one picture
-WEIGHT = "objective.content_weight"  # weight of the photograph
-# `apply` paints sketches, and films without SOURCE. BOTH: keys of the page that `apply` has too.
-# ACTING: keys of the page that act on a film in `apply`, see `network_values`; drawn regions do not
-# act, because they would not move with the film. STEADY: value of `steady` in `apply`: the weight
-# of the previous painted frame in the next.
+WEIGHT = "objective.content_weight"  # key of the photograph's weight
+# The command `apply` paints sketches, and films if `style_source` is not set. BOTH: the page's keys
+# that are also keys of `apply`. ACTING: the page's keys that have an effect on a film in `apply`,
+# see `network_values`; drawn regions have none, because they would not move with the film. STEADY:
+# value of the key `steady` of `apply`, the weight of the previous painted frame in the next.
 BOTH = CONTROLS.keys() & dict(keys(ApplyConfig))
 ACTING = BOTH - {*BRUSHED, "region_styles"} | {"content", SOURCE, WEIGHT, "style_scale"}
 STEADY = 0.6
-# If SOURCE is set: keys of the page that act on a film, and on a picture; and values of `color`.
+# If `style_source` is set: the page's keys that have an effect on a film (COPYING) and on a picture
+# (COPYING_PICTURES), and the values that `color` may have.
 COPYING = {"content", "style", SOURCE, "size", "color", "color_strength", "style_scale"}
 COPYING_PICTURES = COPYING | {"style_rotation", "content_regions", "region_styles", "protect"}
 COPYING_COLORS = ("style", "content_luminance", "content_palette")
 # Strength of the style in a sketch: USUAL at the default weight of the photograph, STRONGEST at a
-# weight of 0; DECREASE is subtracted for each tenfold weight. Above 1, the style is exaggerated.
+# weight of 0. If the weight is 10 times larger, the strength is DECREASE less. A strength above 1
+# exaggerates the style.
 USUAL, STRONGEST, DECREASE = 0.9, 1.5, 0.45
 # Presets that the page shows as buttons, in this order.
 LOOKS = ("painted", "faithful", "painterly", "bold")
 
 
 def form(shelf: PictureShelf) -> dict[str, Any]:
-    """Return the controls, as in controls.py, and the presets, for JSON."""
+    """Return plain values that describe the page's controls and its presets."""
     shown = shown_values(defaults(), shelf)
     groups = {"controls": SKETCHED, "later": PAINTED, "hidden": HIDDEN}
     told = {name: [_described(one, shown) for one in some] for name, some in groups.items()}
@@ -104,7 +106,10 @@ def page_values(config: TrainConfig) -> dict[str, Any]:
 
 @cache
 def looks() -> list[dict[str, Any]]:
-    """Return the presets LOOKS: name, help, and key -> value of the keys in which they differ."""
+    """Return the presets LOOKS: name, help, and the values that differ from the defaults.
+
+    Each preset has a value for each key in which any of them differs.
+    """
     configs = {name: settings_of(compose(train, [f"experiment={name}"])) for name in LOOKS}
     values = {name: page_values(config) for name, config in configs.items()}
     differing = [
@@ -120,17 +125,17 @@ def looks() -> list[dict[str, Any]]:
 
 
 def shown_values(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value in the page's form: a picture is its id, or None for an unknown file."""
+    """Return key -> value as the page stores it: the id of a picture, or None if unknown."""
     return {key: _shown(CONTROLS[key], values[key], shelf) for key in CONTROLS if key in values}
 
 
 def changed_settings(values: Mapping[str, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return key -> value, in the page's form, of the keys whose values are not their defaults.
+    """Return key -> value as the page stores it, for keys whose values are not the defaults.
 
     (KeyError: a key is missing, because another version of the package recorded `values`.)
     """
     shown, default, acting = shown_values(values, shelf), defaults(), set(CONTROLS)
-    if values[SOURCE] is not None:  # in paired painting, only the keys in COPYING_PICTURES act
+    if values[SOURCE] is not None:  # then only COPYING_PICTURES have an effect
         default, acting = default | {"color": COPYING_COLORS[0]}, COPYING_PICTURES
     return {key: shown[key] for key in CONTROLS if key in acting and values[key] != default[key]}
 
@@ -204,7 +209,7 @@ def read_request(settings: Any, shelf: PictureShelf, sketch: bool = False) -> Ru
 
 
 def command_name(kind: str, settings: Mapping[str, Any]) -> str:
-    """Return the name of the command that paints a run of a kind in these settings."""
+    """Return the command's name for a run: `kind` is "picture", "sketch" or "film"."""
     if kind == "picture":
         return "train"
     return "film" if kind == "film" and settings.get(SOURCE) is not None else "apply"
@@ -218,8 +223,8 @@ def overrides_of(values: Mapping[str, Any], schema: type[Any] = TrainConfig) -> 
 def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     """Return the settings of `apply` that correspond to `values`, settings of the page.
 
-    The network is the one for any style. The weight of the photograph becomes `strength`, and the
-    size of the strokes becomes `style_size`. (RefusedError: no photograph is chosen.)
+    The network is the one that can paint in any style. The weight of the photograph becomes
+    `strength`, and the size of the strokes `style_size`. (RefusedError: no photograph is chosen.)
     """
     whole = defaults() | dict(values)
     if whole["content"] is None:
@@ -232,7 +237,7 @@ def network_values(values: Mapping[str, Any]) -> dict[str, Any]:
     strength = USUAL - DECREASE * math.log10(weight) if weight > 0 else STRONGEST
     made["strength"] = round(min(max(strength, 0.0), STRONGEST), 3)
     scale = next(iter(each(whole["style_scale"])), 1.0)
-    if scale > 0:  # a sketch may ask for any number; for a run, `check_values` refuses others
+    if scale > 0:  # a run refuses others later, but a sketch may have any number
         made["style_size"] = 32 * round(min(max(16 * scale**0.5, 8), 32))
     return made | ({"steady": STEADY} if is_film(whole["content"]) else {})
 
@@ -251,7 +256,7 @@ def read_values(settings: Any, shelf: PictureShelf) -> dict[str, Any]:
 
 
 def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
-    """Return "settings" of a pastiche that the page can use, and "lost", the keys it cannot.
+    """Return a recipe's "settings" that the page can use, and "lost", the keys of the others.
 
     `recipe` is a result of `reader.recipe` from an untrusted file. A value is used only if its
     control can have it, and an input picture only if the shelf has one with the same SHA-256.
@@ -260,7 +265,7 @@ def recalled(recipe: tuple[Any, Any], shelf: PictureShelf) -> dict[str, Any]:
     few = [key for key in CONTROLS.keys() & hashes if len(hashes[key]) <= MOST_HASHES]
     found = {key: [*map(shelf.with_hash, hashes[key])] for key in few}
     told, settings = dict(values) | found, {}
-    if SOURCE in hashes:  # experiment=paired sets the other keys
+    if SOURCE in hashes:  # the preset experiment=paired has set the other keys
         told = {key: value for key, value in told.items() if key in COPYING_PICTURES}
     for key, value in told.items():
         with suppress(UserError, LookupError, TypeError, ValueError, AttributeError):
@@ -285,7 +290,7 @@ def command_of(typed: Sequence[str], stopped: int | None = None, name: str = "tr
 
 
 def _read(control: Control, value: Any, shelf: PictureShelf) -> Any:
-    """Return a value of the page for the config (RefusedError: the control cannot have it)."""
+    """Convert a page's value to a setting's value (RefusedError: it is not possible)."""
     key, most = control.key, MOST_STYLES if control.kind == "pictures" else MOST_VALUES
     if isinstance(value, list | Mapping) and len(value) > most:
         raise RefusedError(f"{key} holds {len(value)} values; choose at most {most}", key=key)
@@ -349,7 +354,7 @@ def _number(key: str, value: Any) -> Any:
 
 
 def _mapping(key: str, value: Any) -> dict[str, int]:
-    """Return name of a colour -> whole number; 0x replaces #, which Hydra does not accept."""
+    """Return colour -> whole number; in a colour, "0x" replaces "#", which Hydra refuses."""
     if not isinstance(value, Mapping):
         raise RefusedError(f"{key} must give each colour a number", key=key)
     for name, number in value.items():

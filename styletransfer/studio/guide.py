@@ -19,15 +19,15 @@ from styletransfer.settings.changes import changed
 from styletransfer.studio.form import page_values
 from styletransfer.studio.worker import RunLink
 
-# Shortest time in seconds from a progress report to the next one, if that has no preview.
+# Shortest time in seconds between two progress reports, if the second has no preview picture.
 REPORT = 0.1
 # SIDE: longer side of a preview in pixels. OFTEN: shortest time between two previews in seconds.
 # SHARE: fraction of the run's time that previews may take. OLD: longest time in seconds between two
 # previews, even if previews then take a larger fraction.
 SIDE, OFTEN, SHARE, OLD = 1024, 0.25, 0.02, 1.0
 QUALITY = 85  # JPEG quality of a preview, from 0 to 100
-# A step takes the time of its pixels, and a time that does not depend on the picture's size: as
-# much as STEP pixels take.
+# One part of a step's time is proportional to the picture's number of pixels; the other part is
+# constant, and as long as the time of STEP pixels.
 STEP = 12_000
 
 
@@ -44,7 +44,7 @@ class Guide:
         self._last: Iterate | None = None
 
     def step(self, run: Recording, iterate: Iterate) -> None:
-        """Report a step if it is time; carry out requests (KeyboardInterrupt: stop the run)."""
+        """Report a step if it is due; carry out requests (KeyboardInterrupt: stop the run)."""
         if self._last is None:
             self._link.say("begun", now=page_values(run.config))
         self._clock.step(run.run, iterate)
@@ -67,7 +67,7 @@ class Guide:
             self._tell(run, self._last, encode(run.outcome.picture))
 
     def _steer(self, run: Recording, wish: dict[str, Any]) -> None:
-        """Carry out a request to change settings; report settings and error."""
+        """Carry out a request to change settings; report the new settings, or an error."""
         error = key = None
         try:
             config = changed(run.config, wish["changes"])

@@ -1,4 +1,4 @@
-"""Keeps the studio's pictures and films by their ids: the bundled ones and the uploaded ones."""
+"""Stores the studio's pictures and films, bundled and uploaded, and finds them by their ids."""
 
 import asyncio
 import json
@@ -148,7 +148,7 @@ class PictureShelf:
             is_text = head.lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"#", b"<", b"ffconcat"))
             if is_film(name) and is_text:
                 raise UserError(f"{name} is a playlist, which names other files, and no film")
-            path = temporary.replace(self._folder / id)  # renamed first, as JPEGs get its name
+            path = temporary.replace(self._folder / id)  # its name is in the JPEGs' names
             measured = await self._reader.ask(copy, path, first=True)
         except BaseException as error:
             for made in (self._folder / id, *copies_of(self._folder / id)):

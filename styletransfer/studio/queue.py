@@ -24,20 +24,20 @@ from styletransfer.studio.viewers import Viewer
 from styletransfer.studio.worker import Worker
 from styletransfer.system.files import new_folder
 
-# Statuses of runs that have not ended. The runner has received the run, except for "queued".
+# Statuses of runs that have not ended. A run that is "queued" has not been sent to the runner.
 OPEN = ("queued", "starting", "painting", "paused", "stopping")
 
 
 @dataclass
 class QueueEntry:
-    """A QueueEntry is a run that waits, is at work or has ended."""
+    """A QueueEntry is a run that waits, is being painted or has ended."""
 
     folder: Path  # folder of the run
-    # Key -> value in the page's form; once the run has begun, as the runner reports them.
+    # Key -> value as the page stores it. Once the run has begun, the runner reports the values.
     settings: dict[str, Any]
     typed: Sequence[str]  # KEY=VALUE words of the run's command
     order: dict[str, Any]  # the message that starts the run in the runner's process
-    status: str = "queued"  # then another one of OPEN, then finished, stopped or failed
+    status: str = "queued"  # later another of OPEN; at the end finished, stopped or failed
     error: str | None = None  # one line, if the run failed
     done: int = 0  # number of the last request to change settings that was answered
     progress: dict[str, Any] = field(default_factory=dict)  # the runner's last progress report
@@ -50,7 +50,7 @@ class QueueEntry:
 
     @property
     def is_open(self) -> bool:
-        """Whether the run waits or is at work."""
+        """Whether the run waits or is being painted."""
         return self.status in OPEN
 
     @property
@@ -75,12 +75,12 @@ class RunQueue:
 
     def __init__(self, folder: Path, shelf: PictureShelf, paint: Any) -> None:
         self._folder, self._shelf = folder, shelf
-        self.current: QueueEntry | None = None  # the run at work, or else the last one, if any
+        self.current: QueueEntry | None = None  # the run being painted, else the last one
         self.waiting: deque[QueueEntry] = deque()
         self.viewers: set[Viewer] = set()  # open pages, to which the state is sent
         self.runner = Worker(paint, self._hear, self._runner_ended)
         self._steered = 0  # number of requests to change settings so far
-        # Seconds per pixel (of `guide.work`) of the last picture, or of the runner's warm-up.
+        # Seconds per pixel of work, see `guide.work`: of the last picture or the runner's warm-up.
         self.pace: float | None = None
         self._runs_changed = 0  # number of changes of the runs on disk
 
@@ -112,23 +112,23 @@ class RunQueue:
         self._enqueue(entry)
 
     def find(self, id: str) -> QueueEntry | None:
-        """Return the run with this id if it waits, is at work or was the last one, or None."""
+        """Return the run with this id if it waits, is being painted or was the last; else None."""
         entries = (*self.waiting, self.current)
         return next((entry for entry in entries if entry and entry.id == id), None)
 
     def has(self, id: str) -> bool:
-        """Return whether a run waits or is at work."""
+        """Return whether a run waits or is being painted."""
         return (entry := self.find(id)) is not None and entry.is_open
 
     def needs(self, picture: str) -> bool:
-        """Return whether a run that waits or is at work uses the picture with this id."""
+        """Return whether a run that waits or is being painted uses the picture with this id."""
         entries = [one for one in (*self.waiting, self.current) if one and one.is_open]
         return any(picture in each(value) for one in entries for value in one.settings.values())
 
     def act(self, id: str, type: str, **details: Any) -> None:
         """Send the runner a request: "pause", "resume", "stop", or "steer" (change settings).
 
-        (RefusedError: the run is not at work, or settings of a film or sketch would change.)
+        (RefusedError: the run is not being painted, or is a film or a sketch and cannot change.)
         """
         entry = self.at_work
         if entry is None or entry.id != id:
@@ -166,7 +166,7 @@ class RunQueue:
         self.changed()
 
     def join(self) -> Viewer:
-        """Add and return a viewer for a page; it first sends the state and the last preview."""
+        """Add and return a Viewer for a new page; it first gets the state and the last preview."""
         viewer = Viewer()
         self.viewers.add(viewer)
         viewer.tell("state", self.state)
@@ -176,7 +176,7 @@ class RunQueue:
 
     @property
     def state(self) -> dict[str, Any]:
-        """The message to pages about the queue and the run at work, except its progress."""
+        """The message to pages about the queue and the current run, without its progress."""
         return {
             "type": "state",
             "current": None if self.current is None else self.current.shown,
@@ -190,7 +190,7 @@ class RunQueue:
         self._tell("state", self.state)
 
     async def close(self, patience: float) -> None:
-        """Stop and save the run at work; kill the runner after `patience` seconds."""
+        """Stop and save the current run; kill the runner after `patience` seconds."""
         while self.waiting:
             _forget(self.waiting.popleft())
         await self.runner.close(patience)

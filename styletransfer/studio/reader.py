@@ -45,7 +45,7 @@ NICE = 5
 class Reader:
     """A Reader calls functions of this module in a separate process, one after the other.
 
-    Calls with `first` overtake those without.
+    Calls with `first` are made before waiting calls without it.
     """
 
     def __init__(self) -> None:
@@ -105,7 +105,7 @@ def _begin() -> None:
     with suppress(OSError, AttributeError):
         os.nice(NICE)
     torch.set_num_threads(1)
-    # The first sketch needs this style; the result is cached.
+    # The first sketch needs this style, so it is read now; the result is cached.
     threading.Thread(target=_painting, args=(OIL, STYLE_SIZE, age_of(OIL)), daemon=True).start()
 
 
@@ -129,7 +129,7 @@ def copies_of(path: Path) -> list[Path]:
 
 
 def is_copied(path: Path) -> bool:
-    """Return whether a picture has both JPEGs, none older than it (UserError: it is gone)."""
+    """Return whether both JPEGs of a picture exist and are up to date (UserError: no picture)."""
     age = age_of(path)
     with suppress(OSError):
         found = [copy.lstat() for copy in copies_of(path)]
@@ -138,7 +138,7 @@ def is_copied(path: Path) -> bool:
 
 
 def copy(path: Path) -> dict[str, int]:
-    """Write two JPEGs of a picture or of a film's first frame, on white, with sides up to SIDES.
+    """Write two small JPEGs, see SIDES, of a picture or of a film's first frame, on white.
 
     Return its "width" and "height" in pixels and its number of "frames", 0 for a picture.
     (UserError: it cannot be read, or the JPEGs cannot be written.)
@@ -175,15 +175,16 @@ def frame(path: str, place: str) -> bytes:
 
 
 def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
-    """Return the settings and the input files' SHA-256s, each by key, of a pastiche of `train`.
+    """Return two dicts from a picture by `train`: key -> setting, and key -> input files' SHA-256s.
 
-    None if the file carries no recipe of `train`.
+    The result is None if the file carries no recipe of `train`.
     """
     from styletransfer.runs.recipe import carried, settings_in
 
     with suppress(UserError):
         told = carried(Path(path))
-        name, values = settings_in({"command": told["command"]})  # "steered" would be refused
+        # Of the recipe, only "command" is passed, because a recipe with "steered" is refused.
+        name, values = settings_in({"command": told["command"]})
         named = [key for key in told if key.startswith(HASHES)]
         hashes = {key.removeprefix(HASHES): told[key].split() for key in named}
         return (values, hashes) if name == "train" else None
@@ -191,7 +192,7 @@ def recipe(path: str) -> tuple[dict[str, Any], dict[str, list[str]]] | None:
 
 
 def look(config: ApplyConfig, side: int) -> bytes:
-    """Return a sketch, as a JPEG: the pastiche of `apply` with the network for any style.
+    """Return a sketch as a JPEG: `apply` paints it with the network that can paint any style.
 
     Its longer side has at most `side` and `config.size` pixels. (UserError: a picture cannot be
     read, weights are wrong, or the photograph is too narrow.)
@@ -214,9 +215,10 @@ def look(config: ApplyConfig, side: int) -> bytes:
 
 @lru_cache(REMEMBERED)
 def photograph(path: str, age: int, side: int) -> Any:
-    """Return the picture of a file (1, 3, H, W), with sides up to `side`; `age`: see `_painting`.
+    """Return the picture (1, 3, H, W) in a file, reduced to at most `side` pixels on each side.
 
-    The same tensor is returned again, so that `Paintings` computes the photograph's style once.
+    Later calls return the same tensor, so that `Paintings` computes the photograph's style once.
+    For `age`, see `_painting`.
     """
     import torch
 
@@ -231,7 +233,7 @@ def photograph(path: str, age: int, side: int) -> Any:
 
 @lru_cache(REMEMBERED)
 def has_margins(path: str, age: int) -> bool:
-    """Return whether a border row or column is transparent; `age`: see `_painting`."""
+    """Return whether a border row or column is transparent; for `age`, see `_painting`."""
     from styletransfer.pictures import images
     from styletransfer.pictures.transparency import has_margins
 
@@ -240,7 +242,7 @@ def has_margins(path: str, age: int) -> bool:
 
 @cache
 def sketcher() -> Any:
-    """Return the painter of sketches, which uses the style network for any style."""
+    """Return the painter of sketches; its network can paint in any style."""
     from styletransfer.networks.apply.painter import Painter
 
     return Painter(ApplyConfig(network="any", style=OIL, device="cpu", precision="float32"))
@@ -255,10 +257,10 @@ def _painting(style: str, size: int, age: int) -> Any:
 
 
 def converted(path: str, extension: str, content: str, opacity: float) -> bytes:
-    """Return a pastiche as a file with an extension, such as ".tiff", at full size.
+    """Return a painted picture as the bytes of a file; `extension`, like ".tiff", is the format.
 
-    Below an `opacity` of 1 the content image, a file, shines through, as on the page: sRGB values
-    are mixed. The file then has no recipe, because a recipe does not tell the opacity.
+    If `opacity` is below 1, the picture is mixed with that in the file `content`, in sRGB, as on
+    the page. The file then has no recipe, because a recipe does not tell the opacity.
     """
     from styletransfer.formats import xmp_packet
     from styletransfer.pictures import images

@@ -1,4 +1,4 @@
-"""Finds and reads the runs on disk, in the studio's folder."""
+"""Finds and reads stored runs: a run paints one picture or film, into a folder of its own."""
 
 import json
 from contextlib import suppress
@@ -31,7 +31,8 @@ from styletransfer.system.locks import LOCK, is_locked
 
 MOST = 300  # number of newest runs that the page shows
 FILM = "painted.mp4"  # name of the painted film in its folder
-# Kind of a run -> name of its output. With a TIFF, `train` also saves a PNG with 16 bits a sample.
+# Kind of a run -> name of its output file. If this is a TIFF, `train` also saves a PNG with 16 bits
+# per sample.
 OUTPUTS = {"picture": "pastiche.tiff", "sketch": "sketch.png", "film": FILM}
 # File with the last preview of a run that failed before it saved a pastiche.
 PREVIEW = "preview.jpg"
@@ -47,7 +48,7 @@ WRITTEN = (
 
 @dataclass(frozen=True)
 class StoredRun:
-    """A StoredRun is a run on disk."""
+    """A StoredRun is a run that has a folder on the disk."""
 
     id: str  # name of its folder
     record: RunFolder  # the contents of its run.json
@@ -76,7 +77,7 @@ class StoredRun:
         made += folder.glob(f".{'[0-9a-f]' * 16}.tmp")
         made += [output] if output.parent == folder.absolute() else []
         try:
-            for path in (*made, folder / RECORD):  # the record last: with it, the list has the run
+            for path in (*made, folder / RECORD):  # the record last: it keeps the run in the list
                 path.unlink(missing_ok=True)
             for place in (folder / Path(HYDRA).parent, folder / STYLE_REGIONS, folder):
                 with suppress(OSError):  # a folder with other files stays
@@ -142,7 +143,7 @@ class StoredRuns:
             words = tuple(override(key, record.settings[key]) for key in settings)
         is_early = record.status == "stopped" and kind == "picture" and not record.steered
         stopped = record.steps if is_early else None
-        # A damaged file's header may state any size.
+        # A damaged file's header may state any size, even one that Pillow refuses.
         broken = OSError, ValueError, Image.DecompressionBombError
         with suppress(*broken), Image.open(record.content) as image:
             width, height = image.size
@@ -175,7 +176,7 @@ def keep_error(folder: Path, error: str, preview: bytes | None) -> None:
     with suppress(OSError, ValueError, UserError):
         record = json.loads((folder / RECORD).read_text(encoding="utf-8"))
         if preview is not None and not (folder / PASTICHE).exists():
-            (folder / PREVIEW).unlink(missing_ok=True)  # through a link, `atomic` writes elsewhere
+            (folder / PREVIEW).unlink(missing_ok=True)  # it may be a link to another file
             write_atomic(folder / PREVIEW, preview)
         # The record is written last, because its time tells the page that the run has changed.
         write_atomic(folder / RECORD, json.dumps(record | {"error": error}, indent=2).encode())

@@ -1,4 +1,4 @@
-"""Runs the studio's server, at an address with a secret token, until a signal comes."""
+"""Runs the studio's server until a signal such as Ctrl-C; its address has a secret token."""
 
 import asyncio
 import json
@@ -30,7 +30,7 @@ HOST = "127.0.0.1"
 SHARED = """Whoever in this network has that address paints on this machine, sees and removes its
 pictures and runs; and what is sent is not encrypted: share it where you trust everybody.
 """
-# Seconds that the server waits at its end for connections to close.
+# Seconds that the server, before it ends, waits at most for connections to close.
 PATIENCE = 2
 # ADDRESS: file in the run folder with port and token, so that the next server has the same address.
 # TOKEN: number of random bytes of a token; a stored token has at least as many characters.
@@ -38,7 +38,7 @@ ADDRESS, TOKEN = ".address.json", 32
 
 
 def serve(config: StudioConfig, folder: Path) -> None:
-    """Serve the page until a signal comes.
+    """Serve the page until a signal comes, such as Ctrl-C.
 
     (UserError: a port cannot be used, or another studio serves the folder.)
     """
@@ -148,9 +148,9 @@ def _listening(port: int, kept: int, host: str = HOST) -> socket.socket:
     if port == 0 and kept:
         with suppress(OSError):
             return socket.create_server((host, kept), backlog=MOST)
-    try:  # `listen` is called here, so that early requests wait until the server is ready
+    try:  # the socket also listens, so that early requests wait until the server is ready
         return socket.create_server((host, port), backlog=MOST)
     except OSError as error:
-        said = str(error.strerror).partition(" (while attempting")[0]  # without Python's addition
+        said = str(error.strerror).partition(" (while attempting")[0]  # Python appends the address
         reason = f"port={port} cannot be had: {said}"
         raise UserError(f"{reason}; leave it out for one that is free") from error

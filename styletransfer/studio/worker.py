@@ -21,8 +21,9 @@ from typing import Any
 
 logger = logging.getLogger(__name__)
 
-# On Linux, reader and runner are forked from a process that has only imported modules, and share
-# its memory; elsewhere, each imports torch itself. They never inherit the threads of this process.
+# On Linux, the reader's and the runner's processes are forked from a process that has only imported
+# modules, and share its memory; on other systems, each imports torch itself. They never inherit the
+# threads of the server's process.
 CONTEXT: Any = multiprocessing.get_context("forkserver" if sys.platform == "linux" else "spawn")
 PRELOADED = ["styletransfer.runs.recording", "styletransfer.networks.apply.painter"]
 CONTEXT.set_forkserver_preload(PRELOADED)
@@ -77,7 +78,7 @@ class Worker:
         time.sleep(pause)
         with suppress(RuntimeError):  # raised if the event loop is closed
             try:
-                self._process.start()  # the first process waits until torch is imported
+                self._process.start()  # the first time, this waits for the import of torch
                 far_end.close()
                 while True:
                     loop.call_soon_threadsafe(self._hear, pipe.recv())
@@ -85,7 +86,7 @@ class Worker:
                 loop.call_soon_threadsafe(self._is_gone)
 
     def _is_gone(self) -> None:
-        if self._process.pid is not None:  # only a process that has started can be joined
+        if self._process.pid is not None:  # None: the process has not started, and cannot be joined
             self._process.join()
         self._pipe.close()
         if self._closing:
@@ -115,7 +116,7 @@ def become_a_child() -> None:
 
 
 class Orders:
-    """Orders holds the server's messages to this process; a separate thread receives them.
+    """Orders holds the server's messages to the runner's process; a thread receives them.
 
     The server sends requests about a run only from its message "paint" until its end.
     """
@@ -164,7 +165,8 @@ class Orders:
 class RunLink:
     """A RunLink sends a run's messages to the server, and carries out the server's requests.
 
-    Both methods raise KeyboardInterrupt if the server has ended; `obey` also if the run must stop.
+    `say` raises KeyboardInterrupt if the server has ended; `obey` also raises it if the run must
+    stop.
     """
 
     def __init__(self, id: str, orders: Orders, pipe: Connection) -> None:

@@ -13,7 +13,7 @@ from styletransfer.settings.registry import FrameReader, command
 if TYPE_CHECKING:
     from torch import Tensor
 
-# With these settings, frames are not optimised from the frame before, so `frame_steps` and
+# With these settings, no frame starts from the previous painted frame, so `frame_steps` and
 # `temporal_weight` have no effect.
 NO_TIME = "with independent=true or style_source or keys"
 
@@ -38,8 +38,8 @@ class FilmConfig(StyleTransferConfig):
     frame_steps: int = number(30, "[1, inf)", idle=NO_TIME)
     """Optimiser steps of each frame; the first frame, and the first after a cut, take `steps`."""
     temporal_weight: float = number(10.0, "[0, 1e6]", idle=NO_TIME)
-    """Linear weight of the temporal loss of Ruder et al. 2016, which keeps a painted frame near
-    the previous painted frame, warped by the motion; 0 for none."""
+    """Number by which the temporal loss of Ruder et al. 2016 is multiplied; 0 for none. This loss
+    keeps a painted frame near the previous painted frame, warped by the motion."""
     independent: bool = False
     """Paint every frame as a separate picture, for comparison; the film then flickers."""
 
@@ -53,7 +53,7 @@ def film(config: FilmConfig, folder: Path) -> None:
 
 
 def film_recipe(path: Path) -> str:
-    """Return the text of the recipe in a film: the film's comment, or ""."""
+    """Return a film's recipe (how it was made): the comment in its metadata, or ""."""
     from styletransfer.films.read import Film
 
     with Film(path) as film:
