@@ -30,14 +30,14 @@ class Blend:
     weights: tuple[float, ...]  # weights of the styles; () for equal weights
     rotation: tuple[float, ...]  # `style_rotation` in degrees: one number, or one for each style
     region_styles: Mapping[Any, int]  # colour of a region -> number of its style, from 1
-    by_groups: bool  # whether `grouped` finds the regions, as with content_regions=auto
-    # Two lists: the layers at which `style` acts, and the layers at which `style_detail` acts. None
-    # without `style_detail`.
+    by_groups: bool  # whether content_regions=auto: `grouped` finds the regions
+    # Two lists: the layers at which `style` is used, and those at which `style_detail` is used.
+    # None without `style_detail`.
     layers: tuple[list[str], list[str]] | None
 
     @classmethod
     def of(cls, config: StyleTransferConfig) -> Self:
-        """Return the blend of `config`; UserError if style or style_detail would act nowhere."""
+        """Return the blend of `config`; UserError if style or style_detail has no layer."""
         return cls(
             tuple(config.style_weights),
             tuple(each(config.style_rotation)),
@@ -68,7 +68,7 @@ class Blend:
             )
         if not any(weights):
             raise UserError("style_weights are all 0; give at least one style more than 0")
-        largest = max(weights)  # divides the weights first, because their sum might overflow
+        largest = max(weights)  # the weights are divided by it, because their sum might overflow
         total = sum(weight / largest for weight in weights)
         shares = [weight / largest / total for weight in weights]
         return [StylePart(n, share, layers=layers) for n, share in enumerate(shares) if share > 0]
@@ -97,9 +97,9 @@ def _divided_layers(objective: ObjectiveConfig) -> tuple[list[str], list[str]]:
 
 @dataclass(frozen=True)
 class Choices(Chosen):
-    """`Choices` are what the settings of a job mean, before a picture is read."""
+    """`Choices` are all parts of a job that follow from its settings, before a picture is read."""
 
-    pyramid: Pyramid  # the sizes and the steps
+    pyramid: Pyramid  # the sizes of the pastiche, and the steps at each size
     blend: Blend  # how the styles share the pastiche
 
     @classmethod
@@ -136,7 +136,7 @@ class Choices(Chosen):
         )
 
     def job(self, extractor: FeatureExtractor, pictures: Inputs) -> Job:
-        """Return the job that paints `pictures`; raises the errors of `Pyramid.scales`."""
+        """Return the job that paints `pictures`; UserError as in `Pyramid.scales`."""
         chosen = {one.name: getattr(self, one.name) for one in fields(Chosen)}
         scales = self.pyramid.scales(pictures)
         return Job(**chosen, extractor=extractor, pictures=pictures, scales=scales)
@@ -147,7 +147,7 @@ def parse_tile(text: str) -> int | None:
     text = text.strip().lower()
     if text == "auto":
         return 0
-    if text in ("off", "false"):  # YAML reads a bare off as false
+    if text in ("off", "false"):  # YAML reads off without quotes as false
         return None
     if not text.isdecimal() or int(text) == 0:
         raise UserError(f"tile={text} must be auto, off or a number of pixels above 0", "tile")

@@ -59,8 +59,9 @@ class Colors:
         color=content_luminance mixes in the content's chroma. color=style_palette moves each
         region's colours towards the palette of its styles once more, in proportion to `monochrome`
         of this palette, so that a drawing or an old print gives no colours that it does not have.
-        If the styles are grey and the strength is 1, the pastiche becomes grey. At last dark places
-        of the content become dark again, see `in_light_of`. Protected pixels keep their colours.
+        If the styles are grey and the strength is 1, the pastiche becomes grey. Finally, dark
+        places of the content become dark again, see `in_light_of`. Protected pixels keep their
+        colours.
         """
         content, start = pictures.content, pictures.start
         grey = is_grey([*pictures.tensors, *([] if start is None else [start])])

@@ -2,7 +2,7 @@
 
 k-means divides the content image, and each style image, into groups of positions that look alike,
 such as a figure and what is behind it. Each group of the content image is then paired with a group
-of the style image, and takes the paint of that group.
+of the style image, and is painted like that group.
 """
 
 import logging
@@ -32,23 +32,23 @@ from styletransfer.pictures.regions import Regions
 logger = logging.getLogger(__name__)
 
 # Colours of the groups in label pictures, the largest group first. There are three groups, because
-# four groups cut hats and collars from their heads. If one of them covers less than the share SMALL
-# of the content image, as the eyes of a cat do, there are two.
+# four groups separated hats and collars from heads. If one of the three covers less than the share
+# SMALL of the content image, as the eyes of a cat do, there are two groups.
 COLORS, SMALL = ((255, 0, 0), (0, 128, 0), (0, 0, 255)), 0.12
 # Pictures are compared at a longer side of SIDE pixels, so that groups hardly depend on the size of
 # the pastiche. The longer side is larger if the shorter side would have less than LEAST pixels.
 SIDE, LEAST = 384, 64
 # Layer -> weight of its features in the distance between two positions of the layer GRID.
 LAYERS, GRID = {"relu3_1": 0.5, "relu4_1": 1.0, "relu5_1": 1.0}, "relu4_1"
-# Weights of OKLab's lightness, of its colours a and b, and of row and column in this distance. Each
-# kind of values is first divided by its root mean square, or by FAINT if that is larger.
+# Weights of OKLab's lightness, of its colours a and b, and of row and column in the same distance.
+# Each kind of values is first divided by its root mean square, or by FAINT if that is larger.
 LIGHT, COLOR, PLACE, FAINT = 0.6, 0.8, 0.35, 0.02
 # k-means starts STARTS times from seeded centres (k-means++, Arthur and Vassilvitskii 2007), with
 # ROUNDS rounds each; the groups with the smallest sum of squared distances are kept.
 STARTS, ROUNDS = 6, 30
 # The misfit of two groups is a weighted sum of squared differences, minus the cosine of their mean
-# features. FIT has the weights, for: rank of lightness; row; and e / 2a, if the group has the share
-# e of the picture's edge and the share a of its area.
+# features. FIT has the weights of three differences: in rank of lightness, in row, and in e / 2a,
+# where e is the group's share of the picture's edge, and a is its share of the area.
 FIT = (2.0, 1.0, 1.0)
 # Values are averaged over SMOOTHED x SMOOTHED positions. The larger SHARPNESS is, the narrower are
 # the soft edges of groups. A guided filter (He et al. 2010) with the regularisation EPSILON moves
@@ -58,9 +58,9 @@ SMOOTHED, SHARPNESS, WINDOW, EPSILON = 3, 4.0, 9, 2e-3
 
 @dataclass(frozen=True)
 class Groups:
-    """`Groups` are the groups of a picture; equal pictures have equal groups."""
+    """`Groups` divide a picture into groups of similar positions, always in the same way."""
 
-    weights: Tensor  # (1, groups, H, W) in [0, 1], weights of the pixels, which sum to 1
+    weights: Tensor  # (1, groups, H, W) in [0, 1]; at each pixel they sum to 1
     shares: Tensor  # (groups,), the share of the picture that each group covers
     features: Tensor  # (groups, C), mean features of each group, minus those of the picture
     facts: Tensor  # (groups, 3), the numbers whose differences are weighted by FIT
@@ -93,7 +93,7 @@ class Groups:
         return cls(weights, shares, centres[:, :-5], (facts @ owned / owned.sum(0).clamp_min(1)).mT)
 
     def partners(self, style: "Groups") -> list[int]:
-        """Return, for each of these groups, the number of a group of `style`, all different."""
+        """Return, for each group, the index of its partner in `style`; partners are different."""
         differences = (self.facts[:, None] - style.facts).square()
         cosines = normalize(self.features) @ normalize(style.features).mT
         misfit = self.shares.sqrt()[:, None] * (differences @ differences.new_tensor(FIT) - cosines)
@@ -105,7 +105,7 @@ def grouped(job: Job, count: int) -> tuple[Region, ...]:
     """Return a region for each group of the content image, painted by its partners in the styles.
 
     The weights of the job's one region are divided between the groups. The first `count` styles are
-    divided, too; a further one, that of `style_detail`, paints every region as a whole.
+    also divided. If there is another style, that of `style_detail`, all of it paints every region.
     """
     (whole,), styles = job.pictures.regions, job.pictures.styles[:count]
     own = Groups.of(job, job.pictures.content, len(COLORS))
@@ -133,7 +133,7 @@ def grouped(job: Job, count: int) -> tuple[Region, ...]:
 
 
 def label_pictures(regions: Sequence[Region]) -> list[Tensor]:
-    """Return label pictures (1, 3, h, w) of regions that `grouped` found: content, then styles."""
+    """Return label pictures (1, 3, h, w) of `grouped`'s regions: content first, then styles."""
     parts = [(region, *region.sources) for region in regions]
     labels = [_largest([one.weights for one in same]) for same in zip(*parts, strict=True)]
     colors = torch.tensor(COLORS) / 255
@@ -141,7 +141,7 @@ def label_pictures(regions: Sequence[Region]) -> list[Tensor]:
 
 
 def _largest(weights: Sequence[Tensor | None]) -> Tensor | None:
-    """Return (H, W), the index of the largest of weights (1, 1, H, W); None if one is None."""
+    """Return (H, W): the index of the largest of the weights at each pixel; None if one is None."""
     given = [each for each in weights if each is not None]
     return torch.cat(given, 1)[0].argmax(0) if len(given) == len(weights) else None
 
@@ -174,14 +174,14 @@ def k_means(rows: Tensor, count: int) -> tuple[Tensor, Tensor]:
 
 
 def _alike(values: Tensor, grid: tuple[int, int]) -> Tensor:
-    """Return values (1, C, H, W) at `grid`, (C, h * w), with mean 0 and mean square up to 1."""
+    """Resize values (1, C, H, W) to `grid`: (C, h * w), mean 0, mean squared length up to 1."""
     values = box_mean(interpolate(values, grid, mode="bilinear", antialias=True), SMOOTHED)
     values = (values - values.mean((2, 3), keepdim=True))[0].flatten(1)
     return values / values.square().sum(0).mean().sqrt().clamp_min(FAINT)
 
 
 def _guided(weights: Tensor, light: Tensor) -> Tensor:
-    """Move edges of weights (1, groups, H, W) to edges of `light` (1, 1, H, W); their sum is 1."""
+    """Move edges of weights (1, groups, H, W), which sum to 1, to edges of `light` (1, 1, H, W)."""
 
     def mean(values: Tensor) -> Tensor:
         return box_mean(box_mean(values, WINDOW), WINDOW)

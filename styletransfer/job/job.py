@@ -21,7 +21,7 @@ from styletransfer.settings import FeaturesConfig, OptimizerConfig
 from styletransfer.system.progress import progress_bar
 from styletransfer.system.signals import interruptible
 
-# (setting, path) of every file that the settings name; a folder counts as the pictures in it.
+# (setting, path) of every file that the settings name; a folder is replaced by its pictures.
 InputFiles = list[tuple[str, str]]
 # Values of `init` that are not the path of a picture.
 STARTS = ("content", "style", "noise")
@@ -62,11 +62,11 @@ class Start:
         """Return `image` at a finer scale, plus DETAIL times the finest detail of `start`.
 
         An enlarged picture is blurred, and the first ten steps would only make detail again. For
-        init=noise nothing is added, because the detail of noise is useless. If the scale before
+        init=noise nothing is added, because the detail of noise is useless. If the previous scale
         changed nothing, as with one picture for content and style, the result is `start` at the
         finer scale.
 
-        `image` (1, 3, h, w) is the result of the scale before, or `start` (1, 3, H, W) itself.
+        `image` (1, 3, h, w) is the result of the previous scale, or `start` (1, 3, H, W) itself.
         `size` is the (height, width) of the finer scale. If `wraps`, each edge continues at the
         opposite edge.
         """
@@ -150,7 +150,7 @@ class Job(Chosen):
     def corresponding(self, *, progress: bool = False) -> Self:
         """Return the job with the `correspondence` of its photographs, if it has any.
 
-        A signal stops the search. With `progress`, a bar shows it.
+        A signal stops the search. With `progress`, a bar shows how far it is.
         """
         if not self.pictures.sources:
             return self
@@ -161,7 +161,7 @@ class Job(Chosen):
         return replace(self, pictures=replace(self.pictures, correspondence=found))
 
     def repeating(self) -> Self:
-        """Return the job with the `repetitions` of its styles, if it has match losses."""
+        """Return the job with the `repetitions` of its styles, if its losses use them."""
         if not self.criterion.matches or LARGE not in self.criterion.styles:
             return self
         found = tuple(

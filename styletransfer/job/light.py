@@ -1,8 +1,8 @@
 """Keeps dark places of the content image dark, and limits the lightness of the pastiche.
 
 A style image without dark paint would make every dark place of the photograph as light as the
-style's darkest strokes: a black visor would look like glass. So after the run, OKLab's values of
-such places are multiplied by a factor, which keeps hue, saturation and strokes.
+style's darkest strokes: a black visor would look like glass. So after the run, the pastiche's
+OKLab values at such places are multiplied by a factor, which keeps hue, saturation and strokes.
 """
 
 from collections.abc import Callable, Iterable
@@ -17,7 +17,7 @@ from styletransfer.pictures.images import blurred, size_of, weights_for
 # The darkest and the lightest paint of style images are these quantiles of their lightness.
 DARKEST, LIGHTEST = 0.05, 0.99
 # Lightness in OKLab that a black place of the content image gets: the sRGB value 7 of 255. With
-# less, its strokes would be invisible.
+# less, the strokes there would be invisible.
 BLACK = 0.13
 # The content's lightness is blurred by a Gaussian of this standard deviation, as a share of the
 # longer side, so that the grain of the photograph does not cover the strokes.
@@ -25,7 +25,7 @@ BLUR = 1 / 256
 
 
 def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tensor], Tensor]:
-    """Return the function that gives a pastiche (1, 3, H, W) the darks of its content image.
+    """Return a function that makes a pastiche (1, 3, H, W) dark where its content image is dark.
 
     L is the content's blurred lightness in OKLab. d and l are the darkest and the lightest paint of
     a region's styles that are used at the style layer `layer`. Where L < d, the pastiche's OKLab is
@@ -52,12 +52,12 @@ def in_light_of(pictures: Inputs, layer: str, strength: float) -> Callable[[Tens
         change = torch.minimum(factor.to(lab), most.to(lab) / lab[:1].clamp(min=BLACK))
         return torch.where(change < 1, from_oklab(change * lab), srgb)
 
-    # The pastiche of a coarser scale is smaller than the content.
+    # `weights_for` resizes, because the pastiche of a coarser scale is smaller than the content.
     return lambda image: by_strips(lit, weights_for(factor, image), weights_for(most, image), image)
 
 
 def _paint(parts: Iterable[StylePart], styles: tuple[Tensor, ...]) -> tuple[float, float]:
-    """Return the quantiles DARKEST and LIGHTEST of the lightness of style parts, by their weights.
+    """Return the weighted quantiles DARKEST and LIGHTEST of the lightness of style parts.
 
     They are computed on the CPU.
     """

@@ -29,7 +29,7 @@ logger = logging.getLogger(__name__)
 # On a GPU the rest is also for cuDNN's workspaces and the blocks of `at_a_time`.
 USABLE = 0.8
 # Smallest side in pixels of a tile with which `tile=auto` begins. Smaller tiles consist mostly of
-# halo, the part that neighbouring tiles read too.
+# halo, the surroundings that a tile also reads.
 SMALL_TILE = 256
 # Number of tensors of the picture's size, rounded up: content, style, coarser picture, and about
 # ten tensors of the optimiser, without L-BFGS's history.
@@ -38,15 +38,15 @@ PICTURES = 15
 PIXEL_BYTES = 24
 # Number of gradients, each as large as the largest activation, that backward holds at one time.
 GRADIENTS = 3
-# Fraction of all activations that stay in memory with tiles: the inputs of all stages, and the
-# content's features.
+# Fraction of all activations that stay in memory with tiles: the inputs of all stages (sequences
+# of layers), and the content's features.
 KEPT_IN_TILES = 1 / 12
 # Bytes that do not grow with the picture, such as reordered weights.
 FIXED = 64 * 2**20
 
 
 class MemoryPlan(NamedTuple):
-    """A memory plan is the tile for one scale, and an estimate of the memory that is needed."""
+    """A memory plan is the size of tiles for one scale, and an estimate of the memory needed."""
 
     tile: int | None  # side in pixels, or None for the whole picture at once
     bytes: float  # estimated peak, minus the bytes that the process holds before the run
@@ -60,7 +60,7 @@ def picture_bytes(optimizer: OptimizerConfig, dtype: torch.dtype) -> int:
 
 
 def check_room(choices: Choices, shape: tuple[int, int], count: int) -> None:
-    """Raise UserError if the pictures exceed the free main memory, also if a GPU paints.
+    """Raise UserError if the pictures do not fit in free main memory, even if a GPU paints.
 
     On a CPU the optimiser's tensors count as well. `shape` is the content's (h, w); `count` is the
     number of styles, `style_detail` included.
@@ -110,7 +110,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
     if tile:
         check_tile(job.extractor, job.mode, job.criterion, tile)
     matched = sum(size for name, _, size in _sizes(job.extractor) if name in job.criterion.matches)
-    # The match targets, and the style features that they copy.
+    # Bytes per pixel of the match targets, and of the style features that they copy.
     matches = 2 * matched * job.extractor.dtype.itemsize
     picture = picture_bytes(job.optimizer, job.extractor.dtype)
     pictures = FIXED + (picture + matches) * pixels
@@ -127,7 +127,7 @@ def plan_memory(job: Job, scale: Scale, free: float) -> MemoryPlan:
 
 
 def halved_tile(job: Job, side: int, *, is_first: bool) -> int:
-    """Return half of a tile's side, after memory ran out; UserError if tiles cannot be as small."""
+    """Return half of a tile's side, after memory ran out; UserError if no tile can be so small."""
     smaller, least = side // 2, smallest_tile(job.extractor, job.criterion)
     if (needed := tiles_need(job.mode, job.criterion)) or smaller < least:
         advice = f", or {needed} with its tiles" if needed else ""

@@ -42,10 +42,10 @@ def prepare(
     """Return the job of `config`, loaded and checked; raise UserError if the job would fail.
 
     `given` maps settings to pictures in memory, which replace files. `outputs` are the files that
-    will be written, beside `config.output`; no input may be one of them. Without `enlarge`, as for
-    a plan, small pictures keep their size, and nothing is searched. Without `search`, no pixels are
-    matched for paired painting; with `progress`, a bar shows this search. The network of the job
-    `like` is used again if `config` describes the same network.
+    will be written, in addition to `config.output`; no input may be one of them. Without `enlarge`,
+    as for a plan, small pictures keep their size, and nothing is searched. Without `search`, no
+    pixels are matched for paired painting; with `progress`, a bar shows this search. The network of
+    the job `like` is used again if `config` describes the same network.
     """
     choices = Choices.of(config)  # first, because it finds errors before a picture is read
     written = [Path(config.output)] if config.output else []

@@ -100,8 +100,8 @@ class Pyramid:
     def pastiche(self, shape: Size, side: int | None = None) -> Size:
         """Return the (height, width) of a pastiche with the aspect ratio of `shape`.
 
-        The longer side is `side` pixels, by default as at the finest scale. No pool of the
-        network may drop a row or column of a seamless pastiche, so its sides are rounded to
+        The longer side is `side` pixels, by default as at the finest scale. No pooling layer
+        may drop a row or column of a seamless pastiche, so its sides are rounded to
         multiples of DEEPEST.
         """
         height, width = scaled_size(shape, side or self.side)
@@ -112,13 +112,13 @@ class Pyramid:
         return height, width
 
     def factors(self, styles: int) -> list[float]:
-        """Return, for each of `styles` style images, its longer side divided by the pastiche's."""
+        """Return, for each style image, its longer side divided by the pastiche's longer side."""
         details = [1.0] * self.has_detail
         return [*for_each("style_scale", self.style_scale, styles - len(details)), *details]
 
 
 def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
-    """Return one number for each style; UserError unless `numbers` has one, or one for each."""
+    """Return one number for each style; UserError unless `numbers` holds 1 or `styles` numbers."""
     if (count := len(numbers)) not in (1, styles):
         raise UserError(
             f"{key} holds {count} numbers but there are {styles} styles; give one number, or "
@@ -129,7 +129,7 @@ def for_each(key: str, numbers: Sequence[float], styles: int) -> list[float]:
 
 
 def longer_sides(size: int, scales: int, steps: int, smallest: float = SMALLEST_SCALE) -> list[int]:
-    """Return the longer sides in pixels from coarse to fine, doubling, up to `size`.
+    """Return each scale's longer side in pixels: each is twice the one before, up to `size`.
 
     There are `scales` sides, or for scales=0 all sides of at least `smallest` pixels. There are
     never more than `steps` sides, because each scale makes a step or more.

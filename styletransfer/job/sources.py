@@ -97,7 +97,7 @@ def _picture(key: str, named: Picture | str | None) -> Picture | None:
 
 
 def _content(named: Picture | str, pyramid: Pyramid) -> Picture:
-    """Return the content image; for a shape such as 4:3, a grey picture (one pixel, expanded)."""
+    """Return the content image; for a shape such as 4:3, a grey picture (one pixel in memory)."""
     if isinstance(named, str) and (shape := SHAPE.fullmatch(named)):
         size = pyramid.pastiche((int(shape[2]), int(shape[1])))
         return Picture(torch.full((1, 3, 1, 1), 0.5).expand(1, 3, *size), name=named)
@@ -114,7 +114,7 @@ def _styles(key: str, named: Any) -> tuple[Picture, ...]:
 
 
 def _painted_from(named: Any, styles: Sequence[Picture]) -> tuple[Picture, ...]:
-    """Return the photographs that the style images paint, in their sizes; () if `named` is None."""
+    """Return the photographs of which the styles are paintings, resized to them; () for None."""
     if named is None:
         return ()
     found = _styles("style_source", named)
@@ -208,7 +208,7 @@ def files_read(config: Any, free: Collection[str] = ()) -> InputFiles:
 
 
 def files_of(key: str, value: str | Sequence[str] | None) -> list[str]:
-    """Return the files that a setting names, alone or in folders; UserError if there are none."""
+    """Return the files that a setting names, and those in named folders; UserError if none."""
     files: list[str] = []
     for name in each(value):
         named = files_at(name)

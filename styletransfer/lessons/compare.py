@@ -31,12 +31,12 @@ from styletransfer.system.files import to_json
 from styletransfer.system.locks import output_locked
 
 logger = logging.getLogger(__name__)
-# Column of the table -> format of its numbers.
+# Name of a column in the printed table -> format of its numbers.
 LOOKS = {"time": ".2f", "memory": ".2f", "final loss": ".4f", "gradient error": ".1e"}
 
 
 def compare_modes(config: CompareConfig, folder: Path) -> None:
-    """Run one job under every loss mode from the same start (UserError: bad input)."""
+    """Run one job under every loss mode and print a table; UserError if the input is wrong."""
     overview = folder / "comparison.png"
     files = {name: folder / f"{name}.png" for name in LOSS_MODES}
     job = prepare(config, outputs=[overview, *files.values()])
@@ -63,7 +63,7 @@ def compare_modes(config: CompareConfig, folder: Path) -> None:
 
 
 def paint(job: Job, mode: str, path: Path) -> Outcome:
-    """Paint a job under a loss mode, and write the pastiche."""
+    """Run a job under a loss mode, and write its pastiche to `path`."""
     logger.info("optimising under %s", mode)
     run = Run(replace(job, mode=LOSS_MODES[mode]))
     with ProgressBar() as bar:
@@ -77,10 +77,11 @@ def paint(job: Job, mode: str, path: Path) -> Outcome:
 def measured(
     config: CompareConfig, job: Job, outcomes: Mapping[str, Outcome]
 ) -> dict[str, dict[str, Any]]:
-    """Return for each mode its losses, seconds, gradient error, and ratios to the reference's.
+    """Return, for each loss mode, its losses, its seconds, and the columns of the table.
 
-    A ratio to 0 is NaN. Time is the median of one evaluation of the reference's pastiche at full
-    size, and memory its peak. The gradient error is measured in float64 on the CPU.
+    Time, memory and loss are divided by those of the reference, the loss mode in `config`; the
+    ratio to 0 is NaN. The time is the median of several evaluations at the reference's pastiche,
+    at full size; the memory is the peak of one. The gradient error is that in float64 on the CPU.
     """
     reference = config.loss_mode.name
     logger.info("measuring gradients in float64, time and memory")
@@ -113,7 +114,8 @@ def objectives_of(job: Job) -> dict[str, Objective]:
 def gradient_errors(job: Job, reference: str, image: Tensor) -> dict[str, float]:
     """Return loss mode -> the relative error of its gradient at an image (1, 3, h, w).
 
-    It is |g - r| / |r| in the Euclidean norm, r the gradient of `reference`; |g| if r is zero.
+    It is |g - r| / |r| in the Euclidean norm; g is the mode's gradient, r that of the mode
+    `reference`. If r is zero, it is |g|.
     """
     point = job.on_device(image)
     gradients = {name: gradient_at(each, point).cpu() for name, each in objectives_of(job).items()}

@@ -1,4 +1,4 @@
-"""Checks what a learner writes into the files of `exercises/`: right, or one hint."""
+"""Checks what learners write into the files of `exercises/`, and gives a hint if it is wrong."""
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -17,11 +17,11 @@ __tracebackhide__ = True  # pytest shows no line of this file
 
 
 class UnsolvedError(AssertionError):
-    """The hint of an exercise that is not solved: what is wrong, in a few lines."""
+    """An UnsolvedError says, in a few lines, what is wrong in an exercise that is not solved."""
 
 
 def hint(is_wrong: bool, text: str) -> None:
-    """Raise an UnsolvedError with this text if something is wrong."""
+    """Raise an UnsolvedError with the message `text` if `is_wrong` is True."""
     if is_wrong:
         raise UnsolvedError(text)
 
@@ -32,7 +32,7 @@ def leaf(*values: float) -> torch.Tensor:
 
 
 def equal(found: Any, wanted: Sequence[Any], what: str) -> None:
-    """Raise an UnsolvedError that shows both, if a tensor, or a sequence of them, differs."""
+    """Raise an UnsolvedError if `found`, one value or a sequence, does not equal `wanted`."""
     each = found if isinstance(found, tuple | list) else (found,)
     values = [x.tolist() if isinstance(x, torch.Tensor) else x for x in each]
     shown = values if isinstance(found, tuple | list) else values[0]
@@ -40,7 +40,7 @@ def equal(found: Any, wanted: Sequence[Any], what: str) -> None:
 
 
 def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | None = None) -> Any:
-    """Return a result; raise an UnsolvedError with a hint for an error that has its words."""
+    """Call `function`; if it raises an error with a known message, raise an UnsolvedError."""
     try:
         with warnings.catch_warnings():
             warnings.simplefilter("ignore")
@@ -52,8 +52,8 @@ def call(function: Callable[..., Any], *inputs: Any, hints: Mapping[str, str] | 
 
 
 def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
-    """Raise an UnsolvedError for the doctor's first fault, or a row of `asked` that is not "ok"."""
-    # Those of torch.compile take seconds.
+    """Raise an UnsolvedError if a probe finds a fault, or if one named in `asked` is not "ok"."""
+    # The probes of torch.compile are left out, because they take seconds.
     probes = {name: probe for name, probe in PROBES.items() if "compile" not in name}
     for name, verdict in examine(Study(target, inputs), probes):
         is_wrong = verdict.word == "FAULT" or (name in asked and verdict.word != "ok")
@@ -62,7 +62,7 @@ def doctor(target: Any, *inputs: Any, asked: Sequence[str] = ()) -> None:
 
 
 def check(test: Callable[[], None]) -> None:
-    """Run the test of an exercise, and print what it says; exit with 1 if it is not solved."""
+    """Run the test of an exercise and print the result; exit with status 1 if it is not solved."""
     path = Path(test.__code__.co_filename)
     title = str(test.__globals__["__doc__"]).partition("\n")[0]
     try:

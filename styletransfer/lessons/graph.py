@@ -1,4 +1,4 @@
-"""Lists the nodes of an autograd graph, and counts how often a backward pass runs each."""
+"""Lists the nodes of an autograd graph, and counts how often a backward pass runs each node."""
 
 from collections import Counter
 from collections.abc import Iterable, Iterator
@@ -9,14 +9,15 @@ from torch.autograd.graph import Node, get_gradient_edge
 
 
 def root(tensor: Tensor) -> Node:
-    """Return the node where a backward pass from `tensor` begins (RuntimeError: there is none)."""
+    """Return the node where a backward pass from `tensor` begins; RuntimeError if there is none."""
     return get_gradient_edge(tensor).node
 
 
 def walk(*roots: Node) -> list[Node]:
-    """Return every node that a backward pass from `roots` reaches, each before those it leads to.
+    """Return every node that a backward pass from `roots` reaches, in topological order.
 
-    While the list lives, torch returns these Python objects for the nodes: they can be hashed.
+    Each node stands before the nodes that it leads to. As long as the list exists, torch returns
+    the same Python objects for these nodes, so they can be the keys of a dictionary.
     """
     finished: dict[Node, None] = {}
     stack = [(node, False) for node in roots]

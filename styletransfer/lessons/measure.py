@@ -1,4 +1,4 @@
-"""Measurement of time and memory."""
+"""Measures how much time and memory a function takes."""
 
 import os
 import time
@@ -17,10 +17,10 @@ def seconds_by_round(
     device: torch.device,
     after: Callable[[], object] = lambda: None,
 ) -> dict[str, list[float]]:
-    """Return name -> wall seconds of one call in each round; `rounds` must be 1 or more.
+    """Return name -> seconds of one call in each round; `rounds` is 1 or more.
 
-    Every round begins with another function, so that a machine that slows down affects all alike. A
-    first round is not counted. `after` is called after each call, and is not timed.
+    Every round begins with another function, so that a machine that slows down affects all alike.
+    One more round comes first, and is not counted. `after` is called after each call, untimed.
     """
     names = list(work)
     seconds: dict[str, list[float]] = {name: [] for name in names}
@@ -42,11 +42,11 @@ def now(device: torch.device) -> float:
 
 
 def peak_memory(work: Work, device: torch.device) -> int:
-    """Return the peak bytes of tensors in one call, minus the bytes held before the call.
+    """Return the peak number of bytes in tensors during a call, minus the bytes before the call.
 
     The CPU's number, from the profiler's log of allocations, is the same every time. Memory that a
     library allocates without torch is not included. `work` is called once before, to fill caches.
-    It should keep no tensor, or the second call begins by releasing the first call's.
+    It should keep no tensor, or the second call begins by freeing the tensors of the first.
     """
     work()
     if device.type != "cpu":

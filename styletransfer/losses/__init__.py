@@ -1,7 +1,7 @@
 """Four ways to compute losses in an nn.Module and differentiate them, and the losses themselves.
 
 Read `fake_backward.py`, `loss_attribute.py`, `autograd_function.py` and `tensor_hook.py` first.
-Each of these files has one loss mode, which is a class with four names:
+Each of these files has one loss mode, which is a class with these four members:
 
 - `name`: the value of the key `loss_mode.name`.
 - `layer(distance, weight)` returns a layer that computes this loss of its input, keeps it in

@@ -31,14 +31,14 @@ from styletransfer.losses.mode import Distance, Term
 
 
 class AutogradFunction:
-    """This is the default mode: each loss is a layer, and autograd differentiates their sum."""
+    """This is the default mode: each loss is a layer, and autograd differentiates the total."""
 
     name = "autograd_function"
     is_closed_form = True
 
     @staticmethod
     def layer(distance: Distance, weight: float) -> Distance:
-        """Return a copy: several objectives may use `distance`, but each needs its own `loss`."""
+        """Return a copy of `distance`, because each objective that uses it needs its own `loss`."""
         return copy(distance)
 
     @staticmethod

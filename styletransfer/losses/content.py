@@ -22,7 +22,7 @@ class ContentDistance(PositionalDistance):
     """
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep L in `loss`; return the features; backward adds the gradient of `ContentTap`."""
+        """Call `tap`: keep L in `loss`, and return the features unchanged (a view)."""
         tapped, self.loss = self.tap(features)
         return tapped
 
@@ -56,7 +56,7 @@ class ContentTap(Function):
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Tensor], output: tuple[Tensor, ...]) -> None:
-        """Save features F and target P: both are in memory anyway, while F - P would need more."""
+        """Save F and the target P, which are in memory anyway; F - P would take more memory."""
         ctx.save_for_backward(*inputs)
         ctx.set_materialize_grads(False)
 

@@ -1,7 +1,7 @@
 """Style losses that compare the mean of features, and their variances or their covariance.
 
-`moments` compares the mean and the standard deviation of each channel; `wasserstein` compares
-normal distributions with the mean and the covariance of the features.
+The style loss `moments` compares the mean and the standard deviation of each channel. The style
+loss `wasserstein` compares normal distributions with the mean and the covariance of the features.
 """
 
 import torch
@@ -16,16 +16,16 @@ from styletransfer.losses.style import StyleMeasure
 # 0, and the covariance of a network's channels is nearly singular.
 RIDGE = 1e-4
 # TINY is also added to each variance, which is then above 0 even if all features are constant. In
-# `wasserstein`, rounding may make eigenvalues negative, so smaller ones become TINY times the value
-# that was added to the variances.
+# `wasserstein`, rounding may make eigenvalues negative, so they are clamped to at least TINY times
+# the ridge, the value that was added to the variances.
 TINY = 1e-12
 
 
 def by_channel(moments: Moments) -> Tensor:
     """Return (2, C): the mean and the standard deviation of each channel.
 
-    AdaIN's style loss compares them by the root of summed squares (Huang and Belongie 2017,
-    arXiv:1703.06868, equation 13). It follows Li et al. 2017 (arXiv:1701.01036).
+    AdaIN's style loss sums the Euclidean norms of their differences (Huang and Belongie 2017,
+    arXiv:1703.06868, equation 13). Li et al. 2017 (arXiv:1701.01036) compared them before.
     """
     variance = (moments.second.diagonal() - moments.mean.square()).clamp_min(0)
     deviation = (variance + RIDGE * variance.mean() + TINY).sqrt()
@@ -39,10 +39,10 @@ def normal(moments: Moments) -> Tensor:
 
 
 def wasserstein_target(statistic: Tensor) -> Tensor:
-    """Return (C + 2, C), in float64, the target of `wasserstein` for the style's `normal`.
+    """Return the target of `wasserstein`, (C + 2, C) in float64, from the style's `normal`.
 
-    The first row is the mean, and the second holds in each place the ridge that is added to the
-    variances. The other rows are a factor L, with L L^T the covariance with its ridge.
+    The first row is the mean. Each number of the second row is the ridge, the value that is added
+    to the variances. The other rows are L, the `_factor` of the covariance with the ridge.
     """
     statistic = to_float64(statistic)
     mean, covariance = statistic[0], statistic[1:]
@@ -69,7 +69,7 @@ def wasserstein(statistic: Tensor, target: Tensor) -> Tensor:
     mean, target_mean, ridge, factor = statistic[0], target[0], target[1], target[2:]
     covariance = statistic[1:] + ridge.diag()
     eigenvalues = torch.linalg.eigvalsh(factor.mT @ covariance @ factor)
-    traces = covariance.trace() + factor.square().sum()  # tr(L L^T) is the sum of L's squares
+    traces = covariance.trace() + factor.square().sum()  # the sum of squares is tr(L L^T)
     shift = (mean - target_mean).square().sum()
     roots = eigenvalues.clamp_min(TINY * ridge[0]).sqrt().sum()
     result: Tensor = shift + traces - 2 * roots

@@ -26,7 +26,7 @@ class PositionalDistance(LossLayer):
         self.register_buffer("target", target.detach())
 
     def at(self, window: tuple[EllipsisType, slice, slice]) -> Self:
-        """Return the loss of the positions in `window`; its buffers are views of this loss's."""
+        """Return a loss of the positions in `window`. Its buffers are views of those of `self`."""
         part = type(self).__new__(type(self))
         nn.Module.__init__(part)
         for name, buffer in self.named_buffers():

@@ -64,7 +64,7 @@ class FakeBackward(LossLayer):
 
     @classmethod
     def layer(cls, distance: Distance, weight: float) -> Self:
-        """Return a layer with the loss `weight` * L(F): w acts squared, so w = sqrt(weight)."""
+        """Return a layer with the loss `weight` * L(F) = w^2 L(F): its w is sqrt(weight)."""
         return cls(distance, math.sqrt(weight))
 
     @staticmethod

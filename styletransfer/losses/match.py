@@ -44,7 +44,7 @@ class MatchDistance(PositionalDistance):
         self.register_buffer("weights", wanted if weights is None else wanted * weights.to(wanted))
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep L in `loss`; return the features; backward adds the gradient of L."""
+        """Call `tap`: keep L in `loss`, and return the features unchanged (a view)."""
         tapped, self.loss = self.tap(features)
         return tapped
 
@@ -56,7 +56,7 @@ class MatchDistance(PositionalDistance):
         return self._loss(*inner_products(features, self.target))
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return w^2 L; w stands outside, because a factor inside a cosine has no effect."""
+        """Return w^2 L: w multiplies L, because a factor on features does not change a cosine."""
         return weight**2 * self.value(features)
 
     def tap(self, features: Tensor) -> tuple[Tensor, Tensor]:
@@ -102,17 +102,17 @@ class ProductsTap(Function):
     def forward(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor, Tensor]:
         """Return the features F (a view, no copy), F . T and |F|^2, the last two (1, 1, H, W).
 
-        Some rows of the map are multiplied at a time; bfloat16 values in float32.
+        A few rows of the feature map are multiplied at a time; bfloat16 values become float32.
         """
         dtype = accumulate_dtype(features.dtype)
-        values = features.shape[1] * features.shape[3]  # in a row
+        values = features.shape[1] * features.shape[3]  # in one row of the feature map
         rows = at_a_time(max(1, BLOCK // values), features.device, values)
         blocks = zip(torch.split(features, rows, 2), torch.split(target, rows, 2), strict=True)
         products = [inner_products(f.to(dtype), t.to(dtype)) for f, t in blocks]
         dots, squares = (torch.cat(parts, 2) for parts in zip(*products, strict=True))
         return features.view_as(features), dots, squares
 
-    setup_context = staticmethod(ContentTap.setup_context)  # saves F and T
+    setup_context = staticmethod(ContentTap.setup_context)  # saves F and T for backward
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor | None) -> tuple[Tensor | None, None]:

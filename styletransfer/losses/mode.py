@@ -8,8 +8,8 @@ from styletransfer.losses.match import MatchDistance
 from styletransfer.losses.style import StyleDistance
 
 #: A distance is a loss L of features F (1, C, H, W), for a constant target. `value` returns L, and
-#: `scaled` returns weight^2 L; both use torch's operations, which autograd differentiates. `tap`
-#: returns F and L; its gradient is written by hand. `forward` calls `tap`, and keeps L in `loss`.
+#: `scaled` returns weight^2 L; autograd differentiates both. `tap` calls a Function that has a
+#: hand-written backward, and returns F and L. `forward` calls `tap`, and keeps L in `loss`.
 Distance = ContentDistance | MatchDistance | StyleDistance
 
 
@@ -17,6 +17,6 @@ Distance = ContentDistance | MatchDistance | StyleDistance
 class Term:
     """A term is one content, match or style loss of an objective."""
 
-    name: str  #: kind, region and layer, such as "style/relu1_1" or "style/sky/relu1_1"
+    name: str  #: such as "style/relu1_1", or "style/sky/relu1_1" for a region called sky
     module: LossLayer  #: the layer that computes the loss
     weight: float  #: the loss is multiplied by this in the objective

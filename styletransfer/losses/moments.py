@@ -1,6 +1,6 @@
-"""The first two moments of one feature map over its positions, and the gradient of a loss of them.
+"""The mean and the second moment of a feature map, and the gradient of a loss of these moments.
 
-Positions may have weights; for a region of the picture, they are zero outside of the region.
+Positions may have weights. Those of a region of the picture are zero outside of the region.
 """
 
 from typing import NamedTuple
@@ -11,14 +11,15 @@ from torch import Tensor
 from styletransfer.features.tensors import accumulate_dtype, check_features
 from styletransfer.system.devices import at_a_time
 
-# Sums over positions of weighted bfloat16 features, or of products of features, are computed in
-# CHUNKS parts, which are added in float32. Each part is in float32, or rounded once to bfloat16. On
-# a GPU parts in float32 are as large as memory allows, because they only limit memory.
+# Two sums over positions are computed in CHUNKS parts: the sum of weighted bfloat16 features, and
+# the sum of products of bfloat16 features. A part is computed in float32, or rounded once to
+# bfloat16; the parts are added in float32. Parts in float32 serve only to limit memory, so on a GPU
+# they are as large as memory allows.
 CHUNKS = 8
 # Positions of weight 0 are not read if at most the fraction SPARSE of all positions has a positive
 # weight. Otherwise, gathering the rows of positive weight, and scattering their gradients, costs
-# more time than it saves (measured on x86). This holds on the CPU. On a GPU all positions are read,
-# because the CPU would have to wait for the number of positive weights.
+# more time than it saves (measured on x86). SPARSE applies to the CPU. On a GPU all positions are
+# read, because the CPU would have to wait for the number of positive weights.
 SPARSE = 0.5
 
 
@@ -112,7 +113,7 @@ def _times(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
-    """Return the sum (C,) of rows (n, C) times factors (n, 1; None for 1).
+    """Return the sum (C,) of all rows (n, C) times factors (n, 1); None means factors of 1.
 
     The sum is computed in float32 for bfloat16, else in the rows' dtype.
     """
@@ -125,16 +126,17 @@ def _sum(rows: Tensor, factors: Tensor | None) -> Tensor:
 
 
 def _parts(rows: Tensor, channels: int = 0) -> tuple[Tensor, ...]:
-    """Return rows (n, C) in the parts that are summed at a time; `channels` are those of features.
+    """Split `rows` (n, C) into the parts that are computed one after the other.
 
-    Their number is CHUNKS on the CPU.
+    On the CPU there are at most CHUNKS parts. `channels` is the number of channels of the features,
+    if `rows` are their factors (n, 1), so that both are split alike.
     """
     size = at_a_time(-(-len(rows) // CHUNKS), rows.device, channels or rows.shape[1])
     return torch.split(rows, size)
 
 
 def _sum_of_products(rows: Tensor, factors: Tensor | None, *, wide: bool) -> Tensor:
-    """Return rows^T (factors * rows), (C, C), in float32, of bfloat16 rows (n, C).
+    """Return rows^T (factors * rows), (C, C), in float32, for bfloat16 rows (n, C).
 
     If `wide`, the products are computed in float32, one chunk of rows at a time: a float32 copy of
     all rows at once would need twice the memory of the rows. If not, one batched product computes
@@ -210,7 +212,7 @@ def _add_product(addend: Tensor | None, rows: Tensor, coefficients: Tensor) -> T
     """Return addend + rows @ coefficients, (n, C), in the memory layout of `rows`."""
     if rows.stride(-1) == 1:
         return rows @ coefficients if addend is None else torch.addmm(addend, rows, coefficients)
-    # This is the same product, since coefficients (C, C) is symmetric, in the layout of `rows`.
+    # `coefficients` is symmetric: this is the same product, in the memory layout of `rows`.
     if addend is None:
         return (coefficients @ rows.mT).mT
     return torch.addmm(addend.mT, coefficients, rows.mT).mT

@@ -1,7 +1,8 @@
 """Style losses: each compares a statistic of two pictures, the pastiche and the style image.
 
 The statistic is a function of the moments of features, such as the Gram matrix. `covariance.py` has
-two other statistics. Every style loss is a `StyleDistance`, and `MomentsTap` has its gradient.
+two other statistics. Every style loss is a `StyleDistance`, and `MomentsTap` has the
+formula of its gradient.
 """
 
 import math
@@ -17,7 +18,7 @@ from styletransfer.losses.moments import Moments, add_moments_gradient, moments
 
 
 def squared_distance(statistic: Tensor, target: Tensor) -> Tensor:
-    """Return mean((S - T)^2), 0-d. A factor w on both S and T gives w^2 times the result."""
+    """Return mean((S - T)^2), 0-d. Multiplying S and T by w multiplies the result by w^2."""
     return (statistic - target).square().mean()
 
 
@@ -26,22 +27,22 @@ class StyleMeasure:
     """A style measure is a statistic of moments, and a function that compares two statistics."""
 
     name: str  #: the value of the config key objective.style_loss
-    #: Moments -> the tensor that is compared.
+    #: A function of `Moments` that returns the tensor to compare, such as a Gram matrix.
     statistic: Callable[[Moments], Tensor]
-    #: (statistic, target) -> 0-d tensor, at least 0, and 0 for the style's own statistic, except
-    #: for a rounding error.
+    #: A function of a statistic and a target that returns a loss, 0-d: at least 0, and 0 for the
+    #: style's own statistic, except for a rounding error.
     compare: Callable[[Tensor, Tensor], Tensor] = squared_distance
-    with_mean: bool = True  #: whether the statistic uses the mean; see `moments`
-    #: The style's statistic -> the target, which does not change while a picture is painted.
+    with_mean: bool = True  #: whether the statistic uses the mean of the features
+    #: A function, called once per `StyleDistance`, that returns the target for a style's statistic.
     prepare: Callable[[Tensor], Tensor] = Tensor.detach
 
     @property
     def is_squared(self) -> bool:
-        """Whether a factor w on both statistic and target multiplies the loss by w^2."""
+        """Whether multiplying statistic and target by w multiplies the loss by w^2."""
         return self.compare is squared_distance
 
     def loss(self, moments: Moments, target: Tensor) -> Tensor:
-        """Return the loss, 0-d, for the pastiche's moments and the `target` made of the style's."""
+        """Return the loss, 0-d, of the pastiche's `moments`; `target` is a result of `prepare`."""
         return self.compare(self.statistic(moments), target)
 
 
@@ -58,7 +59,7 @@ GRAM = StyleMeasure("gram", gram, with_mean=False)
 
 
 class StyleDistance(LossLayer):
-    """L = compare(S, A): S is the statistic of the features' moments, and A that of the style.
+    """L = compare(S, prepare(A)): S is the features' statistic, A the style image's statistic.
 
     With the measure GRAM, S and A are Gram matrices, and L is their mean squared difference.
 
@@ -80,7 +81,7 @@ class StyleDistance(LossLayer):
         self.measure = measure
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep L in `loss`; return the features; backward adds the gradient of `MomentsTap`."""
+        """Call `tap`: keep L in `loss`, and return the features unchanged (a view)."""
         tapped, self.loss = self.tap(features)
         return tapped
 
@@ -90,7 +91,7 @@ class StyleDistance(LossLayer):
         return self.measure.loss(found, self.target)
 
     def scaled(self, features: Tensor, weight: float) -> Tensor:
-        """Return w^2 L; if `is_squared`, compute it as mean((S w - A w)^2), w inside the square."""
+        """Return w^2 L; if the measure `is_squared`, it is computed as mean((S w - A w)^2)."""
         if not self.measure.is_squared:
             return weight**2 * self.value(features)
         found = moments(features, self.measure.with_mean, self.weights)
@@ -107,11 +108,11 @@ class StyleDistance(LossLayer):
 
 
 class MomentsTap(Function):
-    """This Function computes moments; its backward is a formula for any loss L of the moments.
+    """This Function computes moments; its backward has the formula for any loss L of the moments.
 
-    With g = dL/dmean (C,) and H = dL/dsecond (C, C), at each of n positions:
-    dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights, m_p / sum(m) replaces 1 / n. This
-    is added to the gradient that the features receive from deeper layers.
+    With g = dL/dmean (C,) and H = dL/dsecond (C, C), the features f_p (C,) at each of n positions p
+    have dL/df_p = (g + (H + H^T) f_p) / n. If positions have weights m_p, m_p / sum(m) replaces
+    1 / n. Backward adds dL/df_p to the gradient that the features receive from deeper layers.
     """
 
     generate_vmap_rule = True
@@ -130,7 +131,7 @@ class MomentsTap(Function):
         """Save the features, which the network keeps in memory anyway, and the weights if given."""
         features, ctx.with_mean, weights = inputs
         ctx.save_for_backward(features, *([] if weights is None else [weights]))
-        # The gradient of an unused output is then None instead of a tensor of zeros.
+        # With False, the gradient of an unused output is None in backward, not a tensor of zeros.
         ctx.set_materialize_grads(False)
 
     @staticmethod

@@ -1,4 +1,4 @@
-"""The hook way: each loss layer adds its loss's gradient in a hook on its features.
+"""The hook way: each loss layer adds its loss's gradient in a hook on the features.
 
 In plain PyTorch, from the complete program docs/examples/tensor_hook.py:
 
@@ -12,7 +12,8 @@ In plain PyTorch, from the complete program docs/examples/tensor_hook.py:
 is complete, and continue with the tensor that the hook returns. Each loss is computed on a leaf,
 the detached features, so its graph ends at this leaf instead of the image. The calling code sends
 zeros backward from the network's output. On the way to the image, each hook adds weight * dL/dF to
-the gradient. Lua Torch's `updateGradInput` added it at the same place (jcjohnson/neural-style).
+the gradient. In Lua Torch, the method `updateGradInput` of a loss layer added the loss's gradient
+at the same place (jcjohnson/neural-style).
 
 The loss that a layer keeps has no graph: it cannot be differentiated by `loss.backward()`.
 """
@@ -43,13 +44,13 @@ class TensorHook(LossLayer):
         self.distance, self.weight = distance, weight
 
     def forward(self, features: Tensor) -> Tensor:
-        """Keep the loss in `self.loss`; set the hook; return the features (1, C, H, W), a view."""
+        """Keep the loss, register the hook, and return the features (1, C, H, W), a view."""
         leaf = features.detach().requires_grad_()
         _, loss = self.distance.tap(leaf)
         weight = torch.full_like(loss, self.weight)
 
         def add_gradient(grad: Tensor) -> Tensor:
-            """Return grad + weight * dL/dF; the graph from `leaf` to L has only a few nodes."""
+            """Return grad + weight * dL/dF, computed by a backward pass from L to `leaf` only."""
             (slope,) = torch.autograd.grad(loss, leaf, weight, retain_graph=True)
             return grad + slope
 

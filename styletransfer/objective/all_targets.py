@@ -1,4 +1,4 @@
-"""Gathers the targets of an objective: of content, match and style losses, and of calm places."""
+"""Computes all targets of an objective: of content, match and style losses, and of calm places."""
 
 from collections.abc import Sequence
 
@@ -28,7 +28,7 @@ def all_targets(
         match_targets(criterion, reader.extractor, found, size_of(pictures.content)),
         styles,
     ]
-    if found:  # calm places, such as a clear sky, have style losses of their own
+    if found:  # calm places, such as a clear sky, have additional style losses
         matches = next(iter(found.values()))
         calm = calm_regions(pictures, matches.calm, matches.freedom)
         kinds.append(_style_targets(criterion, reader, pictures, calm, IN_CALM))
@@ -59,7 +59,7 @@ def _style_targets(
 def whole_reader(
     extractor: FeatureExtractor, criterion: Criterion, pictures: Inputs
 ) -> WholeReader:
-    """Return a reader; with match losses it caches features, because several losses read them."""
+    """Return a reader. With match losses, it caches the features that several losses read."""
     with_mean = criterion.measure.with_mean
     if not criterion.matches:
         return WholeReader(extractor, with_mean)

@@ -28,17 +28,17 @@ PLACE = (3.0, 1.5, 6.0)
 # A style is wholly busy if at most the fraction BUSY of its positions is calm, and not busy if at
 # least the fraction PLAIN is calm.
 BUSY, PLAIN = 0.10, 0.16
-# Let f be a style's freedom, from 0 to 1: `objective.calm_freedom` or, without it, `busyness`. In
-# calm places, match losses have 1 - FREE f times their weight. The extra style losses of calm
-# places have, for each pixel, CALM_SHARE f times the weight of the region's other style losses.
+# f, from 0 to 1, is the freedom of a style: the setting `objective.calm_freedom`, or `busyness` if
+# it is not set. In calm places, the weight of match losses is multiplied by 1 - FREE f. The extra
+# style losses of calm places weigh CALM_SHARE f times as much per pixel as the other style losses.
 FREE, CALM_SHARE = 0.75, 0.25
 # Number of times that the mask of calm places is averaged over NEIGHBOURS x NEIGHBOURS positions,
 # to soften its edges.
 SOFTENED = 3
-# The style losses of calm places use style pixels about as light as these places. A pixel's weight
-# falls linearly with the difference of the ranks of lightness (0 darkest, 1 lightest) and is 0 from
-# a difference of LIKE on. For the ranks, the image is first reduced to LIGHT_SIDE pixels along its
-# longer side, and lightness is averaged over SMOOTHED x SMOOTHED pixels.
+# The style losses of calm places use style pixels that are about as light as these places. The
+# weight of a style pixel falls linearly with the difference of the ranks of lightness (0 darkest, 1
+# lightest), and is 0 if they differ by LIKE or more. For the ranks, the image is first reduced to
+# LIGHT_SIDE pixels along its longer side, and averaged over SMOOTHED x SMOOTHED pixels.
 LIKE, LIGHT_SIDE, SMOOTHED = 0.5, 128, 9
 
 
@@ -67,7 +67,7 @@ def busyness(columns: Tensor) -> float:
 
 
 def placed_queries(columns: Tensor, u: Tensor, calm: Tensor) -> Tensor:
-    """Return rows (h * w, D + 5) whose products with `placed_keys` compare positions.
+    """Return a row for each content position, (h * w, D + 5), to multiply with `placed_keys`.
 
     With unit hypercolumns f (D, h, w) and the `coordinates` u, the product of a content
     position p and a style position q is
@@ -84,7 +84,7 @@ def placed_queries(columns: Tensor, u: Tensor, calm: Tensor) -> Tensor:
 
 
 def placed_keys(columns: Tensor, u: Tensor) -> Tensor:
-    """Return rows (h * w, D + 5), one for each position of a style image; see `placed_queries`."""
+    """Return a row for each position of a style image, (h * w, D + 5); see `placed_queries`."""
     square = u.square().sum(1, keepdim=True)
     return torch.cat([columns.flatten(1).mT, u, torch.ones_like(square), square], 1)
 

@@ -29,16 +29,16 @@ logger = logging.getLogger(__name__)
 Outputs = tuple[Tensor, Tensor]
 # A Capture records the work of a function; it returns a function that replays it, and its outputs.
 Capture = Callable[[Callable[[], Outputs]], tuple[Callable[[], object], Outputs]]
-# Loss modes with one backward pass and without hooks of Python, which a replay would not call.
+# Loss modes with one backward pass and without Python hooks, which a replay would not call.
 MODES = ("autograd_function", "loss_attribute")
-# One capture at a time: while one is under way, other work on the device can spoil it.
+# A capture holds this lock, because another capture on the device could spoil it.
 _ONE_AT_A_TIME = threading.Lock()
 
 
 def obstacle(device: torch.device, mode: LossMode, criterion: Criterion) -> str:
-    """Return why whole pictures' evaluations cannot be captured, such as "on cpu"; "" if they can.
+    """Return why a whole picture's evaluation cannot be captured, such as "on cpu"; "" if it can.
 
-    Parts of a Wasserstein distance are computed on the CPU.
+    A Wasserstein distance cannot be captured, because parts of it are computed on the CPU.
     """
     if device.type != "cuda":
         return f"on {device.type}"
@@ -50,7 +50,7 @@ def obstacle(device: torch.device, mode: LossMode, criterion: Criterion) -> str:
 
 
 class CapturedObjective:
-    """A `CapturedObjective` evaluates as `objective` does, by replaying its first evaluation.
+    """A `CapturedObjective` records the first evaluation of `objective`, and then replays it.
 
     If the evaluation cannot be captured, a warning says why, and `objective` itself evaluates.
 
@@ -61,13 +61,13 @@ class CapturedObjective:
 
     def __init__(self, objective: Evaluates, capture: Capture) -> None:
         self._objective = objective
-        self._capture: Capture | None = capture  # None after it has failed
-        # The picture that a replay reads, names of losses, the replay, the outputs that it writes.
+        self._capture: Capture | None = capture  # None after a capture failed
+        # The picture that a replay reads, the losses' names, the replay function, and its outputs.
         self._graph: tuple[Tensor, list[str], Callable[[], object], Outputs] | None = None
 
     @property
     def is_captured(self) -> bool:
-        """Whether evaluations are replayed; False before the first, and if capturing it failed."""
+        """Whether evaluations are replayed; False before the first one, and if a capture failed."""
         return self._graph is not None
 
     def evaluate(self, image: Tensor) -> Losses:
@@ -83,12 +83,13 @@ class CapturedObjective:
         return Losses(dict(zip(names, values.clone().unbind(), strict=True)))
 
     def _begin(self, picture: Tensor, capture: Capture) -> None:
-        """Record the evaluation of what is in the memory of `picture` (1, 3, H, W)."""
+        """Record an evaluation at `picture` (1, 3, H, W), whose memory each replay reads again."""
 
-        names, objective = list[str](), self._objective  # `work` does not refer to `self`
+        # `work` refers to these variables, not to `self`.
+        names, objective = list[str](), self._objective
 
         def work() -> Outputs:
-            # A new leaf: autograd's node of an old one would belong to another stream.
+            # Each call makes a new leaf: an old leaf's node would belong to another stream.
             leaf = picture.detach().requires_grad_()
             terms = objective.evaluate(leaf).terms
             assert leaf.grad is not None
@@ -98,12 +99,12 @@ class CapturedObjective:
         try:
             with _undisturbed():
                 self._graph = (picture, names, *capture(work))
-        except Exception as error:  # for any error, since evaluations may still work uncaptured
+        except Exception as error:  # any error: evaluations may still work without a capture
             reason = (str(error) or type(error).__name__).splitlines()[0]
             logger.warning("captured=true has no effect: %s", reason)
             self._capture = None
         if self._graph is None and picture.is_cuda:
-            torch.cuda.empty_cache()  # the graph's memory, now that the error does not hold it
+            torch.cuda.empty_cache()  # frees the graph's memory, which `error` held until here
 
 
 @contextmanager
@@ -113,7 +114,7 @@ def _undisturbed() -> Iterator[None]:
         collects = gc.isenabled()
         try:
             with signals_held():
-                gc.collect()  # a graph that is destroyed during a capture spoils it
+                gc.collect()  # destroying an old graph during the capture would spoil it
                 gc.disable()
                 yield
         finally:
@@ -125,13 +126,13 @@ def _undisturbed() -> Iterator[None]:
 def captured_on_cuda(
     device: torch.device, work: Callable[[], Outputs]
 ) -> tuple[Callable[[], object], Outputs]:
-    """Record `work` on `device` as a CUDA graph; see `Capture`. Only a replay computes outputs."""
+    """Record `work` on `device` as a CUDA graph (see `Capture`); a replay computes its outputs."""
     with torch.cuda.device(device):
         stream = torch.cuda.Stream()
         stream.wait_stream(torch.cuda.current_stream())
         with torch.cuda.stream(stream):
-            # A library's handles, which are made at its first call, must not be made in a graph.
-            # The outputs are dropped: a graph must not meet the autograd nodes of other streams.
+            # A first call, outside of the graph: libraries such as cuBLAS create their handles now.
+            # Its outputs are dropped, because a graph must not use autograd nodes of other streams.
             work()
         torch.cuda.current_stream().wait_stream(stream)
         graph = torch.cuda.CUDAGraph()

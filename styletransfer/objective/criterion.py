@@ -107,7 +107,7 @@ def smallest_tile(extractor: FeatureExtractor, criterion: Criterion) -> int:
 
 
 def tiles_need(mode: LossMode, criterion: Criterion) -> str:
-    """Return the setting that must change before tiles can be used; "" if none has to."""
+    """Return the setting that tiles need, such as "objective.seamless=false", or "" for none."""
     if not mode.is_closed_form:
         return "loss_mode=autograd_function"
     return "objective.seamless=false" if criterion.seamless else ""

@@ -24,7 +24,7 @@ class Losses:
         return torch.stack(list(self.terms.values())).sum()
 
     def as_floats(self) -> dict[str, float]:
-        """Return name -> loss, and "total" -> sum of all losses; this waits for the device."""
+        """Return name -> loss, and "total" -> their sum, as floats; this waits for the device."""
         values = torch.stack(list(self.terms.values())).tolist()
         return {"total": sum(values), **dict(zip(self.terms, values, strict=True))}
 
@@ -48,7 +48,7 @@ def gradient_at(objective: Evaluates, image: Tensor) -> Tensor:
 
 
 def prior_losses(tv_weight: float, anchor: Anchor | None, image: Tensor) -> dict[str, Tensor]:
-    """Return the weighted losses on the pixels of `image` (1, 3, H, W) by name, 0-d, with a graph.
+    """Return name -> weighted loss of the pixels of `image` (1, 3, H, W), 0-d, differentiable.
 
     They are the total variation, with the weight `tv_weight`, and the `temporal_loss` of the
     anchor, if there is one. A loss of weight 0 is left out.

@@ -68,7 +68,7 @@ class Region:
 
 @dataclass(frozen=True)
 class Anchor:
-    """An anchor is a picture near which the pastiche is kept.
+    """An anchor is a picture to which the pastiche is kept similar.
 
     In a film it is the expected frame, predicted from the frame before. In paired painting it is
     the picture of copied pixels.
@@ -82,10 +82,10 @@ class Anchor:
 
 @dataclass(frozen=True)
 class Protection:
-    """A protection says which pixels of the pastiche keep the content image."""
+    """A protection says at which pixels the pastiche shows the content image."""
 
     content: Tensor  #: (1, 3, H, W), the content image
-    protected: Tensor  #: (1, 1, H, W) in [0, 1], 1 where the content image is kept
+    protected: Tensor  #: (1, 1, H, W) in [0, 1], 1 where the content image is shown
 
     def hold(self, image: Tensor) -> Tensor:
         """Return `image` (1, 3, H, W) with the content image at protected pixels."""
@@ -102,7 +102,7 @@ class Protection:
 
 @dataclass(frozen=True)
 class Correspondence:
-    """A correspondence holds, for each pixel of the content, a pixel of one of the styles.
+    """A correspondence holds, for each pixel of the content, the matched pixel of a style image.
 
     A pixel here is a cell of a grid: the content is divided into (h, w) cells, and style image k
     into `cells[k]`. So the correspondence applies to pictures of any size. In a film, a match may
@@ -121,7 +121,7 @@ class Correspondence:
 
     @property
     def own(self) -> Tensor:
-        """(3, h, w), float32: for each cell of the content 0, its own row and its own column."""
+        """(3, h, w), float32: 0, row and column of each cell in the content's own grid."""
         rows, columns = (torch.arange(float(side)) for side in self.size)
         zero, *grid = torch.meshgrid(torch.zeros(1), rows, columns, indexing="ij")
         return torch.cat([zero, *grid])
@@ -149,9 +149,9 @@ class Inputs:
     #: (1, 3, h, w), the picture of `init`, from which the run starts; None if `init` is content,
     #: style or noise. At a later scale, it is the pastiche from which that scale starts.
     start: Tensor | None = None
-    anchor: Anchor | None = None  #: a picture near which the pastiche is kept, or None
-    #: (1, 3, h, w) each: for each style, the photograph that it is a painting of; () without
-    #: photographs.
+    anchor: Anchor | None = None  #: a picture to which the pastiche is kept similar, or None
+    #: For each style image, a painting, the photograph that it was painted from, (1, 3, h, w); ()
+    #: without photographs.
     sources: tuple[Tensor, ...] = ()
     #: For each content pixel, the most similar pixel of the sources; None without sources.
     correspondence: Correspondence | None = None
@@ -172,7 +172,7 @@ class Inputs:
         return None if self.protected is None else Protection(self.content, self.protected)
 
     def resized(self, size: Size, style_sizes: Sequence[Size]) -> Self:
-        """Return the pictures resized to `size`; styles and their sources get `style_sizes`."""
+        """Return resized pictures: the content at `size`, styles and sources at `style_sizes`."""
 
         def at(style: int | None) -> Size:
             return size if style is None else style_sizes[style]

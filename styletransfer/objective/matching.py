@@ -43,8 +43,8 @@ from styletransfer.system.devices import at_a_time
 # A hypercolumn is a vector of the features of all SEARCHED layers at one position of the layer
 # GRID. The feature maps of the other layers are resized to the size of GRID's feature map.
 GRID = "relu3_1"
-# Number of content positions that are compared with all style positions at once, to limit memory,
-# on the CPU; see `at_a_time`.
+# Number of content positions that the CPU compares with all style positions at once. It limits
+# memory; `at_a_time` gives the number for a GPU.
 BLOCK = 256
 # If a region has several styles, BIAS * log(share of a style) is added to the cosines of this
 # style's positions. 0.1 is about the difference between the largest cosines found in two styles.
@@ -65,7 +65,7 @@ EDGE = 1 / 32
 class Matching:
     """A matching holds, for each content position, the most similar position of the styles."""
 
-    # The first five fields are on the CPU, because `_centres` needs float64, which MPS lacks.
+    # The first five fields are on the CPU, because `_centres` needs float64 (MPS has none).
     calm: Tensor  #: (h, w) bool, True at calm content positions, such as in a clear sky
     weights: Tensor  #: (h, w) in [0, 1], weights of the content positions in the match losses
     styles: Tensor  #: (h, w), index of the style image that has the most similar position
@@ -73,7 +73,7 @@ class Matching:
     columns: Tensor  #: (h, w), column of the most similar position
     cells: list[tuple[int, int]]  #: (height, width) of each style image's feature map at GRID
     features: list[dict[str, Tensor]]  #: for each style image, layer -> features (1, C, h, w)
-    freedom: list[float]  #: for each style image, f in [0, 1]; see FREE in `calm.py`
+    freedom: list[float]  #: for each style image, its freedom in [0, 1]; see `calm.py`
 
     @classmethod
     def at(cls, found: Correspondence, features: list[dict[str, Tensor]]) -> Self:
@@ -112,7 +112,7 @@ class Matching:
         return self.weights[y.long()[:, None], x.long()[None]][None, None]
 
     def _centres(self, size: tuple[int, int]) -> tuple[Tensor, Tensor]:
-        """Return the centres of a layer's rows and columns, in rows and columns of `styles`."""
+        """Return y (h,) and x (w,): a layer's rows and columns in the grid of `styles`."""
         y, x = (
             (torch.arange(length, dtype=torch.float64) + 0.5) * cells / length
             for length, cells in zip(size, self.styles.shape, strict=True)
@@ -240,7 +240,7 @@ def _style_columns(
 
 
 def _columns(seen: dict[str, Tensor]) -> Tensor:
-    """Return hypercolumns (D, h, w) of features: their mean is subtracted, each has length 1."""
+    """Return hypercolumns (D, h, w) of features, after their mean is subtracted, with length 1."""
     layers = []
     for name in SEARCHED:
         exact = torch.promote_types(seen[name].dtype, torch.float32)
@@ -273,7 +273,7 @@ def owners_of(regions: Sequence[Region], size: tuple[int, int]) -> Tensor:
 
 
 def covered(weights: Tensor, size: tuple[int, int]) -> Tensor:
-    """Return (h, w), True where a weight is at least 0.5; if none is, where it is the largest."""
+    """Return (h, w), True where a weight is at least 0.5; if none is, where it is largest."""
     shares = resize(weights, size, "bilinear")[0, 0]
     return shares >= min(0.5, float(shares.max()))
 

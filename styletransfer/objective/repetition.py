@@ -18,10 +18,10 @@ from styletransfer.features.tensors import to_float64
 from styletransfer.objective.inputs import Region, Repetition
 from styletransfer.pictures.images import long_enough, resize, scaled_size, size_of
 
-# Style losses at this layer act on large shapes.
+# The layer whose style losses compare large shapes.
 LARGE = "relu5_1"
 # A style image is resized to SIDE pixels along its longer side, or larger, so that its shorter side
-# has at least LEAST. With one size for all, the measure hardly depends on the size that is painted.
+# has at least LEAST. So the result hardly depends on the size of the style image in the run.
 SIDE, LEAST = 384, 64
 # Each position is compared with those that are at least APART rows or columns away, so that an
 # object is not compared with itself.
@@ -30,11 +30,11 @@ APART = 5
 # (unique) if its largest cosine is at most UNIQUE, and weight 1 (repeated) if it is at least
 # REPEATED. Between the two the weight rises linearly.
 UNIQUE, REPEATED = 0.35, 0.5
-# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH, and falls
-# linearly below.
+# The strength of a style is 1 if the mean weight of its positions is at least ENOUGH. Below, it
+# falls linearly to 0.
 ENOUGH = 0.3
-# Factors on the style losses at LARGE: on those of the whole picture, and on those of calm places.
-# Large shapes look right in skies, but elsewhere they would cover eyes and mouths.
+# Factors on style losses at LARGE: ELSEWHERE for the regions, IN_CALM for their calm places. Large
+# shapes look right in skies, but in other places they would cover eyes and mouths.
 ELSEWHERE, IN_CALM = 0.4, 2.0
 
 
@@ -53,7 +53,7 @@ def repetition(extractor: FeatureExtractor, style: Tensor) -> Repetition:
     features = features - features.mean(0)
     unit = normalize(features)
     row, column = (
-        (axis[:, None] - axis).abs().to(unit.device)  # distances of positions along this axis
+        (axis[:, None] - axis).abs().to(unit.device)  # distances between positions along one axis
         for axis in torch.cartesian_prod(torch.arange(height), torch.arange(width)).unbind(1)
     )
     near = row.maximum(column) < APART
@@ -70,11 +70,11 @@ def repeated(
     layers: Collection[str],
     factor: float,
 ) -> list[Region]:
-    """Return regions in which only the repeated places of the styles act at the layer LARGE.
+    """Return regions whose styles are used at the layer LARGE only in their repeated places.
 
-    Each style part is divided in two: one acts at the other `layers` as before. At LARGE, the other
-    one acts with the style's repeated places; its strength is multiplied by `factor` and by the
-    strength of the repetition. Without `repetitions` nothing changes.
+    Each style part becomes two parts. One is used at all `layers` but LARGE, and is not changed.
+    The other is used at LARGE, with the style's repeated places; its strength is multiplied by
+    `factor` and by the strength of the repetition. Without `repetitions` nothing changes.
     """
     if not repetitions or LARGE not in layers:
         return list(regions)

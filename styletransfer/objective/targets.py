@@ -68,7 +68,7 @@ def content_targets(criterion: Criterion, reader: Reader, content: Tensor) -> Ta
 
 
 def at_reference(content: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W), reduced to its `reference_size` if it is larger."""
+    """Return an image (1, 3, H, W) resized to its `reference_size`, which is never larger."""
     return resize(content, reference_size(content))
 
 
@@ -114,7 +114,7 @@ def style_targets(
 def _style_moments(
     criterion: Criterion, reader: Reader, styles: Sequence[Tensor], regions: Sequence[Region]
 ) -> dict[tuple[int, str], list[tuple[float, Moments]]]:
-    """Return (region index, layer) -> (weight, moments) of each style image in the region.
+    """Return (region index, layer) -> (weight, moments) of each style image that paints it.
 
     Each style image passes through the network once, for any number of regions.
     """
@@ -146,6 +146,6 @@ def _average(parts: list[tuple[float, Moments]]) -> Moments:
 
 
 def _blank(measure: StyleMeasure, statistic: Tensor) -> float:
-    """Return the style loss that features of all zeros would have, for the style's statistic."""
+    """Return the style loss of features that are all zero, for the style's `statistic`."""
     target = measure.prepare(to_float64(statistic))
     return measure.compare(to_float64(torch.zeros_like(statistic)), target).item()

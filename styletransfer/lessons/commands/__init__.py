@@ -1,1 +1,1 @@
-"""The commands of the lessons, a file each. They import no torch, so that `--help` is quick."""
+"""The commands of the lessons. Their files do not import torch, so that `--help` is quick."""

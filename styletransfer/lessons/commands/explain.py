@@ -33,7 +33,7 @@ def explain(config: StyleTransferConfig, folder: Path) -> None:
     files = {f"map_{seen.mode}.svg": Map(seen).draw(alone=True) for seen in studies}
     files["explain.html"] = render("page.html", studies=studies, setting=setting)
     with claimed(folder, files):
-        # Warned only now, because before the lock, a log would be left in another run's folder.
+        # Warn after the folder is locked, so that no other run's folder gets the log.
         warn_if_typed(
             "in explain, which paints nothing", "output", "steps", "scales", "tile", "optimizer"
         )

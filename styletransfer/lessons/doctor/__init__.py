@@ -1,1 +1,1 @@
-"""The doctor: examines a Function, a module or a function of the reader's own file."""
+"""The doctor examines a Function, a module or a function in a file that the user has written."""

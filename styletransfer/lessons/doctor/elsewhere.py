@@ -21,7 +21,7 @@ HALVES = torch.bfloat16, torch.float16
 
 
 def precision(study: Study) -> Iterator[Verdict]:
-    """Does backward take low precision, keep float32 in float32, and work under autocast?"""
+    """Does backward accept low precision, return float32 for float32, work under autocast?"""
     change = "compute there in float32, and return the dtype of the input"
     for dtype in (torch.float32, *(() if any(study.is_complex) else HALVES)):
         with watched(study.functions) as calls:
@@ -42,7 +42,7 @@ def precision(study: Study) -> Iterator[Verdict]:
 def _refused(
     study: Study, dtype: torch.dtype, context: AbstractContextManager[Any]
 ) -> tuple[str, Exception | None]:
-    """Return which raises an error for inputs of a dtype, forward or only backward; the error."""
+    """Return who raises an error for inputs of a dtype, forward or only backward, and the error."""
     inputs, who = changed(study.inputs, partial(Tensor.to, dtype=dtype)), "forward"
     try:
         with context:
@@ -57,14 +57,14 @@ def _refused(
 def extremes(study: Study) -> Iterator[Verdict]:
     """Is the gradient finite where the result of forward is finite?"""
     sizes = changed(study.inputs, lambda x: x.abs().float())
-    # At these inputs, inf / inf and 0 / 0 give nan.
+    # At these inputs a formula may compute inf / inf or 0 / 0, which is nan.
     for name, factor in {"large": 1000, "large negative": -1000, "zero": 0}.items():
         inputs = changed(sizes, partial(torch.mul, other=factor))
         try:
             result = weighed(study.outputs(*inputs))
             found = gradients(result.sum(), differentiable_in(inputs))
         except Exception:
-            continue  # other rows tell what is refused
+            continue  # other probes report errors
         if weighed(found).isnan().any() and result.isfinite().all():
             text = f"nan for {name} inputs in float32, where the result of forward is finite"
             change = "write a form that divides by no inf or 0, as x.sigmoid() for e^x / (1 + e^x)"
@@ -72,10 +72,10 @@ def extremes(study: Study) -> Iterator[Verdict]:
 
 
 def device(study: Study) -> Iterator[Verdict]:
-    """Does it run without reading numbers on the host, as a captured CUDA graph needs it?"""
+    """Does the target run without reading numbers on the host? A CUDA graph cannot read them."""
     for part in [study] if isinstance(study.target, nn.Module) else study.parts:
         if any(x.layout is not torch.strided for x in tensors_in(part.inputs)):
-            return  # such a device has no sparse tensors
+            return  # the meta device has no sparse tensors
         there = part.anew((part.kind[0], "meta"))
         try:
             there.gradients_of(*there.leaves)
@@ -93,9 +93,9 @@ def func_grad(study: Study) -> Callable[..., tuple[Tensor, ...]]:
 
 
 def compiled(study: Study) -> Sequence[Tensor | None]:
-    """Return the gradients of the compiled subject; inductor differentiates as aot_eager does."""
+    """Return the gradients of the compiled target; aot_eager differentiates as inductor does."""
     torch.compiler.reset()
-    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another row reports the warnings
+    logging.getLogger("torch._dynamo").setLevel(logging.ERROR)  # another probe reports warnings
     total = torch.compile(study.total, backend="aot_eager")(*study.leaves)
     return torch.autograd.grad(total, study.leaves, allow_unused=True)
 
@@ -110,7 +110,7 @@ ASKED: dict[str, Callable[[Study], Sequence[Tensor | None]]] = {
 
 
 def undivided(study: Study) -> Iterator[Verdict]:
-    """Does `torch.compile` make one graph of it?"""
+    """Does `torch.compile` make one graph of the whole target?"""
     study = study.anew(study.kind)
     study.is_random = False  # the call of torch.manual_seed would divide the graph
     torch.compiler.reset()
@@ -123,7 +123,7 @@ def undivided(study: Study) -> Iterator[Verdict]:
 
 
 def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
-    """Does `ask` return the gradient of the reader's backward, or of forward's operations?"""
+    """Does `ask` return the gradient of the user's backward, or that of forward's operations?"""
     if not study.functions:
         yield Verdict("ok", "there is no Function in the graph")
     try:
@@ -141,14 +141,14 @@ def whose(ask: Callable[[Study], Any], study: Study) -> Iterator[Verdict]:
 
 
 def jvp(study: Study) -> Iterator[Verdict]:
-    """Is there a derivative in forward mode, and is it that of forward?"""
+    """Is there a derivative in forward mode, and is it the derivative of forward?"""
     try:
         found: Tensor = torch.func.jvp(study.total, study.leaves, study.directions)[1]
     except Exception as error:
         yield note(f"refused: {cure(error, described(error))}")
     is_told = study.name in study.surrogates or not is_function(study.target)
     if is_told and same([found], [study.along(study.gradients)]):
-        return  # that of backward: if it is wrong, the first derivative tells it
+        return  # it equals the derivative by backward, which `first` checks
     rows = study.measured
     if not same([found], [study.along(row.value for row in rows)], rows[0].tolerance):
         change = "return the derivative of forward times the tangents"

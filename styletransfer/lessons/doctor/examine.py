@@ -41,8 +41,8 @@ PROBES: dict[str, Probe] = {
 }
 SHAPE = re.compile(r"\d+(x\d+)*")
 KINDS = [(dtype, at) for at in ("cpu", "cuda") for dtype in (torch.float64, torch.float32)]
-# Words for the table -> a function of the given inputs x. The doctor takes the first function whose
-# results, as inputs, give neither nan nor inf in forward.
+# Text for the table -> a function of the given inputs x. The doctor examines the target at the
+# results of the first function for which forward returns neither nan nor inf.
 DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
     "": torch.clone,
     "|x| + 0.5": lambda x: x.abs() + 0.5,
@@ -53,7 +53,7 @@ DOMAINS: dict[str, Callable[[Tensor], Tensor]] = {
 
 
 def report(target: str, inputs: list[str], surrogates: list[str]) -> int:
-    """Print the table of a target; return 1 if it has a fault, else 0 (UserError: no target)."""
+    """Examine a target and print a table; return 0 if it was examined without a fault, else 1."""
     study = load(target, inputs, surrogates)
     faults, verdict = 0, Verdict()
     print(f"{study.name}, with inputs {', '.join(inputs)}")
@@ -72,10 +72,10 @@ def report(target: str, inputs: list[str], surrogates: list[str]) -> int:
 
 
 def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> Study:
-    """Return the study of FILE.py:NAME (UserError: there is none, or it cannot be called).
+    """Return the study of `target`, FILE.py:NAME; UserError if it is missing or not callable.
 
     The file's code is run. `inputs` are shapes such as "4x3", for seeded normal values, or names of
-    functions in the file, which return inputs; `surrogates` are names of Functions there.
+    functions in the file, which return inputs. `surrogates` are names of Functions in the file.
     """
     file, _, name = target.rpartition(":")
     path = Path(file).resolve()
@@ -95,7 +95,7 @@ def load(target: str, inputs: Sequence[str], surrogates: Sequence[str] = ()) -> 
 
 
 def _tried(call: Callable[[], Any], fails: str) -> Any:
-    """Return the result of a call, with seeded random numbers (UserError: it raises an error)."""
+    """Return the result of `call` under a fixed random seed; UserError if it raises an error."""
     try:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(0)
@@ -105,7 +105,7 @@ def _tried(call: Callable[[], Any], fails: str) -> Any:
 
 
 def _named(module: ModuleType, name: str) -> Any:
-    """Return a module's Function, module or function by its name (UserError: there is none)."""
+    """Return what a Python file defines as `name`; UserError if it is missing or not callable."""
     found = getattr(module, name, None)
     if not callable(found):
         raise UserError(f"{module.__file__} has no Function, module or function {name!r}")
@@ -128,7 +128,7 @@ def _inputs(module: ModuleType, words: Sequence[str]) -> list[Any]:
 
 @contextmanager
 def _quiet() -> Iterator[None]:
-    """Show no warnings, and leave the caller's random numbers as they are."""
+    """Show no warnings, and keep the state of the caller's random generator."""
     with warnings.catch_warnings(), torch.random.fork_rng(devices=[]):
         warnings.simplefilter("ignore")
         yield
@@ -155,7 +155,7 @@ def examine(study: Study, probes: Mapping[str, Probe]) -> Iterator[tuple[str, Ve
 
 @_quiet()
 def told(probe: Probe, study: Study) -> Verdict:
-    """Return a probe's verdict on a study, or on the Function that has the same fault alone."""
+    """Return a probe's verdict on a study, or on the one Function in it that causes the verdict."""
     try:
         verdict = next(probe(study), Verdict())
     except Exception as error:
@@ -171,7 +171,7 @@ def told(probe: Probe, study: Study) -> Verdict:
 
 
 def ready(study: Study) -> tuple[Study, Verdict]:
-    """Return the study at inputs that forward takes, and a verdict if inputs were changed."""
+    """Return the study at inputs that forward accepts, and a verdict if they were changed."""
     errors, kinds = [], KINDS if torch.cuda.is_available() else KINDS[:2]
     for kind in kinds:
         try:

@@ -1,4 +1,4 @@
-"""Probes of good habits: what backward returns, changes and keeps; layouts in memory."""
+"""Probes that check what backward returns, changes and keeps, and memory layouts."""
 
 import gc
 import weakref
@@ -16,7 +16,7 @@ from styletransfer.lessons.doctor.watch import Seen, is_among, tensors_in
 
 
 def returned(study: Study) -> Iterator[Verdict]:
-    """Has each gradient its input's shape and dtype, and is it the same if asked for alone?"""
+    """Has each gradient its input's shape and dtype? Is it the same if no other is computed?"""
     yield from mismatch(study.seen, "shape", "dtype", "device")
     for index, leaf, gradient in zip(study.due, study.leaves, study.gradients, strict=True):
         alone = [x if x is leaf else x.detach() for x in study.leaves]
@@ -29,7 +29,7 @@ def returned(study: Study) -> Iterator[Verdict]:
 
 
 def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
-    """Yield a fault for each gradient with another property, such as "dtype", than its input."""
+    """Yield a fault for each gradient whose property, such as "dtype", is not its input's."""
     zipped = (enumerate(zip(seen.inputs, seen.grads, strict=False)) for seen in calls)
     for index, (x, grad) in chain.from_iterable(zipped):
         for what in properties if isinstance(grad, Tensor) and isinstance(x, Tensor) else ():
@@ -44,7 +44,7 @@ def mismatch(calls: Sequence[Seen], *properties: str) -> Iterator[Verdict]:
 
 
 def in_place(study: Study) -> Iterator[Verdict]:
-    """Does backward leave grad_output alone, and does forward mark the inputs that it changes?"""
+    """Does backward leave grad_output unchanged, and does forward mark inputs that it changes?"""
     if any(seen.spoiled for seen in study.seen):
         text = "grad_output is changed in place: other nodes may receive the same tensor"
         yield fault(text, "change a clone of it")
@@ -56,7 +56,7 @@ def in_place(study: Study) -> Iterator[Verdict]:
 
 
 def kept(study: Study) -> Iterator[Verdict]:
-    """Is what backward needs kept by `save_for_backward`, for one call of forward?"""
+    """Does each call of forward keep what backward needs by `save_for_backward`?"""
     save = partial(fault, change="use ctx.save_for_backward", method="context")
     attributes = [(f"ctx.{name} is", x, seen) for seen in study.seen for name, x in seen.attributes]
     for name, x, seen in attributes:
@@ -88,7 +88,7 @@ def left(study: Study) -> Iterator[Verdict]:
 
 
 def _is_alive(study: Study) -> bool:
-    """Return whether outputs stay in memory without a name, while the collector does not run."""
+    """Return whether unused outputs stay in memory while the garbage collector does not run."""
     gc.disable()
     try:
         references = [weakref.ref(x) for x in differentiable_in(study.outputs())]
@@ -98,26 +98,26 @@ def _is_alive(study: Study) -> bool:
 
 
 def _strided(x: Tensor) -> Tensor:
-    """Return x, in memory column by column and with a gap after each number."""
+    """Return x stored in memory column by column, with a gap after each number."""
     turned = x.mT if x.dim() > 1 else x
     spaced = torch.stack([turned, turned], -1)[..., 0]
     return spaced.mT if x.dim() > 1 else spaced
 
 
-# The layouts in memory that are tried: of inputs, and of grad_output.
+# Name of a trial -> the layouts in memory of the inputs and of grad_output.
 LAYOUTS: dict[str, tuple[Layout, Layout]] = {
     "strided inputs": (_strided, torch.clone),
     "strided grad_output": (torch.clone, _strided),
-    # A single number in memory, which is how torch stores the gradient of a sum.
+    # All elements are one number in memory. Torch stores the gradient of a sum in this way.
     "expanded grad_output": (torch.clone, lambda x: x.mean().expand(x.shape)),
 }
 
 
 def layouts(study: Study) -> Iterator[Verdict]:
-    """Is the gradient the same for other layouts in memory, of inputs and of grad_output?"""
+    """Is the gradient the same if inputs, or grad_output, have another layout in memory?"""
     grads = tensors_in([seen.grads for seen in study.seen])
     if any(seen.spoiled for seen in study.seen) or any(x.is_sparse for x in grads):
-        return  # such gradients take no other layout
+        return  # sparse or changed gradients are not compared
     cure = "use reshape in the place of view, or call contiguous()"
     for name, (layout, grad_output) in LAYOUTS.items():
         outputs = differentiable_in(study.outputs())

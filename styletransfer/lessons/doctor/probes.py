@@ -1,4 +1,4 @@
-"""The probes of derivatives: is backward called, and are both derivatives right?
+"""Probes that check derivatives: is backward called, are first and second derivative right?
 
 A probe ends at the first verdict that it yields. If it yields none, all is right.
 """
@@ -133,10 +133,10 @@ def _size(study: Study, factor: float) -> str:
 
 
 def second(study: Study) -> Iterator[Verdict]:
-    """Is the second derivative right, or at least refused?"""
+    """Is the second derivative right, or does it at least raise an error?"""
     is_wrong = differences(study.measured, study.gradients)
     if is_wrong and not is_function(study.target):
-        for part in study.parts:  # a wrong first derivative makes the whole's second one wrong, too
+        for part in study.parts:  # as the first derivative is wrong, examine each Function alone
             yield from second(part)
         return
     outputs, count = differentiable_in(study.outputs()), len(study.leaves)
@@ -148,7 +148,7 @@ def second(study: Study) -> Iterator[Verdict]:
         grads = values[count:] or weights
         return weighed(gradients(of, leaves, grads, materialize_grads=True, **options))
 
-    # First grad_output is a constant; then the second derivative is also taken by grad_output.
+    # First grad_output is a constant; then the derivative by grad_output is computed as well.
     for grads in ([], [x.clone().requires_grad_() for x in weights]):
         values = [*study.leaves, *grads]
         try:
@@ -161,7 +161,7 @@ def second(study: Study) -> Iterator[Verdict]:
 
 
 def _second_fault(study: Study) -> Verdict:
-    """Return what may make a second derivative wrong."""
+    """Return a fault that says why the second derivative may be wrong."""
     text, function = "wrong without an error", study.target
     if not is_function(function):
         return fault(text, CUT)

@@ -1,4 +1,4 @@
-"""Gradients, the derivative of forward by difference quotients, and how both are compared."""
+"""Compares gradients with the derivative of forward, measured by difference quotients."""
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ def weights_like(x: Tensor, number: int = 0) -> Tensor:
 
 
 def weighed(tensors: Iterable[Tensor | None]) -> Tensor:
-    """Return the floating point numbers times weights, one after another; none for None."""
+    """Return the numbers of all floating point tensors times weights, as one vector."""
     pairs = ((i, x) for i, x in enumerate(tensors) if x is not None and x.is_floating_point())
     found = [(x * weights_like(x, i)).double().flatten() for i, x in pairs]
     return torch.cat(found) if found else torch.zeros(1, dtype=torch.float64)
@@ -37,14 +37,14 @@ class Difference:
 
     @property
     def factor(self) -> float | None:
-        """The factor on the derivative, if all of it is wrong by one factor, else None."""
+        """The wrong factor, if the whole gradient is the derivative times a factor, else None."""
         wanted, found = (x.where(self.wanted.isfinite(), 0) for x in (self.wanted, self.found))
         factor = ((found * wanted).sum() / wanted.square().sum()).item()
         rest = (found - factor * wanted).abs().max() / wanted.abs().max()
         return factor if factor and rest < 0.01 * abs(factor - 1) else None
 
     def __str__(self) -> str:
-        """Return by how much the gradient is off."""
+        """Return text that says how the gradient differs from the derivative."""
         if self.factor is not None:
             return f"is {self.factor:.5g} times the derivative of forward"
         worst = (self.found - self.wanted).abs().where(self.is_wrong, -1).argmax()
@@ -56,18 +56,18 @@ class Difference:
 
 @dataclass(frozen=True)
 class Measured:
-    """A Measured is the derivative of forward by each number of one leaf, by differences."""
+    """A Measured is forward's derivative by each number of one leaf, by difference quotients."""
 
     value: Tensor
-    is_clear: Tensor  #: where both step sizes give one value, and no kink is
-    noise: float  #: largest error by rounding
-    tolerance: float  #: largest relative error of a right gradient
+    is_clear: Tensor  #: True where both step sizes give the same value, without a kink
+    noise: float  #: largest error that rounding can cause
+    tolerance: float  #: largest relative error of a gradient that counts as right
 
 
 def measured(
     terms: Callable[..., Tensor], leaves: Sequence[Tensor], dtype: torch.dtype
 ) -> Iterator[Measured]:
-    """Yield for each leaf the derivative of the sum of `terms(*leaves)` by each of its numbers.
+    """Yield, for each leaf, the derivative of `terms(*leaves).sum()` by each of its numbers.
 
     Two step sizes make the quotients more exact (Richardson's extrapolation).
     """
@@ -113,17 +113,17 @@ def gradients(
     of: Tensor | Sequence[Tensor],
     leaves: Sequence[Tensor],
     grads: Sequence[Tensor] | None = None,
-    seed: int = 1,  # not forward's seed 0: a right backward keeps forward's random numbers
+    seed: int = 1,  # not 0, so that backward does not draw forward's numbers again
     **options: bool,
 ) -> list[Tensor | None]:
-    """Return the gradients; what backward draws at random depends on the seed alone."""
+    """Return the gradients; `seed` decides which random numbers backward draws."""
     torch.manual_seed(seed)
     found = torch.autograd.grad(of, leaves, grads, allow_unused=True, **options)
     return [x.to_dense() if x is not None and x.is_sparse and not x.is_meta else x for x in found]
 
 
 def same(one: Any, other: Any, tolerance: float = 1e-6) -> bool:
-    """Return whether two lists of gradients are equal but for rounding; None counts as zeros."""
+    """Return whether two lists of gradients are equal except for rounding; None counts as zeros."""
     numbers = (
         [torch.tensor(0.0).double() if x is None else x.detach().cpu().double() for x in pair]
         for pair in zip(one, other, strict=True)

@@ -36,15 +36,15 @@ def changed(values: Iterable[Any], change: Layout) -> tuple[Any, ...]:
 
 
 class Study:
-    """A study is a Function, a module or a function, and its gradient at inputs.
+    """A study is a Function, a module or a function, with inputs and the gradient at them.
 
-    Floating point inputs become leaves, complex ones leaves of pairs, (..., 2). If none requires
-    grad, all of them will. (UserError: none is differentiable.)
+    Floating point inputs become leaves. Complex inputs become real leaves (..., 2) of real and
+    imaginary parts. If no given input requires grad, all of them will; UserError if none can.
 
     Attributes:
-        surrogates: names of Functions whose backward is meant to be another derivative.
-        inputs, names: those that were given, then a module's parameters and buffers.
-        leaves, due: the inputs that require grad, and their numbers.
+        surrogates: names of Functions whose backward is, on purpose, not forward's derivative.
+        inputs, names: the given inputs, then a module's parameters and buffers; their names.
+        leaves, due: the inputs that require grad; their indices in `inputs`.
     """
 
     def __init__(
@@ -73,11 +73,11 @@ class Study:
             raise UserError(f"{self.name}: give a floating point tensor, to be differentiated")
 
     def anew(self, kind: tuple[torch.dtype, str], change: Layout = torch.clone) -> "Study":
-        """Return the study of another dtype, on another device, with changed inputs."""
+        """Return this study with another dtype and device, and with changed inputs."""
         return Study(self.target, changed(self.given, change), self.name, self.surrogates, kind)
 
     def call(self, *inputs: Any, layout: Layout = torch.clone) -> Any:
-        """Return the result for copies of inputs, since the target may change them.
+        """Return the target's result for copies of inputs, because the target may change them.
 
         A forward that draws random numbers draws the same ones each time.
         """
@@ -99,7 +99,7 @@ class Study:
         return result
 
     def hold(self, values: Iterable[Tensor]) -> None:
-        """Set a module's own tensors to `values`: backward under torch's checkpoint reads them."""
+        """Set a module's parameters and buffers, which backward reads under torch's checkpoint."""
         for x, value in zip(self.own.values(), values, strict=True):
             x.data = value.detach()
             x.requires_grad_(value.requires_grad)
@@ -107,7 +107,7 @@ class Study:
     def outputs(self, *inputs: Any, layout: Layout = torch.clone) -> list[Tensor]:
         """Return the tensors of the result, and those that modules keep, such as `.loss`.
 
-        Complex ones become pairs.
+        A complex tensor becomes a real one, (..., 2).
         """
         places = [place for place, has_graph in self.left.items() if has_graph]
         old = tensors_in([getattr(*place) for place in places])
@@ -118,7 +118,7 @@ class Study:
 
     @cached_property
     def left(self) -> dict[tuple[nn.Module, str], bool]:
-        """(Module, attribute) in which a call leaves new tensors -> whether they have a graph."""
+        """(Module, attribute) where a call leaves new tensors -> whether they have a graph."""
         called: list[nn.Module] = []
         with register_module_forward_pre_hook(lambda module, _: called.extend(module.modules())):
             self.call()
@@ -134,13 +134,13 @@ class Study:
         """The target if it is a Function, else the Functions in the graph of its result."""
         if is_function(self.target):
             return [self.target]
-        outputs = differentiable_in(self.outputs())  # the nodes live as long as these
+        outputs = differentiable_in(self.outputs())  # they keep the nodes of the graph alive
         types = [type(x) for x in walk(*map(root, outputs)) if isinstance(x, BackwardCFunction)]
         return list(dict.fromkeys(vars(each)["_forward_cls"] for each in types))
 
     @cached_property
     def gradients(self) -> list[Tensor | None]:
-        """The gradients of `total`, one for each of `leaves`; None if unused."""
+        """The gradient of `total` for each of `leaves`; None for a leaf that is not used."""
         return self.gradients_of(*self.leaves)
 
     @cached_property
@@ -152,7 +152,7 @@ class Study:
 
     @cached_property
     def parts(self) -> "list[Study]":
-        """One study for each call of a Function; a Function has one part, itself."""
+        """One study for each call of a Function; only this study if the target is a Function."""
         if is_function(self.target):
             return [self]
         kept = self.surrogates, self.kind
@@ -160,8 +160,8 @@ class Study:
 
     @cached_property
     def is_random(self) -> bool:
-        """Whether forward draws random numbers of torch."""
-        self.is_random = False  # so that `call` below does not seed
+        """Whether forward draws random numbers from torch's generator."""
+        self.is_random = False  # so that `call` below does not set the seed
         state = torch.get_rng_state()
         self.call()
         return not torch.equal(state, torch.get_rng_state())
@@ -175,11 +175,11 @@ class Study:
 
     @cached_property
     def measured(self) -> list[quotients.Measured]:
-        """The derivative of `total` by each of the leaves, by difference quotients of forward."""
+        """The derivative of `total` by each leaf, computed by difference quotients of forward."""
         return list(quotients.measured(self.terms, self.leaves, self.dtype))
 
     def with_leaves(self, *leaves: Tensor) -> list[Any]:
-        """Return the inputs with other tensors in the place of the leaves."""
+        """Return `inputs` with the tensors `leaves` in the place of the study's own leaves."""
         others = dict(zip(self.due, leaves, strict=True))
         return [others.get(index, x) for index, x in enumerate(self.inputs)]
 
@@ -194,7 +194,7 @@ class Study:
         return quotients.weighed(found).detach().cpu()
 
     def along(self, derivative: Iterable[Tensor | None]) -> Tensor:
-        """Return the derivative of `total` along `directions`, from its `derivative` by leaves."""
+        """Return the derivative of `total` along `directions`, from its derivatives by leaves."""
         pairs = zip(derivative, self.directions, strict=True)
         return sum((x * way).sum() for x, way in pairs if x is not None) + torch.zeros(())
 
@@ -206,12 +206,12 @@ class Study:
 def _kept(modules: Iterable[nn.Module]) -> dict[tuple[nn.Module, str], list[Tensor]]:
     """Return the tensors in attributes of modules, without parameters and buffers."""
     places = ((module, name) for module in modules for name in vars(module))
-    torchs = {*vars(nn.Module()), "_flat_weights"}  # the latter are an LSTM's parameters
+    torchs = {*vars(nn.Module()), "_flat_weights"}  # `_flat_weights` are an LSTM's parameters
     return {place: tensors_in(getattr(*place)) for place in places if place[1] not in torchs}
 
 
 def _leaf(x: Any, every: bool, dtype: torch.dtype, device: str) -> Any:
-    """Return a leaf with the values of x; x itself if it is no floating point tensor."""
+    """Return a leaf with the values of x; x, on `device`, if it is no floating point tensor."""
     if not isinstance(x, Tensor) or not (x.is_floating_point() or x.is_complex()):
         return x.to(device) if isinstance(x, Tensor) else x
     numbers = torch.view_as_real(x.resolve_conj()) if x.is_complex() else x

@@ -17,12 +17,12 @@ from styletransfer.lessons.doctor.watch import is_function, method_of
 class Verdict:
     """A verdict is the result of one probe: ok, a note, or a fault with advice."""
 
-    word: str = "ok"  #: "ok"; "note": good to know; "FAULT": to be changed
+    word: str = "ok"  #: "ok", "note" (good to know) or "FAULT" (has to be changed)
     text: str = ""  #: what was found
     change: str = ""  #: what to change
     method: str = "backward"  #: the method to change; "context" is the one that fills `ctx`
     error: BaseException | None = None  #: the error that the method raised, if any
-    is_last: bool = False  #: whether no other probe can be run
+    is_last: bool = False  #: whether no other probe can run after this
 
 
 # Words of torch's error message -> what to change.
@@ -43,19 +43,19 @@ def first_line(error: BaseException) -> str:
 
 
 def described(error: BaseException) -> str:
-    """Return an error's type and the first line of its text; of one that torch.compile wraps."""
+    """Return the type and first line of an error, or of the error that torch.compile wrapped."""
     error = getattr(error, "inner_exception", error)
     return f"{type(error).__name__}: {first_line(error)}"
 
 
 def cure(error: BaseException, other: str, hints: Mapping[str, str] | None = None) -> str:
-    """Return what to change, by words of an error's message: a hint, one of CURES, or `other`."""
+    """Return the advice of `hints` or CURES for the words in an error's message, or `other`."""
     known = [*(hints or {}).items(), *CURES.items()]
     return next((text for words, text in known if words in described(error)), other)
 
 
 def place(of: Any, method: str, error: BaseException | None = None) -> str:
-    """Return the line to change, or that raised `error`, such as "relu.py:14, ReLU.backward"."""
+    """Return the line to change, or the line of `error`, such as "relu.py:14, ReLU.backward"."""
     owner, code = getattr(of, "__name__", type(of).__name__), of
     name = owner
     if is_function(of):

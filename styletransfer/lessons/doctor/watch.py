@@ -11,7 +11,7 @@ from torch.autograd import Function
 
 
 def tensors_in(result: Any) -> list[Tensor]:
-    """Return the tensors of a result: a tensor, or a tuple, list or dictionary of anything."""
+    """Return the tensors in a result, including those nested in tuples, lists and dictionaries."""
     if isinstance(result, tuple | list | dict):
         values = result.values() if isinstance(result, dict) else result
         return [x for each in values for x in tensors_in(each)]
@@ -19,12 +19,12 @@ def tensors_in(result: Any) -> list[Tensor]:
 
 
 def is_among(x: Tensor, others: Iterable[Tensor]) -> bool:
-    """Return whether x is one of these objects."""
+    """Return whether x is the same object as one of `others`."""
     return any(x is other for other in others)
 
 
 def is_function(target: Any) -> bool:
-    """Return whether the target is a class of `torch.autograd.Function`."""
+    """Return whether the target is a subclass of `torch.autograd.Function`."""
     return isinstance(target, type) and issubclass(target, Function)
 
 
@@ -35,23 +35,23 @@ class Seen:
     function: type[Function]
     inputs: tuple[Any, ...]
     result: Any
-    changed: list[int]  #: inputs changed in place, and not marked
-    attributes: list[tuple[str, Tensor]]  #: tensors set on `ctx`, and their names
-    own: list[Tensor]  #: kept for backward, and neither inputs nor outputs
+    changed: list[int]  #: indices of inputs that are changed in place and not marked
+    attributes: list[tuple[str, Tensor]]  #: names and tensors of attributes set on `ctx`
+    own: list[Tensor]  #: tensors kept for backward that are neither inputs nor outputs
     called: int = 0  #: how often backward ran
     grads: tuple[Any, ...] = ()  #: what the first backward returned
     spoiled: bool = False  #: whether backward changed a grad_output in place
 
 
 def method_of(function: type[Function], role: str) -> str:
-    """Return the name of the method that differentiates ("backward") or fills ctx ("context")."""
+    """Return the name of the method with a role: "backward" differentiates, "context" fills ctx."""
     if role == "context":
         return "forward" if function.setup_context is Function.setup_context else "setup_context"
     return "vjp" if role == "backward" and function.backward is Function.backward else role
 
 
 def _states(values: Sequence[Any]) -> list[Any]:
-    """Return version and values of each tensor: a change of `x.data` changes only the values."""
+    """Return version and values of each tensor; a change of `x.data` keeps the version."""
     return [
         (x._version, x.detach().to_dense().nan_to_num().tolist()) if isinstance(x, Tensor) else None
         for x in values
@@ -62,7 +62,7 @@ def _states(values: Sequence[Any]) -> list[Any]:
 def _patched(
     functions: Sequence[type[Function]], make: Callable[[type[Function]], dict[str, Any]]
 ) -> Iterator[None]:
-    """Replace methods of each Function by those that `make` returns, by their names."""
+    """Replace methods of each Function by those that `make` returns, in the `with` block."""
     with ExitStack() as stack:
         for function in functions:
             methods: Any = {name: staticmethod(each) for name, each in make(function).items()}
@@ -72,7 +72,7 @@ def _patched(
 
 @contextmanager
 def watched(functions: Sequence[type[Function]]) -> Iterator[list[Seen]]:
-    """Yield a list, to which each call of the Functions inside the `with` block is added."""
+    """Yield a list to which each call of a Function in the `with` block adds a `Seen`."""
     calls: list[Seen] = []
     with _patched(functions, lambda function: _watching(function, calls)):
         yield calls
@@ -118,7 +118,7 @@ def _watching(function: type[Function], calls: list[Seen]) -> dict[str, Callable
 
 
 def scaled(functions: Sequence[type[Function]]) -> AbstractContextManager[None]:
-    """Multiply what each backward returns by 1.5, so that it is not torch's derivative."""
+    """Multiply the result of each backward by 1.5, to tell it from autograd's own derivative."""
 
     def wrong(function: type[Function]) -> dict[str, Any]:
         backward = getattr(function, name := method_of(function, "backward"))

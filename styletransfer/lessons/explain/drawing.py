@@ -1,10 +1,10 @@
-"""Draws the diagram of an autograd graph: a Map lays it out, `templates/map.svg` is filled in."""
+"""Draws the diagram of an autograd graph from the template `map.svg` and a Map's positions."""
 
 from typing import Any
 
 from styletransfer.lessons.explain.study import Group, Study
 
-COLOURS = 7  # number of colours for backward passes in drawing.css; the eighth pass has the first
+COLOURS = 7  # number of colours for backward passes in drawing.css, which repeat from the eighth on
 
 
 class Map:
@@ -37,7 +37,10 @@ class Map:
         return self.left[loss.at], self.TOP + self.HEIGHT + 12 + self.ROW * self.row[loss.name]
 
     def marks(self, number: int) -> list[tuple[int, str, int]]:
-        """Return (x, kind, number of nodes) that backward pass `number` entered, right to left."""
+        """Return (x, kind, number of entered nodes) of each group in the backward pass `number`.
+
+        Groups that the pass did not enter are left out. The order is from right to left.
+        """
         marks = []
         for group in self.study.groups:
             x = self.left.get(group.name, self.right - 40) + 24
@@ -47,7 +50,7 @@ class Map:
         return sorted((mark for mark in marks if mark[2]), reverse=True)
 
     def draw(self, alone: bool = False) -> str:
-        """Return the drawing as SVG for a page or, if `alone`, for a file of its own."""
+        """Return the drawing as SVG: for an HTML page or, if `alone`, for a separate file."""
         lines = summary(self.study)
         return render("map.svg", map=self, study=self.study, summary=lines, alone=alone)
 
@@ -72,7 +75,7 @@ def count(number: int, noun: str) -> str:
 
 
 def summary(study: Study) -> list[str]:
-    """Return two lines: how many nodes, and hand-written ones, there are, entered how often."""
+    """Return two lines of text, about all nodes of the graph and about its hand-written nodes."""
     visits = sum(len(node.passes) for node in study.nodes)
     nodes, entered = study.written()
     names = ", ".join(f"{number} {name}" for name, number in nodes.items())

@@ -20,11 +20,11 @@ PRIOR = "total_variation"  # name of the only loss that reads the image itself, 
 
 @dataclass(frozen=True)
 class NodeFacts:
-    """NodeFacts holds what is recorded of one node of the graph, without the node."""
+    """NodeFacts holds what is recorded about one node of the graph, but not the node itself."""
 
     name: str  # such as "ReluBackward0"
-    is_function: bool  # whether it runs a `torch.autograd.Function`'s backward
-    passes: tuple[int, ...]  # numbers of the backward passes that entered the node, from 0
+    is_function: bool  # whether the node runs the backward of a `torch.autograd.Function`
+    passes: tuple[int, ...]  # the backward passes that entered the node, numbered from 0
 
 
 @dataclass(frozen=True)
@@ -32,8 +32,8 @@ class Group:
     """A Group holds nodes that are drawn as one box; the group "driver" adds up the losses."""
 
     name: str  # "image", "preprocess", "block 1", "style/relu1_1", "total_variation" or "driver"
-    on_trunk: bool  # whether the gradients of deeper layers pass through it to the image
-    nodes: tuple[NodeFacts, ...]  # each before the nodes that get its gradient
+    on_trunk: bool  # whether gradients of deeper layers pass through the group
+    nodes: tuple[NodeFacts, ...]  # sorted: each node before those that get its gradient
 
     @property
     def kind(self) -> str:
@@ -44,11 +44,11 @@ class Group:
 
     @property
     def at(self) -> str:
-        """For a loss, the name of the group whose output it reads: of layers, or "image"."""
+        """The name of the group whose output a loss reads: a group of layers, or "image"."""
         return "image" if self.name == PRIOR else trunk_group(self.name.partition("/")[2])
 
     def entered(self, number: int) -> int:
-        """Return how many of the group's nodes backward pass `number` entered; the first is 0."""
+        """Return how many of the group's nodes the backward pass `number` (from 0) entered."""
         return sum(number in node.passes for node in self.nodes)
 
 
@@ -74,14 +74,14 @@ class Study:
         return [node for group in self.groups for node in group.nodes]
 
     def written(self) -> tuple[Counter[str], int]:
-        """Return the hand-written backwards of losses -> their nodes, and how often entered."""
+        """Return name -> count of losses' hand-written nodes, and how often they are entered."""
         losses = (group.nodes for group in self.groups if group.kind == "loss")
         nodes = [node for each in losses for node in each if node.is_function]
         return Counter(node.name for node in nodes), sum(len(node.passes) for node in nodes)
 
 
 class Watch(TorchFunctionMode):
-    """Watch records each call of `Tensor.backward` in its `with` block, and the nodes it enters."""
+    """Watch records each `Tensor.backward` call in its `with` block, and the nodes entered."""
 
     def __init__(self, objective: Objective) -> None:
         super().__init__()
@@ -91,7 +91,7 @@ class Watch(TorchFunctionMode):
         self.group_of = {layer: losses.get(layer) or trunk_group(name) for name, layer in layers}
         self.home: dict[Node, str] = {}  # node -> group of the layer whose forward made the node
         self.reached: dict[Node, None] = {}  # nodes that a pass can reach, an ordered set
-        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # node -> pass numbers
+        self.entered: defaultdict[Node, list[int]] = defaultdict(list)  # node -> its pass numbers
         self.trunk: set[Node] = set()  # nodes between the image and the deepest layer's output
         self.passes: list[Pass] = []
 
@@ -113,7 +113,7 @@ class Watch(TorchFunctionMode):
         return None
 
     def note(self, module: nn.Module, _: Any, output: Tensor) -> None:
-        """Record the nodes that the forward of `module` made; this is a hook of all modules."""
+        """Record the nodes that the forward of `module` made; a forward hook of all modules."""
         if module not in self.group_of:
             return
         made = [output, getattr(module, "loss", None)]
@@ -143,8 +143,8 @@ class Watch(TorchFunctionMode):
 
 
 def trunk_group(layer: str) -> str:
-    """Return the group of a layer: "block 1" for conv1_2, relu1_2 or pool1; else its own name."""
-    number = re.search(r"\d+", layer.rpartition("/")[2])  # the name of a region may come first
+    """Return a layer's group: "block 1" for conv1_2 or pool1; its own name if it has no number."""
+    number = re.search(r"\d+", layer.rpartition("/")[2])  # drops the name of a region
     return f"block {number.group()}" if number else layer
 
 
