@@ -70,8 +70,8 @@ class Ending:
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
         """Tell whether the best loss hardly fell since the last check, and `losses` are near it.
 
-        Losses far above the best are no plateau: after too long a step they may need ten steps to
-        fall again.
+        If the current loss is far above the best one, this is no plateau: after a step that was too
+        long, the loss may need ten steps to fall again.
         """
         if self.plateau == 0:
             return False
