@@ -1,7 +1,7 @@
 """Benchmarks and other measurements, which are not in the wheel; docs/speed.md lists commands.
 
-`evaluations` compares time and memory with the plain loop; other files are scripts, each with its
-command on top.
+`evaluations` compares time and memory with the simple program plain.py. Most other files are
+scripts, whose first lines show the command.
 """
 
 import importlib

@@ -24,10 +24,10 @@ from styletransfer.pictures import images
 from styletransfer.settings import ASSETS
 
 SIZE, SIDE = 512, 64  # longer side of a picture, side of a square, in pixels
-FLAT = 0.2  # share of the squares that count as calm
+FLAT = 0.2  # share of the squares that are measured, those in which the picture varies least
 NOISE = 0.004  # standard deviation of the noise of the synthetic pictures, one level of 255
-# In bins of the spectrum: a peak is searched up to PEAK bins from its place, and the median is over
-# the bins that are more than INNER and at most OUTER bins away, in rows or columns.
+# In frequency bins: the peak is the largest power up to PEAK bins from a multiple of 1/4 cycles per
+# pixel. The median is over the bins more than INNER and at most OUTER rows or columns away.
 PEAK, OUTER, INNER = 1, 6, 2
 
 
@@ -51,7 +51,7 @@ def pictures() -> dict[str, Tensor]:
 
 
 def squares(image: Tensor) -> Tensor:
-    """Return the squares (n, SIDE, SIDE) of an image's (1, 3, h, w) grey values."""
+    """Divide the grey values of an image (1, 3, h, w) into squares (n, SIDE, SIDE)."""
     grey = image.mean(1, keepdim=True)
     return unfold(grey, SIDE, stride=SIDE)[0].T.reshape(-1, SIDE, SIDE)
 

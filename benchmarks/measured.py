@@ -1,4 +1,4 @@
-"""What every measurement records: the spread of repeated values, and the machine; tables."""
+"""Functions that all benchmarks use: the spread of values, a description of the machine, tables."""
 
 import os
 import platform

@@ -2,9 +2,10 @@
 
     python benchmarks/modules.py
 
-The script prints the ratio of times, candidate over baseline; below 1 the candidate is faster. The
-two are timed in turn, so that a change of the machine's speed affects both. A ratio is the median
-over the rounds, with the quartiles. Run the script on an idle machine.
+The script prints the time of the first (the candidate), divided by that of the second (the
+baseline); below 1 the candidate is faster. The two are timed in turn, so that a change of the
+machine's speed affects both. A ratio is the median over the rounds, with the quartiles. Run the
+script on an idle machine.
 """
 
 import argparse
@@ -43,7 +44,7 @@ def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def pairs(device: torch.device) -> list[Pair]:
-    """Return the pairs: modules and functions; Gram losses by autograd and by our Function."""
+    """Return pairs of a function and a module, and of autograd and our Function for Gram losses."""
     found = []
     for rows, width in ((4, 16), (1024, 512)):
         size = f"{rows} x {width}"

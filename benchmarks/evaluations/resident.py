@@ -23,7 +23,7 @@ CLEAR = Path("/proc/self/clear_refs")
 
 
 def is_measurable() -> bool:
-    """Return whether the system has the two files, as Linux does."""
+    """Return whether the system has the files STATUS and CLEAR, as Linux does."""
     return STATUS.exists() and CLEAR.exists()
 
 

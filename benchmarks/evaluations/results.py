@@ -16,8 +16,8 @@ class Row:
     precision: str  # precision of the network, such as "float32"
     native: bool  # whether the device has units for that precision
     tile: int | None  # side of a tile in pixels, or None for the whole picture at once
-    time_ratio: Spread | None  # seconds divided by plain's in the same round; None without plain
-    memory_ratio: float | None  # peak memory divided by plain's; None without plain
+    time_ratio: Spread | None  # time divided by the plain loop's in the same round, or None
+    memory_ratio: float | None  # peak memory divided by the plain loop's, or None
     seconds: Spread  # wall time of one evaluation, forward and backward
     peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
     memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
