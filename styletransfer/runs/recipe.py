@@ -183,7 +183,7 @@ def carried(path: Path) -> dict[str, str]:
     The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
     one.)
     """
-    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # no longer text is ever written
+    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # longer texts are never written
     try:
         recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))

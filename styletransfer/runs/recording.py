@@ -123,7 +123,7 @@ class Recording:
         self.goes_on = config.resume == "auto" and is_begun
         self.output_hash = None
         if self.goes_on:
-            with suppress(UserError):  # the folder has a checkpoint, but no run.json
+            with suppress(UserError):  # there may be a checkpoint without run.json
                 self.output_hash = read_run(folder).output_hash
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
@@ -185,7 +185,7 @@ class Recording:
         """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result = self.outcome
-        self.recipe["config"]["captured"] = result.captured  # the setting may have no effect
+        self.recipe["config"]["captured"] = result.captured  # whether graphs were used
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
         if result.problem is not None and self.picture.exists():  # do not replace a good picture

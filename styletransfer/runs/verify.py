@@ -80,7 +80,7 @@ def _found(
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
-    if len(found) == len(names):  # the hash of film.mp4:12 is its film's; add the :12
+    if len(found) == len(names):  # a frame is named by its film, as film.mp4:12
         named = zip(found, names, frames, strict=True)
         found = [
             f"{file}:{frame[2]}" if frame and Path(file).name != Path(name).name else file

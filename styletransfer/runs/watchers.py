@@ -19,7 +19,7 @@ METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A ProgressBar shows scale, steps, time and loss; it begins with `done` steps as made."""
+    """A ProgressBar shows scale, steps, time and loss; `done` steps count as made at its start."""
 
     def __init__(self, done: int = 0) -> None:
         self.bar = progress_bar(unit="step", initial=done, leave=False)
@@ -83,7 +83,7 @@ class Metrics(AbstractContextManager["Metrics"]):
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Turn a write error of the `with` block into a warning, and write no more lines then."""
+        """Turn a write error of the `with` block into a warning; from then on, write no lines."""
         try:
             yield
         except (OSError, UserError) as error:
