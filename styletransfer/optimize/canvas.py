@@ -11,7 +11,7 @@ RANGE_WEIGHT = 10.0
 
 
 class Canvas:
-    """A canvas holds the optimiser's parameter `shift`, and the picture that follows from it.
+    """A canvas holds the optimiser's parameter `shift`, and computes the picture from it.
 
     The point is the start plus the shift; a preconditioner, if there is one, first turns the shift
     into pixel values. The point has no bounds. The picture is the point clamped to [0, 1], with the

@@ -57,11 +57,11 @@ class Ending:
             self.has_settled = True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, plain values."""
+        """Return the state, which holds plain values and no tensors."""
         return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal ending; raise ValueError if it has another form."""
+        """Continue from what `state_dict` returned; raise ValueError if it has another form."""
         own = {"has_settled": False, "looked_at": math.inf}
         check_like(state, own | {"problem": None}, own | {"problem": ""})
         self.problem, self.has_settled = state["problem"], state["has_settled"]

@@ -87,8 +87,8 @@ class LBFGS:
             scale = -self.first * gradient.numel() / length
             torch.mul(gradient, scale.masked_fill_(length == 0, 0), out=out)
             return
-        # A row of S is a move of the parameters, a row of Y the change of the gradient during it.
-        # R is the upper triangle of S Y^T.
+        # Each pair gives a row of S, the move of the parameters in a step, and a row of Y, the
+        # gradient's change in this step. R is the upper triangle of S Y^T.
         products = self.products[self.order].double()
         triangle, squares = (products[:, kind, self.order] for kind in (0, 1))
         move_slopes, change_slopes = products[:, :, -1:].unbind(1)  # S g and Y g, each (pairs, 1)

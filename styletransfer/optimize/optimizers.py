@@ -113,7 +113,7 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an equal Adam for a shift of the same size.
+        """Continue from the `state_dict` of another Adam, whose shift had the same size.
 
         Raises LookupError, TypeError or ValueError if `state` has another form.
         """

@@ -121,7 +121,7 @@ class Run:
         return self.job.start.enlarged(self.at.image, self.start, scale.size, wraps=wraps)
 
     def _begin(self, scale: Scale, start: Tensor) -> Descent:
-        """Return the descent of a scale from `start`."""
+        """Return a new descent for the steps of a scale, which starts from the picture `start`."""
         protection = self.pictures.protection
         if protection is not None:
             protection = protection.resized(scale.size)
@@ -194,7 +194,7 @@ class Run:
         UserError at the next step (see `Objective`).
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # more than rounding
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # not only rounding
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:
@@ -231,7 +231,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal job; reuse its tensors, which are on the device.
+        """Continue from the `state` of a run of the same job, with its tensors on the device.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """
