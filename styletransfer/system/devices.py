@@ -147,7 +147,7 @@ def free_bytes(device: torch.device) -> float:
     the machine's memory and counts as the CPU.
     """
     if device.type != "cpu":
-        with suppress(NotImplementedError, RuntimeError):  # torch has no such query, as on MPS
+        with suppress(NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
             free, _ = torch.accelerator.get_memory_info(device)
             # Memory that torch has reserved but not used is free too.
             reserved = torch.accelerator.memory_reserved(device)
