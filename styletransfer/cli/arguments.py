@@ -32,7 +32,7 @@ class Arguments(argparse.Namespace):
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
-    config_dir: str | None  # folder of further presets
+    config_dir: str | None  # folder with the user's own presets
     multirun: bool  # run one job for each combination of values
 
 
@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Parse the words of a command, whose settings are a `schema` (UserError: a word is wrong)."""
+    """Parse a command's words by its settings class `schema` (UserError if a word is wrong)."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):

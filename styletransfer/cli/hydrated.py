@@ -124,7 +124,7 @@ def _in_one_line(error: BaseException) -> BaseException:
 
 
 def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
-    """Run the command in a process of torchrun other than the first, without folder and log."""
+    """Run the command in a process of torchrun that is not the first; it writes no log."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
