@@ -32,7 +32,7 @@ EDGES = (0, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.42, 0.5)
 # Norm of the shift that is added to the pastiche and subtracted from it. At 512 x 512 pixels it is
 # 0.14 grey levels (of 255) per value, as a root mean square.
 REACH = 0.5
-SHIFTS = 4  # random shifts for each frequency band
+SHIFTS = 4  # number of random shifts for each frequency band
 # A wave counts as one along the axes if its angle to the nearest axis is at most AXIAL degrees, and
 # as one along the diagonals if that angle is at least DIAGONAL degrees.
 AXIAL, DIAGONAL = 15, 30

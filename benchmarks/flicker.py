@@ -60,7 +60,7 @@ def measure(
 
 
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
-    """Return the mean squared difference of a frame and an earlier one, warped by the motion.
+    """Return the mean squared difference of a frame and an earlier frame, warped to this frame.
 
     This is E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, but averaged over channels.
     `motion` is that of the input film, from the frame `image` to the earlier frame `before`. Return

@@ -1,6 +1,6 @@
-"""Measure the lattice that style networks leave in calm places: `python benchmarks/lattice.py`.
+"""Measure the faint lattice that style networks paint: `python benchmarks/lattice.py`.
 
-A network may paint a faint pattern that repeats every 4 pixels. The script paints seven pictures at
+A network may paint a pattern that repeats every 4 pixels. The script paints seven pictures at
 512 pixels, the four bundled photographs and three synthetic ones, by each network that ships or by
 those that are named: `python benchmarks/lattice.py oil FILE`. A network with several styles takes
 them in turn. In each pastiche, the script averages the power spectra of the squares of 64 x 64
@@ -32,7 +32,7 @@ PEAK, OUTER, INNER = 1, 6, 2
 
 
 def pictures() -> dict[str, Tensor]:
-    """Return the name and the picture (1, 3, h, w) of each of the seven contents."""
+    """Return the seven pictures to paint: name -> picture (1, 3, h, w)."""
     found = {}
     for path in sorted((ASSETS / "content").glob("*.jpg")):
         found[path.stem] = images.resize_picture(images.read(path), SIZE).rgb

@@ -1,4 +1,4 @@
-"""Compare the time of our L-BFGS's steps with that of the textbooks' recursion.
+"""Compare the time of a step of our L-BFGS with that of the recursion in textbooks.
 
     OMP_NUM_THREADS=1 python benchmarks/lbfgs.py [--device cuda]
 

@@ -80,7 +80,7 @@ def fine_power(picture: Array) -> float:
 
 
 def as_tensor(picture: Array) -> Tensor:
-    """Return (1, 3, H, W) of (H, W, 3)."""
+    """Return a picture (H, W, 3) as a tensor (1, 3, H, W)."""
     return torch.from_numpy(picture).permute(2, 0, 1)[None].float()
 
 

@@ -33,7 +33,7 @@ class Pair:
     what: str  # what is computed, such as "nn.ReLU"
     size: str  # shape of the input
     baseline: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of one way
-    candidate: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of the other
+    candidate: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of the other way
     leaves: list[Tensor]  # tensors whose gradients the backward pass computes
     ratio: str = MODULE  # which two ways are compared
 
@@ -79,7 +79,7 @@ def backward_of(
 def ratio(baseline: Callable[[], object], candidate: Callable[[], object], rounds: int) -> str:
     """Time the two in turn; return the median and the quartiles of candidate over baseline."""
     timers = [Timer("call()", globals={"call": call}) for call in (baseline, candidate)]
-    # Enough calls for about 10 ms a measurement, after a warm-up.
+    # A measurement is this number of calls, which take about 10 ms together.
     calls = max(1, int(0.01 / timers[0].timeit(20).mean))
     ratios = []
     for _ in range(rounds):

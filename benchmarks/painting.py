@@ -65,7 +65,7 @@ def reference() -> nn.Sequential:
 
 
 def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
-    """Return name -> a function that makes one pass, for each layout in each precision."""
+    """Return name -> a function that makes a forward pass, for each layout in each precision."""
     device, blend = image.device, torch.ones(1, 1, device=image.device)
     picture = image.contiguous(memory_format=torch.channels_last)
     work: dict[str, Work] = {}

@@ -34,7 +34,7 @@ from styletransfer.resources import resource
 Array = NDArray[np.float64]
 SIZE = (192, 144)  # (width, height) of every picture
 BLURS = (0, 2, 4)  # standard deviations in pixels
-# Texture is what has more than COARSE cycles per pixel, in windows of WINDOW x WINDOW pixels.
+# Texture is detail with more than COARSE cycles per pixel, in windows of WINDOW x WINDOW pixels.
 WINDOW, COARSE = 32, 0.09
 
 
@@ -212,7 +212,7 @@ def moved(
 
 
 def _mirrored(places: Array, side: int) -> Array:
-    """Reflect `places` that are outside of a picture's side at its ends, into 0 to side - 1."""
+    """Reflect `places` (x or y in pixels) that are below 0 or above side - 1 into this range."""
     repeated: Array = np.mod(np.abs(places), 2 * side - 2)
     return side - 1 - np.abs(side - 1 - repeated)
 
@@ -276,7 +276,7 @@ def painted_after(key: Array, painted: Array, frame: Array) -> Array:
 def painted_by_ebsynth(
     program: Path, key: Array, painted: Array, frame: Array, by_place: bool = False
 ) -> Array:
-    """Return the frame, painted by EbSynth; with `by_place`, the pixels' positions guide it too."""
+    """Return the frame, painted by EbSynth; with `by_place`, pixel positions are a second guide."""
     x, y = _grid(key)
     place = np.stack([x / SIZE[0], y / SIZE[1], np.zeros_like(x)], -1)
     pictures = {"key": key, "painted": painted, "frame": frame, "place": place}

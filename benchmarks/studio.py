@@ -99,7 +99,7 @@ def is_preview(message: Any) -> bool:
 
 
 def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """Return a test whether a message is a state in which `wanted` is true for the current run."""
+    """Return a function that tells whether `wanted` is true for the current run in a message."""
     return lambda message: (
         isinstance(message, dict)
         and message["type"] == "state"

@@ -30,7 +30,7 @@ class Benchmark:
     settings: dict[str, str | int | list[int]]  # key -> value, of the keys that matter
     machine: dict[str, str | int]  # processor, versions and so on -> their values
     rows: list[Row]  # by picture size; at each size, the plain loop is first, if it was run
-    skipped: list[str]  # descriptions of the rows left out, with the reason
+    skipped: list[str]  # descriptions of the rows that were left out, with the reason
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:
