@@ -21,7 +21,7 @@ LARGEST = 2**24
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A RunFolder is what `run.json` says about a run."""
+    """A RunFolder holds what the file `run.json` says about a run."""
 
     folder: Path  # folder of the run, which holds run.json
     status: str  # running, stopped, gave up or finished; a "running" run may have been killed

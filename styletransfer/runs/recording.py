@@ -1,4 +1,4 @@
-"""Records a run in its folder while a loop makes the steps: metrics, checkpoints, pictures."""
+"""Writes a run's files (metrics, checkpoints, pictures) while a loop makes the run's steps."""
 
 import logging
 import os
