@@ -33,7 +33,7 @@ class Canvas:
         # The shift is contiguous, so that `LBFGS` flattens it and its gradient without a copy.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
-        self._point: Tensor | None = None  # last picture's point; None: `pull` computes it
+        self._point: Tensor | None = None  # the last picture's point, or None
 
     def point(self) -> Tensor:
         """Return the point (1, 3, H, W): the pixel values before they are clamped to [0, 1]."""

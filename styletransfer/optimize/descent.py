@@ -1,4 +1,4 @@
-"""Makes the steps of one scale (picture size). A step moves the picture along its gradient."""
+"""Makes the steps of one scale (picture size). A step changes the picture by its gradient."""
 
 from typing import Any
 

@@ -20,7 +20,7 @@ from styletransfer.system.checkpoint import check_like
 # CORNER. They are constant above the two limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
-# A wave has a frequency down and a frequency to the right. If their sum is above DIAGONAL, the
+# A wave has a vertical and a horizontal frequency. If their sum is above DIAGONAL, the
 # curvature of lightness falls as the sum grows. There the gain of lightness is multiplied by
 # exp(RISE * (sum - DIAGONAL)), in which the sum is at most HIGHEST. With RISE 6 the curvatures
 # would be alike, but pictures would be grainy; with RISE 0 they would look like woven cloth. The
@@ -34,7 +34,7 @@ BETAS = (0.9, 0.99)
 
 
 def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the frequencies down (H, 1) and to the right (W // 2 + 1,) of a picture's rfft2.
+    """Return the vertical (H, 1) and horizontal (W // 2 + 1,) frequencies of a picture's rfft2.
 
     They are absolute values, 0 to 0.5 cycles per pixel.
     """

@@ -27,7 +27,7 @@ class Progress:
     spent: int = 0  #: steps of the current scale that were made before `Run.steer` was called
     momentum: dict[str, Tensor] | None = None  #: Adam's moments at the previous scale
     tile: int | None = None  #: side in pixels of the scale's tiles; None for no tiles
-    largest_tile: int | None = None  #: limit of `tile`; None until memory runs out
+    largest_tile: int | None = None  #: upper limit of `tile`; None until memory runs out
     losses: dict[str, float] | None = None  #: losses of the final picture, or None
 
     def steps_left(self, scale: Scale) -> int:
