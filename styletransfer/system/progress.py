@@ -31,7 +31,7 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
 
 
 class _Lines(plain):  # type: ignore[type-arg]
-    """_Lines is a bar that writes a line for each 10 % of its total, once the text has been set."""
+    """_Lines is a bar that writes a line for each 10 % of its total after its text has been set."""
 
     told = 0  # tenths of the total for which a line was written or is due
     is_due = False
