@@ -152,7 +152,7 @@ class Stylization:
 
     @_in_own_state
     def steer(self, **settings: Any) -> None:
-        """Continue with other settings, from the best picture so far, in the loop or after it.
+        """Continue from the best picture so far with other settings; call it in a loop or after it.
 
             for step in run:
                 if step.step == 40:
