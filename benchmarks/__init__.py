@@ -13,7 +13,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run a command of commands.py; an error or Ctrl-C prints one line, also during imports."""
+    """Run a command of commands.py; an error or Ctrl-C prints one line, even during imports."""
     with one_line_errors():
         from styletransfer.cli.hydrated import run_command
 

@@ -51,7 +51,7 @@ def background(x: Tensor, y: Tensor, time: float) -> tuple[Tensor, Tensor]:
 
 
 def cut_out(x: Tensor, y: Tensor, time: float, aspect: float) -> tuple[Tensor, Tensor]:
-    """Return the frame's positions (x, y) in coordinates in which the cut-out has radius 1."""
+    """Return positions (x, y) in coordinates in which the cut-out has centre 0 and radius 1."""
     return (x + 1 - 2 * (START + SPEED * time)) * aspect / (2 * RADIUS), (y - 0.1) / (2 * RADIUS)
 
 

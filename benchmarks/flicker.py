@@ -21,7 +21,7 @@ StyleLoss = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class Flicker:
-    """A Flicker is the measurements of one film; a value is None if it cannot be measured."""
+    """A Flicker holds the measurements of one film; a value is None if it cannot be measured."""
 
     short: float | None  # mean `warping_error` between neighbouring frames
     long: float | None  # mean `warping_error` between frames five apart

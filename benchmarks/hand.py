@@ -93,7 +93,7 @@ def row(folder: Path) -> Image.Image:
 
 
 def main() -> None:
-    """Write the film's frames and the painted first frame; or, with --row, write the row."""
+    """Write the film's frames and the painted first frame; or, with --row, the README's row."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--row", type=Path)

@@ -77,7 +77,7 @@ def backward_of(
 
 
 def ratio(baseline: Callable[[], object], candidate: Callable[[], object], rounds: int) -> str:
-    """Time the two in turn; return the median and the quartiles of candidate over baseline."""
+    """Time both in turn; return the median and quartiles of candidate time over baseline time."""
     timers = [Timer("call()", globals={"call": call}) for call in (baseline, candidate)]
     # A measurement is this number of calls, which take about 10 ms together.
     calls = max(1, int(0.01 / timers[0].timeit(20).mean))

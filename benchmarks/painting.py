@@ -1,4 +1,4 @@
-"""Measure how many pictures a second style networks paint, and the network of pytorch/examples.
+"""Measure how many pictures per second our style networks and that of pytorch/examples paint.
 
     python benchmarks/painting.py
 

@@ -88,7 +88,7 @@ def hatching(picture: Array) -> Array:
 
 
 def flat(picture: Array) -> Array:
-    """Paint with four flat colours by lightness, like a poster."""
+    """Paint in four flat colours, like a poster; the lightness chooses the colour."""
     light = _light(picture, 1.5)
     palette = np.array([[0.12, 0.1, 0.3], [0.75, 0.2, 0.25], [0.95, 0.6, 0.25], [0.98, 0.93, 0.75]])
     page: Array = palette[np.digitize(light, [0.22, 0.45, 0.68])]

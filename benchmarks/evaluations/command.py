@@ -1,4 +1,4 @@
-"""Compare time and memory with a plain loop: `python scripts/benchmark.py`.
+"""Compare time and memory of the loss modes with a plain loop: `python scripts/benchmark.py`.
 
 The rows are the plain loop (benchmarks/plain.py) and the loss modes in every precision that the
 device does not emulate, for the whole picture and for tiles. The default takes at most ten minutes
@@ -62,7 +62,7 @@ UNTIMED = 3
 
 
 def main(config: BenchmarkConfig, folder: Path) -> None:
-    """Compare time and memory with the plain loop, and print the results."""
+    """Compare time and memory of the loss modes with the plain loop, and print the results."""
     results = benchmark(config, folder)
     print(rows_table(results))
     print("time and memory are ratios to plain's; times are medians (quartiles)")

@@ -9,7 +9,7 @@ from benchmarks.measured import Spread
 
 @dataclass(frozen=True)
 class Row:
-    """A Row is the measurements of one way to evaluate the losses, at one size."""
+    """A Row holds the measurements of one way to evaluate the losses, at one size."""
 
     name: str  # "plain", or loss mode, precision, number of regions and "tiled"
     size: int  # side of the square picture in pixels
@@ -25,9 +25,9 @@ class Row:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A Benchmark is the contents of benchmark.json."""
+    """A Benchmark holds the contents of benchmark.json."""
 
-    settings: dict[str, str | int | list[int]]  # key -> value, of the keys that matter
+    settings: dict[str, str | int | list[int]]  # key -> value, for some of the benchmark's settings
     machine: dict[str, str | int]  # processor, versions and so on -> their values
     rows: list[Row]  # by picture size; at each size, the plain loop is first, if it was run
     skipped: list[str]  # descriptions of the rows that were left out, with the reason
