@@ -1,7 +1,7 @@
 """Benchmarks and other measurements, which are not in the wheel; docs/speed.md lists commands.
 
-`evaluations` compares time and memory with the plain loop; other files are scripts, each with its
-command on top.
+`evaluations` compares time and memory with the simple program plain.py. Most other files are
+scripts, whose first lines show the command.
 """
 
 import importlib
@@ -13,7 +13,7 @@ CONFIGS = Path(__file__).parent / "configs"
 
 
 def start(name: str) -> None:
-    """Run a command of commands.py; an error or Ctrl-C prints one line, also during imports."""
+    """Run a command of commands.py; an error or Ctrl-C prints one line, even during imports."""
     with one_line_errors():
         from styletransfer.cli.hydrated import run_command
 

@@ -18,13 +18,14 @@ from styletransfer.pictures import images
 from styletransfer.resources import resource
 
 RATE = 12
-# Standard deviation of the grain in grey levels, from 0 to 255.
+# Standard deviation of the grain (noise) in grey levels, of which there are 256.
 GRAIN = 1.5
 # Motion of the background photograph: its shift per frame in widths and heights of the photograph,
 # and its magnification per frame.
 PAN, ZOOM = (0.004, 0.0015), 1.006
-# The cut-out, a circle with part of another photograph that crosses the picture: half its height in
-# frame heights; its first position and its speed per frame in frame widths.
+# The cut-out is a circle with part of another photograph, which crosses the picture. RADIUS is its
+# radius, divided by the frame's height. START is the x of its centre in the first frame, and SPEED
+# its move per frame, both divided by the frame's width.
 RADIUS, START, SPEED = 0.24, 0.12, 0.022
 
 
@@ -44,13 +45,13 @@ def positions(height: int, width: int) -> tuple[Tensor, Tensor]:
 
 
 def background(x: Tensor, y: Tensor, time: float) -> tuple[Tensor, Tensor]:
-    """Return the positions in the background photograph, from -1 to 1, that are at (x, y)."""
+    """Return which positions of the background photograph, from -1 to 1, appear at (x, y)."""
     scale = 0.72 / ZOOM**time
     return x * scale - 0.15 + 2 * PAN[0] * time, y * scale + 2 * PAN[1] * time
 
 
 def cut_out(x: Tensor, y: Tensor, time: float, aspect: float) -> tuple[Tensor, Tensor]:
-    """Return the frame's positions (x, y) in coordinates in which the cut-out has radius 1."""
+    """Return positions (x, y) in coordinates in which the cut-out has centre 0 and radius 1."""
     return (x + 1 - 2 * (START + SPEED * time)) * aspect / (2 * RADIUS), (y - 0.1) / (2 * RADIUS)
 
 
@@ -76,7 +77,7 @@ def frame(time: int, size: tuple[int, int], back: Tensor, front: Tensor) -> Tens
 
 
 def flow(time: int, size: tuple[int, int]) -> Tensor:
-    """Return the flow (1, 2, H, W) in pixels from frame number `time` to the frame before."""
+    """Return the flow (1, 2, H, W) in pixels from frame number `time` to the previous frame."""
     height, width = size
     x, y = positions(height, width)
     u, v = cut_out(x, y, time, width / height)

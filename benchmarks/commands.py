@@ -1,4 +1,4 @@
-"""The benchmarks that Hydra runs like commands, with configs of their own."""
+"""The command `benchmark`, which Hydra runs like the package's commands."""
 
 from pathlib import Path
 

@@ -29,10 +29,12 @@ from styletransfer.train import train
 
 # Limits of the frequency bands in cycles per pixel; 0.5 is the finest wave along an axis.
 EDGES = (0, 0.02, 0.04, 0.08, 0.16, 0.25, 0.35, 0.42, 0.5)
-# Norm of the step to each side of the pastiche; 0.14 grey levels (of 255) per value at 512 x 512.
+# Norm of the shift that is added to the pastiche and subtracted from it. At 512 x 512 pixels it is
+# 0.14 grey levels (of 255) per value, as a root mean square.
 REACH = 0.5
-SHIFTS = 4  # random shifts for each frequency band
-# Angle to the nearest axis in degrees: at most AXIAL for an axis, at least DIAGONAL for a diagonal.
+SHIFTS = 4  # number of random shifts for each frequency band
+# A wave counts as one along the axes if its angle to the nearest axis is at most AXIAL degrees, and
+# as one along the diagonals if that angle is at least DIAGONAL degrees.
 AXIAL, DIAGONAL = 15, 30
 
 

@@ -21,7 +21,7 @@ StyleLoss = Callable[[Tensor], float]
 
 @dataclass(frozen=True)
 class Flicker:
-    """A Flicker is the measurements of one film; a value is None if it cannot be measured."""
+    """A Flicker holds the measurements of one film; a value is None if it cannot be measured."""
 
     short: float | None  # mean `warping_error` between neighbouring frames
     long: float | None  # mean `warping_error` between frames five apart
@@ -60,9 +60,9 @@ def measure(
 
 
 def warping_error(motion: Motion, image: Tensor, before: Tensor) -> float | None:
-    """Return the mean squared difference of a frame and an earlier one, warped by the motion.
+    """Return the mean squared difference of a frame and an earlier frame, warped to this frame.
 
-    This is E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, also averaged over channels.
+    This is E_warp of Lai et al. 2018 (arXiv:1808.00449), equation 11, but averaged over channels.
     `motion` is that of the input film, from the frame `image` to the earlier frame `before`. Return
     None across a cut, or where no pixel's motion is reliable.
     """

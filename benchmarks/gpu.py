@@ -1,12 +1,13 @@
-"""How long does the work of users take on a GPU, beside plain references in the same run?
+"""Measure how long a user's commands take on a GPU, as a multiple of the time of a reference.
 
     python benchmarks/gpu.py [--rounds 3] [WORDS]    # with WORDS, only rows whose name has them
 
-Each row has the median and quartiles of ratios, and medians of seconds. Work and reference are
-timed in turn, after a first round that is not counted. A plain evaluation is one of plain.py for
-the same pictures, in float32. With captured=true an evaluation is replayed as a CUDA graph, and so
-are the convolutions beside it. Without a GPU the script is only tried: pictures are small, as size=
-says, and nothing is captured. A row that cannot be measured says why.
+Each row has the median and quartiles of these ratios, and medians of seconds. Work and reference
+are timed in turn, after a first round that is not counted. A plain evaluation is one of plain.py
+for the same pictures, in float32. With captured=true an evaluation is replayed as a CUDA graph, and
+so are the convolutions that are its reference. A run without a GPU only shows that the script
+works: pictures are small, see size= in the rows, and nothing is captured. A row that cannot be
+measured says why.
 """
 
 import argparse
@@ -51,10 +52,10 @@ VGG19 = ("features=vgg19", "features.weights=random")
 # numbers of frames and photographs. On a CPU sides are divided by SHRINK, and numbers are FEW.
 SIZES, FRAME, PHOTO, FRAMES, PHOTOS = (512, 1024, 2048, 4096), 1920, 512, 30, 120
 SHRINK, FEW = 16, 3
-NUMBERS = count()  # for names of new files in the current folder, and for moves in pixels
+NUMBERS = count()  # gives a new file's name its number, and a frame in `paired` its move in pixels
 
-Both = tuple[Work, Work]  # functions that do some work, and its reference
-# The names of work and reference, the function that makes both, the pictures that the work paints.
+Both = tuple[Work, Work]  # a function that does the work, and one that does its reference
+# The names of work and reference, the function that makes both, how many pictures the work paints.
 Row = tuple[str, str, Callable[[], Both], int]
 
 
@@ -91,13 +92,17 @@ def plain_evaluation(size: int, *words: str) -> Work:
 
 
 def picture(size: int, captured: bool) -> Both:
-    """Return works on a whole picture in a process that has painted before."""
+    """Return functions: one paints a picture by `stylize`, one makes a plain evaluation of it."""
     run = partial(stylize, CONTENT, STYLE, size=size, captured=captured)
     return run, plain_evaluation(size)
 
 
 def evaluations(size: int, captured: bool, *network: str) -> Both:
-    """Return evaluations of the default look, or of Gatys' losses if `network` has words."""
+    """Return functions: one evaluates a look, one is its reference.
+
+    If `network` has words, the look is Gatys' losses, and the reference is a plain evaluation.
+    Otherwise it is the default look, and the reference is its network's convolutions.
+    """
     job = job_of(
         [f"captured={captured}", *network, *(["experiment=classic"] if network else [])], size
     )
@@ -110,14 +115,14 @@ def evaluations(size: int, captured: bool, *network: str) -> Both:
 
 
 def processes(words: str) -> Both:
-    """Return works that start Python: to paint its first picture, and to import torch."""
+    """Return functions that start Python: one paints a picture there, one only imports torch."""
     start = partial(subprocess.run, check=True, capture_output=True)
     paint = [sys.executable, str(SCRIPT), *words.split()]
     return lambda: start(paint), lambda: start([sys.executable, "-c", "import torch"])
 
 
 def paired(size: int) -> Both:
-    """Return works on a frame of a film after the first, and on a picture of its size."""
+    """Return functions: one paints the next frame of a film, one makes a plain evaluation of it."""
     images.write(painted := new("painted.png"), images.read(CONTENT).rgb.flip(1))
     job = job_of([f"content={CONTENT}", f"style={painted}", f"style_source={CONTENT}"], size)
     copier, content = FrameCopier(job, new("frames"), tuple), job.full_size().content.cpu()
@@ -131,7 +136,7 @@ def paired(size: int) -> Both:
 
 
 def folder(number: int, side: int) -> Both:
-    """Return works on a folder of photographs."""
+    """Return functions: one paints a folder of photographs, one only reads and writes them."""
     source = photographs(number, side, 3 / 4)
 
     def copy() -> None:
@@ -143,7 +148,7 @@ def folder(number: int, side: int) -> Both:
 
 
 def film(number: int, side: int, steady: float) -> Both:
-    """Return works on a film."""
+    """Return functions: one paints a film, one only reads and writes it."""
     copy(photographs(number, side, 9 / 16), path := new("film.mp4"))
     return lambda: apply(path, new("out.mp4"), steady=steady), lambda: copy(path, new("copy.mp4"))
 
@@ -156,7 +161,7 @@ def copy(source: Path, target: Path) -> None:
 
 
 def photographs(number: int, width: int, aspect: float) -> Path:
-    """Write a folder of pictures; each shows the last one, moved by a pixel."""
+    """Write a folder of pictures; each is the previous one, moved by a pixel."""
     (made := new("photographs")).mkdir()
     rgb = images.resize(images.read(CONTENT).rgb, (int(width * aspect) // 2 * 2, width // 2 * 2))
     for shift in range(number):
@@ -165,18 +170,18 @@ def photographs(number: int, width: int, aspect: float) -> Path:
 
 
 def apply(source: Path, target: Path, **settings: Any) -> None:
-    """Paint with the network `oil`, without its line on standard output."""
+    """Paint with the network `oil`; what it prints goes to standard error."""
     with redirect_stdout(sys.stderr):
         apply_network(ApplyConfig("oil", str(source), str(target), **settings))
 
 
 def new(name: str) -> Path:
-    """Return a path in the current folder that is not there yet."""
+    """Return a path in the current folder at which there is no file yet."""
     return Path(f"{next(NUMBERS)}_{name}").absolute()
 
 
 def measured(make: Callable[[], Both], rounds: int, device: torch.device, pictures: int) -> str:
-    """Return the cells of a row after its names."""
+    """Return the cells of a row: the ratio, both times, and pictures per second."""
     try:
         timed = seconds_by_round(dict(zip("ab", make(), strict=True)), rounds, device)
     except (UserError, RuntimeError) as error:

@@ -1,4 +1,4 @@
-"""Make the film and the painted frame of the README's row "your own hand", and the row itself.
+"""Make the pictures of the README's row "your own hand": a film in the style of a painted frame.
 
     python benchmarks/hand.py hand
     python scripts/film.py content=hand/frames style=hand/painted.png \
@@ -7,7 +7,7 @@
 
 A camera turns and comes nearer to a bundled photograph. Its first frame is painted by a program
 that lays brush strokes, broad ones first, then fine ones where the picture has detail (Hertzmann
-1998); the film's other frames follow it.
+1998). scripts/film.py paints the other frames like this one.
 """
 
 import argparse
@@ -19,10 +19,10 @@ from PIL import Image, ImageDraw
 from benchmarks.paired import Array, as_image, blurred, moved
 from styletransfer.resources import resource
 
-SIZE, COUNT = (256, 192), 13  # (width, height) in pixels; frames
+SIZE, COUNT = (256, 192), 13  # (width, height) in pixels; number of frames
 SHOWN = (4, 8, 12)  # numbers of the frames that the row shows after the first frame
-# Strokes are drawn DRAWN times larger, then reduced. Radius of the brush in pixels -> smallest
-# mean colour difference from the photograph at which a stroke is laid.
+# Strokes are drawn at DRAWN times the size, then the picture is reduced. BRUSHES: radius of the
+# brush in pixels -> smallest difference from the photograph's colour at which a stroke is laid.
 DRAWN, BRUSHES = 4, {9.0: 0.0, 4.5: 0.06, 2.2: 0.07, 1.1: 0.1}
 
 
@@ -63,7 +63,7 @@ def _stroke(
     radius: float,
     tone: Array,
 ) -> None:
-    """Draw a stroke along the contours from `place` (x, y), with bristles of other tones."""
+    """Draw a stroke along the contours from `place` (x, y), with bristles of different tones."""
     (x, y), (down, across), points = place, slope, []
     heading = np.zeros(2)
     for _ in range(7):
@@ -93,7 +93,7 @@ def row(folder: Path) -> Image.Image:
 
 
 def main() -> None:
-    """Write the film's frames and the painting of the first frame; or, with --row, the row."""
+    """Write the film's frames and the painted first frame; or, with --row, the README's row."""
     parser = argparse.ArgumentParser()
     parser.add_argument("folder", type=Path)
     parser.add_argument("--row", type=Path)

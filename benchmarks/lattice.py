@@ -1,6 +1,6 @@
-"""Measure the lattice that style networks leave in calm places: `python benchmarks/lattice.py`.
+"""Measure the faint lattice that style networks paint: `python benchmarks/lattice.py`.
 
-A network may paint a faint pattern that repeats every 4 pixels. The script paints seven pictures at
+A network may paint a pattern that repeats every 4 pixels. The script paints seven pictures at
 512 pixels, the four bundled photographs and three synthetic ones, by each network that ships or by
 those that are named: `python benchmarks/lattice.py oil FILE`. A network with several styles takes
 them in turn. In each pastiche, the script averages the power spectra of the squares of 64 x 64
@@ -24,15 +24,15 @@ from styletransfer.pictures import images
 from styletransfer.settings import ASSETS
 
 SIZE, SIDE = 512, 64  # longer side of a picture, side of a square, in pixels
-FLAT = 0.2  # share of the squares that count as calm
+FLAT = 0.2  # share of the squares that are measured, those in which the picture varies least
 NOISE = 0.004  # standard deviation of the noise of the synthetic pictures, one level of 255
-# In bins of the spectrum: a peak is searched up to PEAK bins from its place, and the median is over
-# the bins that are more than INNER and at most OUTER bins away, in rows or columns.
+# In frequency bins: the peak is the largest power up to PEAK bins from a multiple of 1/4 cycles per
+# pixel. The median is over the bins more than INNER and at most OUTER rows or columns away.
 PEAK, OUTER, INNER = 1, 6, 2
 
 
 def pictures() -> dict[str, Tensor]:
-    """Return the name and the picture (1, 3, h, w) of each of the seven contents."""
+    """Return the seven pictures to paint: name -> picture (1, 3, h, w)."""
     found = {}
     for path in sorted((ASSETS / "content").glob("*.jpg")):
         found[path.stem] = images.resize_picture(images.read(path), SIZE).rgb
@@ -51,7 +51,7 @@ def pictures() -> dict[str, Tensor]:
 
 
 def squares(image: Tensor) -> Tensor:
-    """Return the squares (n, SIDE, SIDE) of an image's (1, 3, h, w) grey values."""
+    """Divide the grey values of an image (1, 3, h, w) into squares (n, SIDE, SIDE)."""
     grey = image.mean(1, keepdim=True)
     return unfold(grey, SIDE, stride=SIDE)[0].T.reshape(-1, SIDE, SIDE)
 

@@ -1,11 +1,12 @@
-"""Compare the time of our L-BFGS's steps with that of the textbooks' recursion.
+"""Compare the time of a step of our L-BFGS with that of the recursion in textbooks.
 
     OMP_NUM_THREADS=1 python benchmarks/lbfgs.py [--device cuda]
 
-For pictures of several sizes the script prints the ratio of times of all steps of one scale, ours
-over the recursion's, below 1 if ours is faster. Each time is the least of the rounds, in which both
-run in turn. The recursion computes 8 n floating-point operations a pair for a picture of n values,
-ours the same: 4 n in each of two products of a matrix and a vector.
+For pictures of several sizes the script prints the time of all steps of one scale with our L-BFGS,
+divided by their time with the recursion. The ratio is below 1 if ours is faster. Both run in turn
+for several rounds; each time is the least of its rounds. For a picture of n values, both take 8 n
+floating-point operations per pair in a step: ours takes 4 n in each of its two products of a matrix
+and a vector.
 """
 
 import argparse
@@ -56,7 +57,7 @@ def compact(shift: Tensor) -> Callable[[], None]:
 
 
 def seconds(make: Callable[[Tensor], Callable[[], None]], target: Tensor, steps: int) -> float:
-    """Return the time of `steps` steps towards `target` (1, 3, H, W), without the gradients'."""
+    """Return the seconds of `steps` steps to `target` (1, 3, H, W), without those for gradients."""
     weights = torch.logspace(0, 4, target.numel(), device=target.device).view_as(target)
     shift = torch.zeros_like(target).requires_grad_()
     step, spent = make(shift), 0.0

@@ -1,4 +1,4 @@
-"""How near does a network that has learnt one painted frame come to what the artist would paint?
+"""Measure how well a network that has learnt one painted frame paints other frames of the film.
 
     python benchmarks/live.py live
     python scripts/train_network.py style_source=live/film.mp4:12 style=live/comic/012.png \\
@@ -7,11 +7,11 @@
     python benchmarks/live.py live --measure made
 
 The film is that of `clip.py`. Synthetic artists paint all of its frames: `comic` draws contours
-over flat colours, `brush` is the program of `hand.py`. The network learns frames 0 to 31, painted
-by `style_source` like frame 12. Half of these frames become training pairs; the odd ones do not,
-and neither do frames 32 to 47, which come after them. The table has the root mean square error in
-grey levels to the artist's own frames, after both are blurred by 0, 2 and 4 pixels; the power of
-detail finer than 1 / CRISP pixels, divided by the artist's; and the flicker of all frames.
+over flat colours, `brush` is the program of `hand.py`. The network learns from the even frames of 0
+to 31, which `style_source` paints like frame 12. The odd ones, and frames 32 to 47, are new to the
+network. The table has the root mean square difference in grey levels from the artist's own frames,
+after both are blurred by 0, 2 and 4 pixels; the power of detail finer than 1 / CRISP pixels,
+divided by the artist's; and the flicker of all frames.
 """
 
 import argparse
@@ -29,8 +29,8 @@ from benchmarks.measured import table
 from benchmarks.paired import BLURS, Array, as_image, contours, error, flat
 from styletransfer.films.read import Film
 
-COUNT, LEARNT = 48, 32  # frames in all; frames of the film that is learnt
-CRISP = 0.15  # cycles per pixel beyond which detail is fine
+COUNT, LEARNT = 48, 32  # number of all frames; number of frames in the film for training
+CRISP = 0.15  # frequency in cycles per pixel above which detail counts as fine
 
 
 def comic(picture: Array) -> Array:
@@ -65,7 +65,7 @@ def pictures(folder: Path) -> list[Array]:
 
 
 def compared(truth: list[Array], made: list[Array], numbers: range) -> list[str]:
-    """Return the mean errors after each of BLURS, and the mean ratio of the power."""
+    """Return the mean error after each blur of BLURS, and the mean ratio of fine power."""
     pairs = [(made[number], truth[number]) for number in numbers]
     errors = " / ".join(f"{np.mean([error(*one, blur) for one in pairs]):.1f}" for blur in BLURS)
     power = np.mean([fine_power(one) / fine_power(other) for one, other in pairs])
@@ -73,14 +73,14 @@ def compared(truth: list[Array], made: list[Array], numbers: range) -> list[str]
 
 
 def fine_power(picture: Array) -> float:
-    """Return the power beyond CRISP cycles per pixel, summed over channels."""
+    """Return the power at frequencies above CRISP cycles per pixel, summed over channels."""
     down, across = (np.fft.fftfreq(side) for side in picture.shape[:2])
     fine = np.hypot(down[:, None], across[None]) > CRISP
     return float((np.abs(np.fft.fft2(picture, axes=(0, 1))[fine]) ** 2).sum())
 
 
 def as_tensor(picture: Array) -> Tensor:
-    """Return (1, 3, H, W) of (H, W, 3)."""
+    """Return a picture (H, W, 3) as a tensor (1, 3, H, W)."""
     return torch.from_numpy(picture).permute(2, 0, 1)[None].float()
 
 

@@ -1,4 +1,4 @@
-"""How long does an evaluation of a look take, beside the convolutions of its network alone?
+"""Compare the time of an evaluation of a look with that of its network's convolutions alone.
 
     python benchmarks/looks.py --size 512
     python benchmarks/looks.py --growth 512 1024 2048 3072
@@ -27,7 +27,7 @@ from styletransfer.system.allocator import keep_freed_memory
 from styletransfer.train import train
 
 CONVOLUTIONS = "convolutions alone"
-# Row -> the words of the command line.
+# Name of a row -> the words of the command line that choose its look.
 LOOKS = {
     "classic": ["experiment=classic"],
     "default without the match at relu1_1": ["objective.match_layers=[relu2_1,relu3_1,relu4_1]"],

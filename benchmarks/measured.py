@@ -1,4 +1,4 @@
-"""What every measurement records: the spread of repeated values, and the machine; tables."""
+"""Functions that all benchmarks use: the spread of values, a description of the machine, tables."""
 
 import os
 import platform
@@ -13,7 +13,7 @@ from styletransfer.system.devices import cpu_bfloat16_units
 
 @dataclass(frozen=True)
 class Spread:
-    """A Spread is the median and the quartiles of several measurements of the same thing."""
+    """A Spread holds the median and the quartiles of several measurements of the same thing."""
 
     median: float
     lower: float  # lower quartile
@@ -21,7 +21,7 @@ class Spread:
 
     @classmethod
     def of(cls, values: Sequence[float]) -> "Spread":
-        """Return the spread of `values`, which are one or more."""
+        """Return the spread of one or more `values`."""
         if len(values) == 1:
             return cls(values[0], values[0], values[0])
         lower, median, upper = statistics.quantiles(values, n=4, method="inclusive")

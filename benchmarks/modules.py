@@ -2,9 +2,10 @@
 
     python benchmarks/modules.py
 
-The script prints the ratio of times, candidate over baseline; below 1 the candidate is faster. The
-two are timed in turn, so that a change of the machine's speed affects both. A ratio is the median
-over the rounds, with the quartiles. Run the script on an idle machine.
+The script prints the time of the first (the candidate), divided by that of the second (the
+baseline); below 1 the candidate is faster. The two are timed in turn, so that a change of the
+machine's speed affects both. A ratio is the median over the rounds, with the quartiles. Run the
+script on an idle machine.
 """
 
 import argparse
@@ -32,7 +33,7 @@ class Pair:
     what: str  # what is computed, such as "nn.ReLU"
     size: str  # shape of the input
     baseline: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of one way
-    candidate: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of the other
+    candidate: Callable[[], Tensor | tuple[Tensor, ...]]  # the forward pass of the other way
     leaves: list[Tensor]  # tensors whose gradients the backward pass computes
     ratio: str = MODULE  # which two ways are compared
 
@@ -43,7 +44,7 @@ def gram_loss(features: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def pairs(device: torch.device) -> list[Pair]:
-    """Return the pairs: modules and functions; Gram losses by autograd and by our Function."""
+    """Return pairs of a function and a module, and of autograd and our Function for Gram losses."""
     found = []
     for rows, width in ((4, 16), (1024, 512)):
         size = f"{rows} x {width}"
@@ -76,9 +77,9 @@ def backward_of(
 
 
 def ratio(baseline: Callable[[], object], candidate: Callable[[], object], rounds: int) -> str:
-    """Time the two in turn; return the median and the quartiles of candidate over baseline."""
+    """Time both in turn; return the median and quartiles of candidate time over baseline time."""
     timers = [Timer("call()", globals={"call": call}) for call in (baseline, candidate)]
-    # Enough calls for about 10 ms a measurement, after a warm-up.
+    # A measurement is this number of calls, which take about 10 ms together.
     calls = max(1, int(0.01 / timers[0].timeit(20).mean))
     ratios = []
     for _ in range(rounds):

@@ -1,10 +1,11 @@
-"""How many pictures a second do style networks paint, compared with pytorch/examples' network?
+"""Measure how many pictures per second our style networks and that of pytorch/examples paint.
 
     python benchmarks/painting.py
 
-The script prints the pictures per second of each layout as `apply` runs it, from a tensor to a
-tensor, and the ratio to the network of pytorch/examples' fast_neural_style, measured at the same
-size in the same run. The last column is the time of a pass, divided by that of its convolutions.
+The script prints how many pictures per second each layout of a style network paints, as `apply`
+runs it, without reading and writing files. It prints the ratio to the network of pytorch/examples'
+fast_neural_style, measured at the same size in the same run. The last column is the time of a
+forward pass, divided by that of its convolutions.
 Weights are random, because time does not depend on them. Run the script on an idle machine.
 """
 
@@ -64,7 +65,7 @@ def reference() -> nn.Sequential:
 
 
 def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
-    """Return name -> a function that makes one pass, for each layout in each precision."""
+    """Return name -> a function that makes a forward pass, for each layout in each precision."""
     device, blend = image.device, torch.ones(1, 1, device=image.device)
     picture = image.contiguous(memory_format=torch.channels_last)
     work: dict[str, Work] = {}
@@ -78,7 +79,7 @@ def layouts(image: Tensor, precisions: list[torch.dtype]) -> dict[str, Work]:
 
 
 class Convolutions(TorchFunctionMode):
-    """In this context, each call of conv2d is also stored in `works`, so that it can run again."""
+    """A context that stores each call of conv2d in `works`, so that the call can be made again."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -87,7 +88,7 @@ class Convolutions(TorchFunctionMode):
     def __torch_function__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> object:
-        """Keep the call if it is one of conv2d; run it."""
+        """Make a call; store it if it is one of conv2d."""
         work = partial(function, *args, **(kwargs or {}))
         if function is torch.conv2d:
             self.works.append(work)
@@ -95,7 +96,7 @@ class Convolutions(TorchFunctionMode):
 
 
 def convolutions_of(work: Work) -> Work:
-    """Return a function that runs the convolutions of a pass `work`, and nothing else."""
+    """Return a function that makes only the convolutions of `work`, which is a forward pass."""
     with Convolutions() as kept:
         work()
     return lambda: [convolution() for convolution in kept.works]

@@ -1,4 +1,4 @@
-"""How near does a frame, painted like one painted photograph, come to what the artist would paint?
+"""Measure how well `style_source` paints a frame like a painted photograph, the key.
 
     python benchmarks/paired.py [--ebsynth PROGRAM] [--artists ink,tint] [--pairs turned] \\
         [--pictures FOLDER]
@@ -6,8 +6,9 @@
 Eight synthetic artists, functions that paint any picture by a fixed rule, paint a key photograph
 and a frame. `style_source` paints the frame like the painted key; the artist's own frame is the
 truth. The table has the root mean square error in grey levels of 255, after both pictures are
-blurred by 0, 2 and 4 pixels; for comparison, the errors of a picture of one colour, the mean of the
-painted key; and the structure, the share of the truth's texture that is there, wherever it lies.
+blurred by 0, 2 and 4 pixels, and the structure: the share of the truth's texture that the painted
+frame has, at any place. For comparison, it has the same numbers of a picture of one colour, the
+mean of the painted key.
 
 `--ebsynth` is the program of Jamriska et al. 2019 (https://github.com/jamriska/ebsynth, built from
 source), a rival with its default weights: the photographs are its guide, and in a second column
@@ -33,7 +34,7 @@ from styletransfer.resources import resource
 Array = NDArray[np.float64]
 SIZE = (192, 144)  # (width, height) of every picture
 BLURS = (0, 2, 4)  # standard deviations in pixels
-# Texture is what has more than COARSE cycles per pixel, in windows of WINDOW x WINDOW pixels.
+# Texture is detail with more than COARSE cycles per pixel, in windows of WINDOW x WINDOW pixels.
 WINDOW, COARSE = 32, 0.09
 
 
@@ -52,7 +53,7 @@ def blurred(picture: Array, deviation: float) -> Array:
 
 
 def _light(picture: Array, deviation: float = 1.0) -> Array:
-    """Return the blurred luma (H, W)."""
+    """Return the blurred luma (grey values, H x W) of a picture (H, W, 3)."""
     return blurred(picture @ np.array([0.299, 0.587, 0.114]), deviation)
 
 
@@ -87,7 +88,7 @@ def hatching(picture: Array) -> Array:
 
 
 def flat(picture: Array) -> Array:
-    """Paint with four flat colours by lightness, like a poster."""
+    """Paint in four flat colours, like a poster; the lightness chooses the colour."""
     light = _light(picture, 1.5)
     palette = np.array([[0.12, 0.1, 0.3], [0.75, 0.2, 0.25], [0.95, 0.6, 0.25], [0.98, 0.93, 0.75]])
     page: Array = palette[np.digitize(light, [0.22, 0.45, 0.68])]
@@ -95,7 +96,7 @@ def flat(picture: Array) -> Array:
 
 
 def tints(picture: Array) -> Array:
-    """Give warm, cool and grey things a tint each, and keep the picture's light and dark."""
+    """Paint warm, cool and grey places in a tint each, as light or dark as the picture is there."""
     soft = blurred(picture, 2.0)
     warm = np.clip((soft[..., 0] - soft[..., 2] - 0.12) * 8, 0, 1)[..., None]
     cool = np.clip((soft[..., 2] - soft[..., 0] - 0.02) * 10, 0, 1)[..., None]
@@ -192,7 +193,7 @@ def moved(
     shift: tuple[float, float] = (0, 0),
     wave: float = 0,
 ) -> Array:
-    """Return a picture turned (degrees), enlarged, shifted and waved (pixels); border mirrored."""
+    """Turn (degrees), enlarge, shift and distort (pixels) a picture; mirror it at its borders."""
     height, width = picture.shape[:2]
     x, y = _grid(picture)
     x, y = x + wave * np.sin(y / 17), y + wave * np.cos(x / 23)
@@ -211,13 +212,13 @@ def moved(
 
 
 def _mirrored(places: Array, side: int) -> Array:
-    """Return the places, from 0 to side - 1, that mirror images of a picture show at `places`."""
+    """Reflect `places` (x or y in pixels) that are below 0 or above side - 1 into this range."""
     repeated: Array = np.mod(np.abs(places), 2 * side - 2)
     return side - 1 - np.abs(side - 1 - repeated)
 
 
 def _pairs() -> dict[str, tuple[Array, Array]]:
-    """Return name -> (key, frame)."""
+    """Return the pairs of photographs: name -> (key, frame)."""
     face = photograph("astronaut", (0.1, 0.0, 0.74, 0.48))
     cat = photograph("chelsea", (0.05, 0.0, 0.95, 1.0))
     cup = photograph("coffee", (0.05, 0.0, 0.95, 1.0))
@@ -236,7 +237,7 @@ def _pairs() -> dict[str, tuple[Array, Array]]:
 
 
 def error(picture: Array, truth: Array, deviation: float) -> float:
-    """Return the root mean square difference in grey levels, both blurred."""
+    """Return the root mean square difference of two blurred pictures in grey levels of 255."""
     difference = blurred(picture, deviation) - blurred(truth, deviation)
     return 255 * float(np.sqrt((difference**2).mean()))
 
@@ -244,9 +245,10 @@ def error(picture: Array, truth: Array, deviation: float) -> float:
 def structure(picture: Array, truth: Array) -> float:
     """Return the share of the truth's texture, from 0 to 1, that a picture has.
 
-    In each window, of the power spectra of both lumas the smaller values are summed, and divided by
-    the sum of the truth's. A texture that is moved keeps its spectrum; one that is blurred, or
-    mixed from several phases, loses its peaks. Two samples of the same noise have about 0.5.
+    The share compares the power spectra of both pictures' lumas in windows. At each frequency it
+    takes the smaller of the two powers; their sum is divided by the sum of the truth's powers. A
+    texture that is moved keeps its spectrum; one that is blurred, or is the mean of moved copies,
+    loses its peaks. The share of two samples of the same noise is about 0.5.
     """
     frequencies, window = np.fft.fftfreq(WINDOW), np.hanning(WINDOW + 2)[1:-1]
     fine = np.hypot(frequencies[:, None], frequencies) > COARSE
@@ -260,7 +262,7 @@ def structure(picture: Array, truth: Array) -> float:
 
 
 def as_image(picture: Array) -> Image.Image:
-    """Return (H, W, 3) in [0, 1] as 8 bits."""
+    """Return a picture (H, W, 3) in [0, 1] as a Pillow image of 8 bits per channel."""
     return Image.fromarray(np.rint(picture * 255).clip(0, 255).astype(np.uint8))
 
 
@@ -274,7 +276,7 @@ def painted_after(key: Array, painted: Array, frame: Array) -> Array:
 def painted_by_ebsynth(
     program: Path, key: Array, painted: Array, frame: Array, by_place: bool = False
 ) -> Array:
-    """Return the frame, painted by EbSynth; `by_place` adds the position of pixels as a guide."""
+    """Return the frame, painted by EbSynth; with `by_place`, pixel positions are a second guide."""
     x, y = _grid(key)
     place = np.stack([x / SIZE[0], y / SIZE[1], np.zeros_like(x)], -1)
     pictures = {"key": key, "painted": painted, "frame": frame, "place": place}
@@ -290,7 +292,7 @@ def painted_by_ebsynth(
 
 
 def one_colour(key: Array, painted: Array, frame: Array) -> Array:
-    """Return the mean colour of the painted key everywhere."""
+    """Return a picture of one colour, the mean of the painted key, in the size of the frame."""
     return np.broadcast_to(painted.mean((0, 1)), frame.shape)
 
 
@@ -300,7 +302,7 @@ Painter = Callable[[Array, Array, Array], Array]
 def compare(
     artists: list[str], pairs: list[str], painters: list[Painter], folder: Path | None = None
 ) -> list[list[str]]:
-    """Return a row for each artist and pair, each painter's errors and structure; and the means."""
+    """Return a row per artist and pair, with each painter's errors and structure; and the means."""
     pictures, rows, numbers = _pairs(), [], []
     for name in artists:
         artist, sheet = ARTISTS[name], []
@@ -321,7 +323,7 @@ def compare(
 
 
 def _written(numbers: list[list[float]]) -> list[str]:
-    """Return the cells of a row: for each painter its errors and its structure."""
+    """Return the cells of a row as text: for each painter its errors and its structure."""
     return [
         cell for *own, share in numbers for cell in (*(f"{e:.1f}" for e in own), f"{share:.2f}")
     ]

@@ -1,7 +1,8 @@
-"""An evaluation of the plain loop: style transfer in the simplest form, as in PyTorch's tutorial.
+"""The plain loop: the losses of style transfer and their gradient, as in PyTorch's tutorial.
 
 It works in float32 and NCHW, and autograd differentiates all losses. `scripts/benchmark.py` divides
-by its time and memory. It uses no code of the package, so that the reference is independent.
+other times and memories by those of this loop. The file uses no code of the package, so that the
+reference is independent.
 """
 
 from collections.abc import Mapping

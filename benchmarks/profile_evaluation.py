@@ -57,7 +57,7 @@ def milliseconds(precision: torch.dtype, size: int, rounds: int) -> dict[str, fl
 
 
 def kind_of(event: FunctionEvent) -> str:
-    """Return an operator's kind."""
+    """Return an operator's kind: a key of KINDS, or OTHER."""
     kinds = (kind for kind, parts in KINDS.items() if any(part in event.name for part in parts))
     return next(kinds, OTHER)
 

@@ -41,7 +41,7 @@ class Page:
         self.headers["Cookie"] = self.ask("GET", match[2]).headers["set-cookie"].partition(";")[0]
 
     def post(self, path: str, **body: Any) -> dict[str, Any]:
-        """Send the JSON that a button sends; return the answer (SystemExit: it is an error)."""
+        """Send JSON as a button of the page does; return the answer (SystemExit if it fails)."""
         answer = self.ask("POST", path, json.dumps(body))
         content: dict[str, Any] = json.loads(answer.read())
         if answer.status >= 300:
@@ -79,13 +79,13 @@ def opened(folder: Path) -> Iterator[tuple[Page, psutil.Process]]:
 
 
 def used(studio: psutil.Process) -> float:
-    """Return the processor time of the studio's processes in seconds."""
+    """Return the seconds of processor time that the studio and its child processes have used."""
     family = [studio, *studio.children(recursive=True)]
     return sum(sum(one.cpu_times()[:2]) for one in family)
 
 
 def until(socket: ClientConnection, wanted: Callable[[Any], bool]) -> Any:
-    """Return the first message for which `wanted` is true; pictures are bytes, others dicts."""
+    """Return the first message for which `wanted` is true: bytes for a picture, else a dict."""
     while True:
         message = socket.recv(timeout=600)
         seen = message if isinstance(message, bytes) else json.loads(message)
@@ -99,7 +99,7 @@ def is_preview(message: Any) -> bool:
 
 
 def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool]:
-    """Return a test for messages: a state whose current run makes `wanted` true."""
+    """Return a function that tells whether `wanted` is true for the current run in a message."""
     return lambda message: (
         isinstance(message, dict)
         and message["type"] == "state"
@@ -109,7 +109,7 @@ def state_with(wanted: Callable[[dict[str, Any]], bool]) -> Callable[[Any], bool
 
 
 def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
-    """Press paint, then move a slider at the finest scale; return the seconds to each preview."""
+    """Press paint; at the last scale, move a slider; return the seconds from both to a preview."""
     with page.watched() as socket:
         began = time.perf_counter()
         id = page.post("/api/queue", settings=settings)["id"]
@@ -128,7 +128,7 @@ def moved(page: Page, settings: dict[str, Any]) -> tuple[float, float]:
 
 
 def looked(page: Page, style: str) -> float:
-    """Request the quick preview in the style with this id; return the seconds until it comes."""
+    """Request the quick preview in the style with the id `style`; return the seconds it takes."""
     began = time.perf_counter()
     asked = quote(json.dumps({"content": "content-coffee", "style": [style]}))
     answer = page.ask("GET", f"/api/look?settings={asked}")

@@ -28,7 +28,7 @@ SIZES = {256: (256, 192), 512: (512, 384)}  # the page's name of a size -> width
 
 
 def main() -> None:
-    """Print for each size the median seconds of page and Python, and their ratio."""
+    """Print for each size the median seconds of the page and of Python, and their ratio."""
     import onnxruntime
     from playwright.sync_api import expect, sync_playwright
 

@@ -61,7 +61,7 @@ def _in_own_state(function: Callable[P, T]) -> Callable[P, T]:
 
     @wraps(function)
     def called(*given: P.args, **named: P.kwargs) -> T:
-        # Importing torch._dynamo takes a second, and only a caller who compiles needs it.
+        # torch._dynamo takes a second to import. It is needed only if it is imported already.
         dynamo: Any = sys.modules.get("torch._dynamo")
         return (work if dynamo is None else dynamo.disable(work))(*given, **named)
 
@@ -131,7 +131,7 @@ def _next(steps: Iterator[Iterate]) -> Iterate | None:
 
 
 class Stylization:
-    """A stylization is a run to iterate over; after a loop ends early, the next loop continues."""
+    """A stylization is an iterable of steps; after a loop ends early, another loop continues it."""
 
     def __init__(self, config: StyleTransferConfig, given: Mapping[str, Any]) -> None:
         self._config, self._given = config, given
@@ -152,7 +152,7 @@ class Stylization:
 
     @_in_own_state
     def steer(self, **settings: Any) -> None:
-        """Continue with other settings, from the best picture so far, in the loop or after it.
+        """Continue from the best picture so far with other settings; call it in a loop or after it.
 
             for step in run:
                 if step.step == 40:
@@ -306,7 +306,7 @@ def _is_closed(image: Image.Image) -> bool:
 
 
 def _settings(asked: Mapping[str, Any]) -> StyleTransferConfig:
-    """Return the config for these settings, defaults and presets included."""
+    """Return a config with the settings `asked`; others have the values of presets and defaults."""
     values = {key: value for key, value in asked.items() if (key, value) != ("experiment", None)}
     for key in values.keys() & {"output", *OF_A_RUN}:
         raise UserError(f"{key} is a key of the command line; see Result.save, callback")

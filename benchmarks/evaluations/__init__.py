@@ -1,1 +1,1 @@
-"""Measures time and memory in comparison with the plain loop of benchmarks/plain.py."""
+"""Compares time and memory of the loss modes with the plain loop of benchmarks/plain.py."""

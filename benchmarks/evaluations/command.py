@@ -1,12 +1,13 @@
-"""Compare time and memory with a plain loop: `python scripts/benchmark.py`.
+"""Compare time and memory of the loss modes with a plain loop: `python scripts/benchmark.py`.
 
 The rows are the plain loop (benchmarks/plain.py) and the loss modes in every precision that the
-device has units for, whole and tiled. The default takes at most ten minutes on a slow laptop. Keys:
+device does not emulate, for the whole picture and for tiles. The default takes at most ten minutes
+on a slow laptop. Keys:
 
     sizes=[128,256,512]      sides of the square pictures; above plain_up_to= only the fastest rows
     rounds=5                 timed evaluations of each row, taken in turn
     modes=[fake_backward]    fewer or other loss modes
-    precisions=[bfloat16]    fewer or other precisions; emulated=true adds those without units
+    precisions=[bfloat16]    fewer or other precisions; emulated=true keeps those that are emulated
     tile=0                   side of a tile; 0 for half the picture, up to 1024
     features.weights=PATH    real weights in place of random ones; timing hardly depends on them
 
@@ -61,7 +62,7 @@ UNTIMED = 3
 
 
 def main(config: BenchmarkConfig, folder: Path) -> None:
-    """Compare time and memory with the plain loop, and print the results."""
+    """Compare time and memory of the loss modes with the plain loop, and print the results."""
     results = benchmark(config, folder)
     print(rows_table(results))
     print("time and memory are ratios to plain's; times are medians (quartiles)")
@@ -111,9 +112,9 @@ def benchmark(config: BenchmarkConfig, folder: Path) -> Benchmark:
 def without_emulated(
     config: BenchmarkConfig, device: torch.device
 ) -> tuple[BenchmarkConfig, list[str]]:
-    """Return the config without precisions that the device has no units for, and a line about them.
+    """Return the config without precisions that the device emulates, and a line that names these.
 
-    `config.emulated` keeps these precisions. (UserError: none is left.)
+    If `config.emulated`, these precisions are kept. (UserError if no precision is left.)
     """
     emulated = [name for name in config.precisions if is_emulated(PRECISIONS[name], device)]
     if config.emulated or not emulated:
@@ -126,7 +127,7 @@ def without_emulated(
 
 
 def progress(config: BenchmarkConfig, plans: dict[int, list[Candidate]]) -> "tqdm[NoReturn]":
-    """Return a progress bar that counts pixels: each call of a row adds those of its picture."""
+    """Return a progress bar whose total is a number of pixels: a call adds its picture's pixels."""
     calls = config.rounds + UNTIMED
     rows = {size: len(chosen) + (size <= config.plain_up_to) for size, chosen in plans.items()}
     return tqdm(

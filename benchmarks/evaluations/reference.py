@@ -33,7 +33,7 @@ def plain_loop(
 
 
 def torchvision_state(network: FeatureExtractor, name: str) -> dict[str, Tensor]:
-    """Return torchvision's name -> tensor of a network called `name`, which may end early."""
+    """Return torchvision's name -> tensor of a network called `name`, or of its first layers."""
     # The bundled network has the layers of VGG-19.
     keys = vgg.state_keys(vgg.WIDTHS["vgg16" if name == "vgg16" else "vgg19"])
     return {

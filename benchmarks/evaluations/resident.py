@@ -23,7 +23,7 @@ CLEAR = Path("/proc/self/clear_refs")
 
 
 def is_measurable() -> bool:
-    """Return whether the system has the two files, as Linux does."""
+    """Return whether the system has the files STATUS and CLEAR, as Linux does."""
     return STATUS.exists() and CLEAR.exists()
 
 
@@ -33,7 +33,7 @@ def peak_resident(config: BenchmarkConfig, candidate: Candidate, size: int) -> i
     The evaluation is on the CPU, at a square picture of `size` pixels; the process has loaded the
     network and the pictures before.
     """
-    # Spawn the process: a fork would begin with all resident memory of this process.
+    # The process is spawned: a forked one would begin with all resident memory of this process.
     with multiprocessing.get_context("spawn").Pool(1) as pool:
         return pool.apply(_measure, (config, candidate, size, torch.get_num_threads()))
 

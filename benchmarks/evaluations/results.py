@@ -9,15 +9,15 @@ from benchmarks.measured import Spread
 
 @dataclass(frozen=True)
 class Row:
-    """A Row is the measurements of one way to evaluate the losses, at one size."""
+    """A Row holds the measurements of one way to evaluate the losses, at one size."""
 
     name: str  # "plain", or loss mode, precision, number of regions and "tiled"
     size: int  # side of the square picture in pixels
     precision: str  # precision of the network, such as "float32"
     native: bool  # whether the device has units for that precision
     tile: int | None  # side of a tile in pixels, or None for the whole picture at once
-    time_ratio: Spread | None  # seconds divided by plain's in the same round; None without plain
-    memory_ratio: float | None  # peak memory divided by plain's; None without plain
+    time_ratio: Spread | None  # time divided by the plain loop's in the same round, or None
+    memory_ratio: float | None  # peak memory divided by the plain loop's, or None
     seconds: Spread  # wall time of one evaluation, forward and backward
     peak_memory_bytes: int  # peak of one evaluation, minus the bytes in use before it
     memory_kind: str  # "tensors" (`measure.peak_memory`) or "resident" (`resident.peak_resident`)
@@ -25,12 +25,12 @@ class Row:
 
 @dataclass(frozen=True)
 class Benchmark:
-    """A Benchmark is the contents of benchmark.json."""
+    """A Benchmark holds the contents of benchmark.json."""
 
-    settings: dict[str, str | int | list[int]]  # key -> value, of the keys that matter
+    settings: dict[str, str | int | list[int]]  # key -> value, for some of the benchmark's settings
     machine: dict[str, str | int]  # processor, versions and so on -> their values
     rows: list[Row]  # by picture size; at each size, the plain loop is first, if it was run
-    skipped: list[str]  # descriptions of the rows left out, with the reason
+    skipped: list[str]  # descriptions of the rows that were left out, with the reason
 
 
 def cost_of_regions(rows: Sequence[Row]) -> list[tuple[str, int, float, float]]:

@@ -47,7 +47,7 @@ class Candidate:
 def candidates(
     config: BenchmarkConfig, network: FeatureExtractor, size: int, auto: torch.dtype, free: float
 ) -> tuple[list[Candidate], list[str]]:
-    """Return the rows to measure at `size` pixels beside the plain loop, and those left out.
+    """Return the rows to measure at `size` pixels, without the plain loop, and the rows left out.
 
     Sizes up to `plain_up_to` have every loss mode in every precision. Larger sizes have only the
     mode CLOSED_FORM, in precision `auto` (what precision=auto means) if config.precisions has it,
@@ -81,9 +81,9 @@ def candidates(
 
 
 def tile_at(config: BenchmarkConfig, network: FeatureExtractor, size: int) -> int:
-    """Return a tile's side in pixels: `config.tile`, or half of `size`, at most LARGEST_TILE.
+    """Return a tile's side in pixels: `config.tile`, or if that is 0, half of `size`.
 
-    The latter is rounded down to a multiple of the smallest possible tile.
+    The half is limited to LARGEST_TILE, and rounded down to a multiple of the smallest tile.
     """
     if config.tile:
         return config.tile
@@ -144,7 +144,7 @@ def evaluation(
 
 
 def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
-    """Return inputs with `count` vertical stripes as regions, painted in two styles in turn."""
+    """Return inputs whose regions are `count` vertical stripes, which have two styles in turn."""
     width = content.shape[3]
     regions = []
     for number in range(count):
@@ -155,7 +155,7 @@ def striped(content: Tensor, style: Tensor, count: int) -> Inputs:
 
 
 def middle(content: Tensor, style: Tensor) -> Tensor:
-    """Return the mean of two pictures of one size, a picture at which no loss is 0."""
+    """Return the mean of two pictures of the same size. No loss is 0 at this mean."""
     return (content + style) / 2
 
 

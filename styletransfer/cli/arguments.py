@@ -28,11 +28,11 @@ FLAGS = (
 class Arguments(argparse.Namespace):
     """Arguments is a parsed command line: its KEY=VALUE words, and one attribute per flag."""
 
-    overrides: list[str]  # words KEY=VALUE, as typed; a folder of pictures is the list of them
+    overrides: list[str]  # words KEY=VALUE; a list of pictures replaces a folder of pictures
     help: bool  # print the help and exit
     cfg: str | None  # print this part of the config and exit: job, hydra or all
     resolve: bool  # with `cfg`: replace interpolations ${...} by their values
-    config_dir: str | None  # folder of further presets
+    config_dir: str | None  # folder with the user's own presets
     multirun: bool  # run one job for each combination of values
 
 
@@ -42,7 +42,7 @@ class _Parser(argparse.ArgumentParser):
 
 
 def parse(argv: Sequence[str], schema: type[Any]) -> Arguments:
-    """Parse the words of a command (UserError if one cannot be used); `schema` has its settings."""
+    """Parse a command's words by its settings class `schema` (UserError if a word is wrong)."""
     parser = _Parser(add_help=False, allow_abbrev=False)
     parser.add_argument("overrides", nargs="*")
     for flags in (("-h", "--help"), ("-m", "--multirun"), ("--resolve",)):
@@ -76,8 +76,8 @@ def _unknown_flag(flag: str, value: str, schema: type[Any]) -> str:
 def each_picture(override: str, keys: Collection[str], *, sweep: bool) -> str:
     """Return the word KEY=VALUE; if KEY is in `keys`, replace each folder by its pictures.
 
-    The pictures are separated by commas, so Hydra runs one job for each. If `sweep`, commas in the
-    given VALUE separate several values, too; otherwise a comma is a part of the file name.
+    The pictures are separated by commas, so Hydra runs one job for each. If `sweep`, a comma in the
+    given VALUE also separates two values; otherwise it is a part of the file name.
     (UserError if a folder holds no picture.)
     """
     key, equals, value = override.partition("=")
@@ -145,7 +145,7 @@ def _check_names(bare: Sequence[str], arguments: Sequence[str], schema: type[Any
 
 
 def _check(word: str, schema: type[Any]) -> None:
-    """Raise UserError for a word that no command takes, or whose key this one does not have."""
+    """Raise UserError for a word that is no KEY=VALUE, or whose KEY or VALUE is not allowed."""
     name, equals, value = word.partition("=")
     key, known = name.lstrip("+~"), [key for key, _ in keys(schema)]
     if not key or not (equals or word[0] == "~"):

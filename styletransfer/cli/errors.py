@@ -40,7 +40,8 @@ class Ended(SystemExit):
 class LogFile(logging.FileHandler):
     """A LogFile leaves out lines that cannot be written, for example if its folder is gone.
 
-    It writes through no symbolic link, because a run's folder may come from somebody else.
+    If its path is a symbolic link, it writes nothing, because a run's folder may come from somebody
+    else, and the link may lead to another file of this user.
     """
 
     def emit(self, record: logging.LogRecord) -> None:

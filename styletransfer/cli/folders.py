@@ -22,8 +22,8 @@ SWEEP = "multirun.yaml"
 class RunFolders:
     """RunFolders makes the folders of runs, and removes those that hold no result.
 
-    If `may_move`, as for a command whose result is its `output`, a run's folder that cannot be made
-    is replaced by a temporary folder, and a note names it.
+    If `may_move` is true and a run's folder cannot be made, a temporary folder is made instead, and
+    a note names it. This is for commands whose result is the file `output`.
     """
 
     def __init__(self) -> None:

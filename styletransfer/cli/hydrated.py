@@ -42,7 +42,8 @@ FAILED = (1, 2)
 def run_command(command: Command, argv: Sequence[str] | None = None) -> None:
     """Run a command with the words `argv`; the default is sys.argv[1:].
 
-    Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's keep their traceback.
+    Errors become one line; with the variable HYDRA_FULL_ERROR=1, Hydra's errors keep their
+    traceback.
     """
     with one_line_errors():
         check_process(command)
@@ -61,7 +62,7 @@ def run_command(command: Command, argv: Sequence[str] | None = None) -> None:
 
 
 def check_process(command: Command) -> None:
-    """Raise UserError if the current folder is gone, or torchrun runs a one-process command."""
+    """Raise UserError if the current folder is gone, or torchrun runs a command for one process."""
     try:
         os.getcwd()
     except FileNotFoundError as error:
@@ -123,7 +124,7 @@ def _in_one_line(error: BaseException) -> BaseException:
 
 
 def _run_beside_the_first(command: Command, arguments: Arguments) -> None:
-    """Run the command in a process of torchrun other than the first, without folder and log."""
+    """Run the command in a process of torchrun that is not the first; it writes no log."""
     if arguments.help or arguments.cfg:
         return
     logging.disable()
@@ -143,7 +144,7 @@ def run_job(command: Command, sweep: bool, config: DictConfig) -> str:
     its traceback is printed before.
     """
     folder = Path(HydraConfig.get().runtime.output_dir)
-    is_used = (folder / RECORD).exists()  # then a failed job must not change it
+    is_used = (folder / RECORD).exists()  # whether a run is here, which must not change
     if sweep and not is_used:
         (folder / ERROR).unlink(missing_ok=True)
     try:

@@ -66,7 +66,7 @@ def _read(key: str, file: Path) -> None:
 
 
 def _write(file: Path, stdout: Any) -> None:
-    """Write the bytes of a file to standard output (UserError if it is full)."""
+    """Write the bytes of a file to standard output (UserError if standard output is full)."""
     try:
         stdout.buffer.write(file.read_bytes())
         stdout.buffer.flush()

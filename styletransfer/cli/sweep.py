@@ -53,8 +53,8 @@ def _repeats(override: Override) -> bool:
 def report(jobs: Sequence[JobReturn]) -> None:
     """Print the number of jobs, if all succeeded.
 
-    If some failed, print a line for each of them, and raise UserError with the numbers of both.
-    (UserError also if there is no job.)
+    If some failed, print a line for each of them, and raise UserError, which says how many jobs
+    succeeded. (UserError also if there is no job.)
     """
     if not jobs:
         raise UserError("there is no job: a key is to be swept over no value at all")

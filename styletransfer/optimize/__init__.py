@@ -1,4 +1,4 @@
-"""The optimisation of a picture: read `run.py`, which makes its steps, scale by scale.
+"""Optimises a picture. Read `run.py` first: it makes the steps at each scale (picture size).
 
 This package knows the picture, its losses and their gradient; `runs` writes files and folders.
 """

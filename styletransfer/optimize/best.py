@@ -13,8 +13,9 @@ from styletransfer.system.checkpoint import check_like
 class BestPicture:
     """`BestPicture` keeps the best picture so far at one size, without waiting for the device.
 
-    The first best picture is `start` (1, 3, H, W), in [0, 1]. `averaging` is the decay per step of
-    the running mean of pictures; 0 keeps no mean.
+    The first best picture is `start` (1, 3, H, W), in [0, 1]. A step multiplies the running mean by
+    `averaging` and adds 1 - `averaging` times the new picture. If `averaging` is 0, there is no
+    running mean.
     """
 
     def __init__(self, start: Tensor, averaging: float) -> None:
@@ -26,7 +27,7 @@ class BestPicture:
         """Keep `picture` if its loss is the lowest; add it to the mean; `step` counts from 0."""
         if self.losses is None:
             self.losses = losses
-        if losses.terms.keys() != self.losses.terms.keys():  # only with another job's checkpoint
+        if losses.terms.keys() != self.losses.terms.keys():  # another job's checkpoint was loaded
             raise UserError("the checkpoint holds other losses than the run's; start afresh")
         better = losses.total < self.losses.total
         self.image = torch.where(better, picture, self.image)
@@ -34,7 +35,8 @@ class BestPicture:
             {k: torch.where(better, v, self.losses.terms[k]) for k, v in losses.terms.items()}
         )
         if self.averaging > 0:
-            # The first steps use a plain mean; `averaging` alone would give the start much weight.
+            # The mean of the first pictures has equal weights: with the decay `averaging` in all
+            # steps, the first picture would have a large weight.
             decay = min(self.averaging, step / (step + 1))
             mean = picture if self.mean is None else torch.lerp(picture, self.mean, decay)
             self.mean = mean

@@ -11,7 +11,7 @@ RANGE_WEIGHT = 10.0
 
 
 class Canvas:
-    """A canvas holds the optimiser's parameter `shift`, and the picture that follows from it.
+    """A canvas holds the optimiser's parameter `shift`, and computes the picture from it.
 
     The point is the start plus the shift; a preconditioner, if there is one, first turns the shift
     into pixel values. The point has no bounds. The picture is the point clamped to [0, 1], with the
@@ -33,17 +33,18 @@ class Canvas:
         # The shift is contiguous, so that `LBFGS` flattens it and its gradient without a copy.
         shift = torch.zeros_like(self.start, memory_format=torch.contiguous_format)
         self.shift = shift.requires_grad_()
-        self._point: Tensor | None = None  # point of the last picture; None if `pull` computes it
+        self._point: Tensor | None = None  # the last picture's point, or None
 
     def point(self) -> Tensor:
-        """Return the point (1, 3, H, W), not clamped."""
+        """Return the point (1, 3, H, W): the pixel values before they are clamped to [0, 1]."""
         return self.start + self._precondition(self.shift.detach())
 
     def picture(self) -> Tensor:
-        """Return the picture (1, 3, H, W) as a new leaf, whose gradient `pull` takes."""
+        """Return the picture (1, 3, H, W) as a new leaf; `pull` needs the leaf's gradient."""
         point = self.point()
         self._clamped = point.clamp(0, 1)
-        # Without a preconditioner the point is a quick sum: `pull` repeats it, to save memory.
+        # Without a preconditioner the point is only a sum. To save memory, it is not kept, and
+        # `pull` computes it again.
         self._point = None if self.preconditioner is None else point
         return self.hold(self._clamped.detach()).requires_grad_()
 

@@ -1,4 +1,4 @@
-"""The steps of one scale: each returns a picture to evaluate, then changes it by its gradient."""
+"""Makes the steps of one scale (picture size). A step changes the picture by its gradient."""
 
 from typing import Any
 
@@ -16,7 +16,7 @@ from styletransfer.system.checkpoint import check_like, natural
 
 
 class Descent:
-    """A descent optimises one picture at one scale, a level of the coarse-to-fine run.
+    """A descent optimises a picture at one scale, which is one size of the coarse-to-fine run.
 
     The caller makes a step in three parts: it calls `picture()`; it evaluates the objective at this
     picture, which sets the picture's gradient; and it calls `step` with the picture and its losses.
@@ -65,12 +65,15 @@ class Descent:
         return self.ending.is_reached(self.made)
 
     def final(self) -> Tensor:
-        """Return the running mean of pictures, or without a mean the current one, as a new leaf."""
+        """Return a new leaf: the running mean if there is one, otherwise the current picture."""
         mean = self.best.mean
         return self.picture() if mean is None else mean.clone().requires_grad_()
 
     def result(self, final: Tensor, losses: Losses) -> tuple[Tensor, Losses]:
-        """Return the mean, or else the best picture, and its losses; `losses` belong to `final`."""
+        """Return the running mean, or the best picture if there is none, and that picture's losses.
+
+        `final` is what `final()` returned, and `losses` are its losses.
+        """
         if self.best.mean is not None:
             return self.best.mean, losses
         self.best.remember(losses, final.detach(), step=0)
@@ -78,7 +81,7 @@ class Descent:
         return self.best.image, self.best.losses
 
     def momentum(self) -> dict[str, Tensor] | None:
-        """Return Adam's moments for the next scale; None for L-BFGS, which restarts there."""
+        """Return Adam's moments for the next scale; None for L-BFGS, which starts afresh there."""
         return self.optimizer.moments if isinstance(self.optimizer, Adam) else None
 
     def warm_start(self, momentum: dict[str, Tensor] | None) -> None:
@@ -89,7 +92,7 @@ class Descent:
     def state_dict(self) -> dict[str, Any]:
         """Return the state: plain values and tensors. Later steps change these tensors.
 
-        Call this method only between steps. A state kept in memory needs `copy.deepcopy`.
+        Call this method only between steps. To keep a state in memory, copy it by `copy.deepcopy`.
         """
         return {
             "shift": self.canvas.shift.detach(),
@@ -100,7 +103,7 @@ class Descent:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal descent; the tensors of `state` are reused.
+        """Continue from the `state` of a descent with the same arguments; do not copy its tensors.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

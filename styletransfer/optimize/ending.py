@@ -57,11 +57,11 @@ class Ending:
             self.has_settled = True
 
     def state_dict(self) -> dict[str, Any]:
-        """Return the state, plain values."""
+        """Return the state, which holds plain values and no tensors."""
         return {key: getattr(self, key) for key in ("problem", "has_settled", "looked_at")}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal ending; raise ValueError if it has another form."""
+        """Continue from what `state_dict` returned; raise ValueError if it has another form."""
         own = {"has_settled": False, "looked_at": math.inf}
         check_like(state, own | {"problem": None}, own | {"problem": ""})
         self.problem, self.has_settled = state["problem"], state["has_settled"]
@@ -70,8 +70,8 @@ class Ending:
     def _is_on_a_plateau(self, losses: Losses, found: BestPicture) -> bool:
         """Tell whether the best loss hardly fell since the last check, and `losses` are near it.
 
-        Losses far above the best are no plateau: after too long a step they may need ten steps to
-        fall again.
+        If the current loss is far above the best one, this is no plateau: after a step that was too
+        long, the loss may need ten steps to fall again.
         """
         if self.plateau == 0:
             return False

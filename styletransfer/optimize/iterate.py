@@ -49,7 +49,7 @@ class Outcome:
     problem: str | None = None  #: why the run gave up, in one line; None if it did not
 
     def finished(self, run: str) -> Self:
-        """Return this outcome; raise UserError, with the name `run`, if the run gave up."""
+        """Return this outcome; if the run gave up, raise UserError with the name `run` and why."""
         if self.problem is not None:
             raise UserError(f"{run}: {self.problem}")
         return self

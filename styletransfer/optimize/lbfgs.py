@@ -30,11 +30,12 @@ class LBFGS:
     def __init__(self, shift: Tensor, *, history: int, rate: float, first: float) -> None:
         self.shift, self.history, self.rate, self.first = shift, history, rate, first
         # A slot has two rows: a step, and the gradient's change in this step. One more slot holds
-        # the last step, with the gradient before it until the next gradient gives the change.
+        # the last step. Its second row is the gradient before the step, until the next gradient is
+        # known; then the change replaces it.
         slots = history + 1
         self.rows = shift.detach().new_zeros(slots, 2, shift.numel())
-        # Inner products of each row with the change of each slot and, at the end, with the last
-        # gradient. They are on the CPU.
+        # Inner products of each row with the change of each slot and, at the last index, with the
+        # last gradient. They are on the CPU.
         self.products = torch.zeros(slots, 2, slots + 1, dtype=shift.dtype)
         self.order: list[int] = []  # slots of the pairs, the oldest first
         self.last: int | None = None  # slot of the last step; None before the first
@@ -44,7 +45,7 @@ class LBFGS:
         """Make one step from `shift.grad` (1, 3, H, W), which is copied and not changed."""
         assert self.shift.grad is not None
         gradient = self.shift.grad.flatten()
-        move = torch.empty_like(gradient)  # first: if memory runs out here, nothing has changed
+        move = torch.empty_like(gradient)  # first, so that lack of memory changes no state
         if self.last is not None:
             self._learn(gradient, self.last)
         self._move_along(gradient, out=move)
@@ -53,22 +54,22 @@ class LBFGS:
         self.shift.add_(move.view_as(self.shift))
 
     def _learn(self, gradient: Tensor, slot: int) -> None:
-        """Compute the inner products with `gradient` (n,); keep the last step, which is in `slot`.
+        """Compute the inner products of rows with `gradient` (n,); keep the last step as a pair.
 
-        It becomes a pair if its curvature is positive beyond rounding errors. Otherwise the next
-        step overwrites it, and no pair is lost.
+        The last step is in `slot`. It becomes a pair if its curvature is positive beyond rounding
+        errors. Otherwise the next step overwrites it, and no pair is lost.
         """
         move, change = self.rows[slot]
         torch.sub(gradient, change, out=change)
         own = torch.stack((move.dot(change), change.dot(change), move.dot(move)))
         rows = self.rows[: len(self.order) + 1].flatten(0, 1)  # the pairs and the last step
-        found = torch.cat((rows @ gradient, own)).cpu()  # the only wait of a step
+        found = torch.cat((rows @ gradient, own)).cpu()  # a step waits for the device only here
         now, (curvature, change_square, move_square) = found[:-3].view(-1, 2), found[-3:].tolist()
         used = len(now)
         least = torch.finfo(gradient.dtype).eps * math.sqrt(change_square * move_square)
         if curvature > least > 0:
-            # The change is the difference of two gradients, so its product with an older row is the
-            # difference of this row's products with them, which are known.
+            # The change is this gradient minus the last one. A row's product with the change is its
+            # product with this gradient minus its product with the last one, both known.
             column = now - self.products[:used, :, -1]
             column[slot, 0], column[slot, 1] = curvature, change_square
             self.products[:used, :, slot] = column
@@ -79,15 +80,15 @@ class LBFGS:
     def _move_along(self, gradient: Tensor, out: Tensor) -> None:
         """Write minus `rate` times the approximate inverse Hessian times `gradient` (n,) to `out`.
 
-        Without pairs, write minus `gradient`, scaled to the mean change `first`.
+        If there is no pair, write minus `gradient`, scaled to the mean absolute value `first`.
         """
         if not self.order:
             length = gradient.norm(1)
             scale = -self.first * gradient.numel() / length
             torch.mul(gradient, scale.masked_fill_(length == 0, 0), out=out)
             return
-        # A row of S is a move of the parameters, a row of Y the change of the gradient during it.
-        # R is the upper triangle of S Y^T.
+        # Each pair gives a row of S, the move of the parameters in a step, and a row of Y, the
+        # gradient's change in this step. R is the upper triangle of S Y^T.
         products = self.products[self.order].double()
         triangle, squares = (products[:, kind, self.order] for kind in (0, 1))
         move_slopes, change_slopes = products[:, :, -1:].unbind(1)  # S g and Y g, each (pairs, 1)
@@ -99,7 +100,7 @@ class LBFGS:
         used = max(self.order) + 1
         factors = torch.zeros(used, 2, dtype=torch.float64)
         factors[self.order] = torch.cat((moves, -scale * shares), 1)
-        # Without `non_blocking`, this copy would wait for the device, too.
+        # Without `non_blocking`, the step would wait for the device a second time, in this copy.
         there = factors.flatten().to(gradient.dtype).to(gradient.device, non_blocking=True)
         rows = self.rows[:used].flatten(0, 1)
         torch.addmv(gradient, rows.T, there, beta=-self.rate * scale, alpha=-self.rate, out=out)

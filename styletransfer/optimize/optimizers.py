@@ -20,11 +20,11 @@ from styletransfer.system.checkpoint import check_like
 # CORNER. They are constant above the two limits, where the measured curvatures no longer grow.
 CORNER = 0.02
 LIGHTNESS_LIMIT, COLOUR_LIMIT = 0.2, 0.1
-# A wave has a frequency down and a frequency to the right. If their sum is above DIAGONAL, the
+# A wave has a vertical and a horizontal frequency. If their sum is above DIAGONAL, the
 # curvature of lightness falls as the sum grows. There the gain of lightness is multiplied by
 # exp(RISE * (sum - DIAGONAL)), in which the sum is at most HIGHEST. With RISE 6 the curvatures
-# would be alike, but pictures are grainy; with RISE 0 pictures look like woven cloth. The gain of
-# colour is divided by the same factor, since no loss limits the finest waves of colour.
+# would be alike, but pictures would be grainy; with RISE 0 they would look like woven cloth. The
+# gain of colour is divided by the same factor, since no loss limits the finest waves of colour.
 DIAGONAL, HIGHEST, RISE = 0.3, 0.6, 3.0
 # Mean absolute change of the shift's values in L-BFGS's first step, which follows the negative
 # gradient. Without a preconditioner, this changes each pixel value by one grey level on average.
@@ -34,7 +34,7 @@ BETAS = (0.9, 0.99)
 
 
 def frequencies(picture: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the frequencies down (H, 1) and to the right (W // 2 + 1,) of a picture's rfft2.
+    """Return the vertical (H, 1) and horizontal (W // 2 + 1,) frequencies of a picture's rfft2.
 
     They are absolute values, 0 to 0.5 cycles per pixel.
     """
@@ -77,7 +77,7 @@ class Preconditioner:
         self.lightness_gain, self.colour_gain = lightness / mean, colour / mean
 
     def apply(self, shift: Tensor) -> Tensor:
-        """Map the parameter `shift` (1, 3, H, W) to pixel changes, or a pixel gradient back."""
+        """Turn a shift (1, 3, H, W) into pixel changes, or a pixel gradient into the shift's."""
         waves = fft.rfft2(shift)
         lightness = waves.mean(1, keepdim=True)
         waves.sub_(lightness).mul_(self.colour_gain).add_(lightness.mul_(self.lightness_gain))
@@ -91,7 +91,7 @@ class Adam(torch.optim.Adam):
     def __init__(self, shift: Tensor, rate: float) -> None:
         super().__init__([shift], lr=rate, betas=BETAS, fused=True)
         self.shift = shift
-        # These are the zeros that torch makes at the first step; `moments` may be read before it.
+        # torch makes these zeros at the first step, but `moments` may be read before that step.
         self.moments = moments_like(shift)
 
     @property
@@ -113,7 +113,7 @@ class Adam(torch.optim.Adam):
         self.moments = {"step": moments["step"], **resized}
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state_dict` of an equal Adam for a shift of the same size.
+        """Continue from the `state_dict` of another Adam, whose shift had the same size.
 
         Raises LookupError, TypeError or ValueError if `state` has another form.
         """
@@ -130,7 +130,7 @@ def moments_like(picture: Tensor) -> dict[str, Tensor]:
 def make_optimizer(shift: Tensor, config: OptimizerConfig, steps: int) -> LBFGS | Adam:
     """Return a new optimiser; its `step` moves the leaf `shift` (1, 3, H, W) by `shift.grad`.
 
-    `steps` is the number of steps at most.
+    `steps` is the largest number of steps that it will make.
     """
     if config.name == "adam":
         return Adam(shift, config.learning_rate)

@@ -1,4 +1,4 @@
-"""The scale, step and picture that a run has reached, and how they are kept for a checkpoint."""
+"""The scale, step and picture that a run has reached, as a state that a checkpoint can keep."""
 
 import math
 from collections.abc import Sequence
@@ -21,13 +21,13 @@ class Progress:
     """`Progress` is what a run carries from one scale to the next; a checkpoint saves it."""
 
     image: Tensor  #: (1, 3, h, w), the result of the previous scale, or the start of the run
-    planned: int  #: number of steps made and still to make
+    planned: int  #: number of all steps: those made and those still to make
     steps: int = 0  #: number of steps made
     index: int = 0  #: index of the current scale
     spent: int = 0  #: steps of the current scale that were made before `Run.steer` was called
     momentum: dict[str, Tensor] | None = None  #: Adam's moments at the previous scale
     tile: int | None = None  #: side in pixels of the scale's tiles; None for no tiles
-    largest_tile: int | None = None  #: limit of `tile`; None until memory runs out
+    largest_tile: int | None = None  #: upper limit of `tile`; None until memory runs out
     losses: dict[str, float] | None = None  #: losses of the final picture, or None
 
     def steps_left(self, scale: Scale) -> int:
@@ -48,7 +48,7 @@ class Progress:
         return dict(vars(self))
 
     def load_state_dict(self, state: dict[str, Any], scales: int) -> None:
-        """Continue from the `state` of a run of that many scales; reuse its tensors.
+        """Continue from the `state` of a run with `scales` scales; its tensors are not copied.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

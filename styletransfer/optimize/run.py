@@ -36,21 +36,21 @@ class Run:
     `stop_on_signals` watches interrupts an evaluation or the caller's code, never the rest of a
     step.
 
-    If memory runs out, the step is made again in tiles of half the side.
+    If memory runs out, the step is made again in tiles whose sides are half as long.
 
     Raises:
         UserError: the settings cannot work; see `Objective`.
     """
 
-    captured: bool  # whether the job's evaluations so far were replayed, at one scale or more
-    _is_evaluated: bool  # whether there was an evaluation
+    captured: bool  # whether CUDA graphs made evaluations of this job, at one scale or more
+    _is_evaluated: bool  # whether this job has been evaluated
 
     def __init__(self, job: Job) -> None:
         self._take(job)
         self.at = Progress(self.start, sum(scale.steps for scale in self.scales))
         self.problem: str | None = None  # why the run gave up, in one line; None if it did not
         # The descent and the objective of the current scale. They are None before its first step.
-        # After `_halve_tile` the objective is None, too, and the next step makes another.
+        # `_halve_tile` sets the objective to None, and the next step makes another one.
         self._descent: Descent | None = None
         self._objective: Evaluates | None = None
         # Longer side in pixels of the scale that `steer` interrupted; None after the next step.
@@ -99,7 +99,8 @@ class Run:
 
     def _evaluate(self, objective: Evaluates, image: Tensor) -> Losses:
         """Return the losses at `image`, and add their gradient to `image.grad`."""
-        # An evaluation may take minutes, so signals may stop it; it changes nothing of the run.
+        # An evaluation may take minutes, so a signal may interrupt it. The run's state then stays
+        # as it was before the evaluation.
         with interruptible():
             losses = objective.evaluate(image)
         is_replayed = isinstance(objective, CapturedObjective) and objective.is_captured
@@ -120,7 +121,7 @@ class Run:
         return self.job.start.enlarged(self.at.image, self.start, scale.size, wraps=wraps)
 
     def _begin(self, scale: Scale, start: Tensor) -> Descent:
-        """Return the descent of a scale from `start`."""
+        """Return a new descent for the steps of a scale, which starts from the picture `start`."""
         protection = self.pictures.protection
         if protection is not None:
             protection = protection.resized(scale.size)
@@ -184,22 +185,23 @@ class Run:
 
         The run goes on at the beginning of the new job's smallest scale that is at least as large
         as the current scale, or else of its largest scale. The steps made so far count as steps of
-        the new job: first as those of its smaller scales, which are skipped, then as those of this
-        scale. It makes the rest of its steps, but at least `progress.FEW`, or all if it has fewer.
+        the new job: first as those of its smaller scales, which are skipped, then as those of the
+        scale at which it goes on. This scale makes the rest of its steps, but at least
+        `progress.FEW`, or all if it has fewer.
         L-BFGS's history belongs to the old objective and is dropped; Adam's moments are kept.
 
         Raises UserError if the content has another aspect ratio. Settings that cannot work raise
         UserError at the next step (see `Objective`).
         """
         (height, width), own = job.pictures.content.shape[2:], self.pictures.content.shape[2:]
-        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # beyond rounding
+        if abs(height * own[1] - width * own[0]) > max(height, width, *own):  # not only rounding
             raise UserError("the content image has another shape now; start another run")
         if (descent := self._descent) is not None:
             if descent.is_over and self._objective is not None:
                 self._end(descent, self._objective)
             else:
                 self.at.image, self.at.momentum = descent.best.picture(), descent.momentum()
-        if self._side_left is None:  # a second `steer` before the next step keeps the first side
+        if self._side_left is None:  # not None if no step was made since the last `steer`
             self._side_left = max(self.scales[min(self.at.index, len(self.scales) - 1)].size)
         self._take(job)
         if job.optimizer.name != "adam":
@@ -229,7 +231,7 @@ class Run:
         }
 
     def load_state_dict(self, state: dict[str, Any]) -> None:
-        """Continue from the `state` of an equal job; reuse its tensors, which are on the device.
+        """Continue from the `state` of a run of the same job, with its tensors on the device.
 
         Raises LookupError, TypeError, AttributeError or ValueError if `state` has another form.
         """

@@ -1,4 +1,7 @@
-"""File types that can hold a recipe: pictures, and the types of other packages (films)."""
+"""The file types that can hold a recipe, a text that says how the file was made.
+
+This file defines pictures; the package `films` defines films.
+"""
 
 import html
 import re
@@ -12,17 +15,18 @@ from styletransfer.settings.registry import offered
 if TYPE_CHECKING:
     from torch import Tensor
 
-# Largest size of an XMP packet in bytes; a JPEG file has room for 65502.
+# Largest size in bytes of an XMP packet (metadata) with a recipe. A JPEG file can hold 65502.
 LONGEST = 60_000
-# Pattern of the recipe in an XMP packet: an attribute, or an element if another program wrote it.
+# Pattern of the recipe in an XMP packet. `xmp_of` writes it as an attribute; another program that
+# saves the picture again may write it as an element.
 _RECIPE = re.compile(r'styletransfer:recipe(?:="([^"]*)"|>([^<]*)<)')
 
 
 @dataclass(frozen=True)
 class Carrier:
-    """A Carrier is a file type that can hold a recipe; the file of a command may define one."""
+    """A Carrier is a file type that can hold a recipe; a command's Python file may define one."""
 
-    holds: Callable[[Path], bool]  # whether a path has this file type; True for any path in PICTURE
+    holds: Callable[[Path], bool]  # path -> whether it has this file type; PICTURE takes any path
     recipe: Callable[[Path], str]  # path of a file -> text of the recipe in it, or ""
     images: Callable[[Path], Iterator["Tensor"]]  # path -> images (1, C, H, W) that `info` compares
 
@@ -47,5 +51,5 @@ PICTURE = Carrier(lambda path: True, picture_recipe, picture_layers)
 
 
 def carrier_of(path: Path) -> Carrier:
-    """Return the Carrier with the extension of `path`, or PICTURE if there is none."""
+    """Return the Carrier whose `holds` is true for `path`, or PICTURE if there is none."""
     return next((kind for kind in offered(Carrier) if kind.holds(path)), PICTURE)

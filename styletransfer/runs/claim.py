@@ -52,7 +52,8 @@ def claimed(folder: Path, written: Iterable[str], *, goes_on: bool = False) -> I
 def check_links(folder: Path, written: Iterable[str]) -> None:
     """Raise UserError if a file named in `written` is a link that leads out of the folder.
 
-    The folder may come from somebody else, and a write would go to a file of this user.
+    The folder may come from somebody else. A write through its link would change a file of this
+    user.
     """
     for path in (folder / name for name in written):
         if not Path(os.path.realpath(path)).is_relative_to(os.path.realpath(folder)):
@@ -63,7 +64,7 @@ def check_free(folder: Path, written: Iterable[str]) -> None:
     """Raise UserError if a folder holds a file named in `written`, or another command's result."""
     held = [name for name in written if os.path.lexists(folder / name)]
     kept = Path(HYDRA).parts[0]
-    if not held and (folder / kept).exists():  # a command wrote `.hydra`; its result is here
+    if not held and (folder / kept).exists():  # a command wrote `.hydra`, and its result
         names = {path.name for path in folder.iterdir()} - {kept}
         held = sorted(name for name in names if not name.endswith(LEFTOVERS))
     if held:

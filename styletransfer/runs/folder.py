@@ -15,13 +15,13 @@ from styletransfer.runs.record import CONTENT, OVERRIDES, PASTICHE, RECORD
 from styletransfer.settings import each
 from styletransfer.settings.presets import load_yaml
 
-# Largest run.json in bytes that is read: a stranger's file must not fill the memory.
+# Largest size in bytes of a run.json that is read, so that no stranger's file fills the memory.
 LARGEST = 2**24
 
 
 @dataclass(frozen=True)
 class RunFolder:
-    """A RunFolder is what `run.json` says about a run."""
+    """A RunFolder holds what the file `run.json` says about a run."""
 
     folder: Path  # folder of the run, which holds run.json
     status: str  # running, stopped, gave up or finished; a "running" run may have been killed
@@ -33,7 +33,8 @@ class RunFolder:
     # SHA-256 of the file `output` as the run wrote it; None before the run has written it.
     output_hash: str | None = None
     error: str | None = None  # why a run of the web page (studio) failed, in one line
-    # Time in seconds of the frame to paint next; for films of the web page with `style_source`.
+    # For a film that the web page painted with `style_source`: the time in seconds of the frame
+    # that the user should paint by hand next.
     to_paint: float | None = None
 
     @property
@@ -43,7 +44,7 @@ class RunFolder:
 
     @property
     def files(self) -> list[tuple[str, Path]]:
-        """(key, path) of the run's pictures, and of every str in the settings: it may be a path."""
+        """(key, path) of the run's pictures, and of every setting of type str: it may be a path."""
         pastiche = self.folder / PASTICHE
         named = [("content", self.content), ("pastiche", pastiche), ("output", self.output)]
         for key, value in self.settings.items():

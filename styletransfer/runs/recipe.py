@@ -6,7 +6,7 @@ compares the stored recipe with that of the new command line.
 A picture or film file also holds its recipe, as a JSON text: a command line with the settings that
 are not defaults (paths without folders), the version, and the hashes of the inputs. In a picture,
 the text is in an XMP packet, metadata that every picture format can hold; in a film, it is the
-comment.
+metadata field "comment".
 """
 
 import json
@@ -44,7 +44,8 @@ from styletransfer.system.files import sha256
 logger = logging.getLogger(__name__)
 
 Recipe = dict[str, Any]
-# Longest command line, in characters, that `verify` runs: Hydra's parser takes seconds for more.
+# Largest number of characters in a command line that `verify` runs again. Hydra's parser would take
+# seconds to read a longer one.
 REPEATED = 2**14
 
 
@@ -61,7 +62,7 @@ def recipe(
     of the keys in `free`. `device` is where a network computed. `facts` are further entries.
     """
     files: dict[str, list[str]] = {}
-    hashed = cache(sha256)  # several keys may name one file, such as a film for all its frames
+    hashed = cache(sha256)  # several entries may be the same file, such as frames of one film
     for key, path in files_read(config, free) if read is None else read:
         if os.path.isfile(path):
             files.setdefault(key, []).append(hashed(path))
@@ -133,7 +134,7 @@ def text_of(name: str, recipe: Recipe, *more: str) -> str:
 
 
 def hardware_of(recipe: Mapping[str, Any]) -> str:
-    """Return which hardware computed a result, such as the name of a GPU; a recipe names no CPU."""
+    """Return the name of the accelerator that computed a result, or "a CPU" if there was none."""
     return str(recipe.get("hardware", "a CPU"))
 
 
@@ -143,10 +144,10 @@ def metadata(name: str, recipe: Recipe, *more: str) -> bytes:
 
 
 def default_config(name: str, *, is_pair: bool = False) -> Any:
-    """Return the settings of the command `name` without KEY=VALUE words.
+    """Return the settings that the command `name` has if no KEY=VALUE word is typed.
 
-    They include the preset that the command uses if no word names one: the preset in its YAML file
-    or, if `is_pair` (style_source is given), the one that `compose` chooses.
+    They include the values of its default preset. Its YAML file names that preset; if `is_pair`
+    (style_source is given), `compose` chooses it.
     """
     command = commands()[name]
     given: Any = OmegaConf.load(command.file) if command.file.exists() else OmegaConf.create()
@@ -163,7 +164,7 @@ def default_config(name: str, *, is_pair: bool = False) -> Any:
 
 @cache
 def command_defaults(name: str, *, is_pair: bool = False) -> dict[str, Any]:
-    """Return key -> value of `default_config`."""
+    """Return the settings of `default_config` as a dict: key -> value."""
     return settings(default_config(name, is_pair=is_pair))
 
 
@@ -182,7 +183,7 @@ def carried(path: Path) -> dict[str, str]:
     The text of "command" is quoted for a shell. (UserError if there is no recipe, or a damaged
     one.)
     """
-    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # this package writes no longer text
+    text = carrier_of(path).recipe(path)[: LONGEST + 1]  # longer texts are never written
     try:
         recipe = json.loads(text)
         _, name, *words = shlex.split(str(recipe["command"]))
@@ -195,9 +196,9 @@ def carried(path: Path) -> dict[str, str]:
 def settings_in(recipe: Mapping[str, str]) -> tuple[str, dict[str, Any]]:
     """Return the name of a recipe's command, and its KEY=VALUE words as a dict: key -> value.
 
-    The recipe may come from anybody. So each word must be one that this module would write: a key
-    that can change the picture, and a value without functions or ${...}. (UserError if a word is
-    another one, or if the command cannot be repeated.)
+    The recipe may come from anybody. So each word must be one that this module could have written:
+    a key that can change the picture, and a value without functions or ${...}. (UserError if a word
+    is not, or if the command cannot be repeated.)
     """
     _, name, *words = shlex.split(recipe["command"])
     command = commands().get(name)

@@ -16,8 +16,8 @@ PASTICHE = "pastiche.png"
 # The content image in the pastiche's size. It is not called content.png, because a user's own
 # photograph may have that name.
 CONTENT = "content_resized.png"
-# Label pictures of the regions that content_regions=auto found: of the content, and a folder with
-# one for each style.
+# Pictures of the regions that content_regions=auto found, in which each region has a colour: a file
+# for the content, and a folder with a file for each style.
 CONTENT_REGIONS, STYLE_REGIONS = "content_regions.png", "style_regions"
 METRICS = "metrics.jsonl"
 CHECKPOINT = "checkpoint.pt"

@@ -1,4 +1,4 @@
-"""Records a run in its folder while a loop makes the steps: metrics, checkpoints, pictures."""
+"""Writes a run's files (metrics, checkpoints, pictures) while a loop makes the run's steps."""
 
 import logging
 import os
@@ -50,7 +50,7 @@ def names_of(config: TrainConfig) -> list[str]:
 
 
 def files_written(config: TrainConfig, folder: Path) -> list[Path]:
-    """Return the paths of the files in `names_of`, without that which equals `config.output`."""
+    """Return the paths of the files in `names_of`, except a pastiche that is `config.output`."""
     paths = [folder / name for name in names_of(config)]
     own = os.path.realpath(config.output or "")
     return [path for path in paths if path.stem != "pastiche" or os.path.realpath(path) != own]
@@ -104,8 +104,9 @@ class Recording:
         status: running, stopped (by a signal or by `stop_after`), gave up or finished.
         stopped: the signal that stopped the run, or None.
         output_hash: SHA-256 of the picture that this run, or the run that it continues, has
-            written; None if there is none. By it, `resume` knows that it may replace the picture.
-        problem: one line: why the run gave up, or why `picture` is `spare`; None for neither.
+            written; None if there is none. If the file at `picture` has this hash, a resumed run
+            may replace it.
+        problem: why the run gave up, or why `picture` is `spare`, in one line; else None.
     """
 
     outcome: Outcome
@@ -122,7 +123,7 @@ class Recording:
         self.goes_on = config.resume == "auto" and is_begun
         self.output_hash = None
         if self.goes_on:
-            with suppress(UserError):  # the folder has a checkpoint, but no run.json
+            with suppress(UserError):  # there may be a checkpoint without run.json
                 self.output_hash = read_run(folder).output_hash
         self.recipe = _describe(config, run.job)
         self.checkpoint = Checkpoint(folder / CHECKPOINT, config.checkpoint_every)
@@ -140,7 +141,7 @@ class Recording:
         self._start = time.perf_counter()
 
     def __call__(self, iterate: Iterate) -> None:
-        """Record a step; save a due checkpoint; raise KeyboardInterrupt after step `stop_after`."""
+        """Record a step, save a checkpoint if due, raise KeyboardInterrupt after `stop_after`."""
         self.bar(iterate)
         self.metrics(iterate)
         if self.checkpoint.is_due():
@@ -184,7 +185,7 @@ class Recording:
         """Write the pictures, `run.json` and, if the run was stopped, a checkpoint."""
         self.seconds, self.outcome = self._seconds(), self.run.result()
         result = self.outcome
-        self.recipe["config"]["captured"] = result.captured  # not what was asked for
+        self.recipe["config"]["captured"] = result.captured  # whether graphs were used
         stopped = [override("stop_after", result.steps)] if self.status == "stopped" else []
         xmp = metadata("train", self.recipe, *stopped) if self.config.recipe else b""
         if result.problem is not None and self.picture.exists():  # do not replace a good picture
@@ -204,7 +205,7 @@ class Recording:
             self.checkpoint.remove()
 
     def _write(self, image: Tensor, xmp: bytes) -> None:
-        """Write the pastiche (1, 3, H, W) and, for `mix`, it and the content as lossless files."""
+        """Write the pastiche (1, 3, H, W), and lossless copies of it and the content for `mix`."""
         pictures = self.run.job.pictures
         try:
             images.write(self.picture, image, pictures.alpha, xmp=xmp)
@@ -224,7 +225,8 @@ class Recording:
                 styles = [part.style + 1 for part in pictures.regions[0].sources]
                 names = [CONTENT_REGIONS, *(f"{STYLE_REGIONS}/{number}.png" for number in styles)]
                 found = label_pictures(pictures.regions)
-                for name, labels in zip(names, found, strict=False):  # style_detail has no labels
+                # `found` has no entry for `style_detail`, which is not divided into regions.
+                for name, labels in zip(names, found, strict=False):
                     images.write(self.folder / name, labels)
         except UserError as error:
             logger.warning("%s; going on without", error)

@@ -24,10 +24,11 @@ AFRESH = "start afresh in another folder: hydra.run.dir=FOLDER"
 def check_settings(
     then: Mapping[str, Any], now: Mapping[str, Any], free: Collection[str] = ()
 ) -> None:
-    """Raise UserError if `then` and `now` have other keys, or differ in a key not in `free`.
+    """Raise UserError if the keys of `then` and `now` differ, or the values of a key not in `free`.
 
-    `then` are the settings of the recorded run, and `now` those with which it would continue.
-    `captured` may differ: a record says whether evaluations were captured, not what was asked for.
+    `then` are the settings of the recorded run, and `now` those with which it would continue. The
+    values of `captured` may differ: in a finished run's record, `captured` says whether CUDA graphs
+    were really used.
     """
     if then.keys() != now.keys():
         raise UserError("the run has the settings of another version; start afresh")
@@ -70,9 +71,9 @@ def check_recipe(then: Recipe, now: Recipe, free: Collection[str] = ()) -> None:
 
 
 def continued(config: TrainConfig, folder: Path) -> tuple[TrainConfig, Path]:
-    """Return settings and folder of the run in the folder `config.resume`.
+    """Return the settings and the folder of the run that `config.resume` names.
 
-    If `config.resume` is None or "auto", return the arguments.
+    If `config.resume` is None or "auto", it names no folder, and the arguments are returned.
     """
     if config.resume in (None, "auto"):
         return config, folder
@@ -85,7 +86,7 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
     `config` holds the settings of the command line, and `typed` the keys that were typed there;
     typed keys in FREE_KEYS are copied from `config`. (UserError if `folder` holds no run, if
-    another key was typed, or by `check_own`.)
+    another key was typed, or if `check_own` refuses the output.)
     """
     fixed = [name for name in typed if name not in FREE_KEYS and not name.startswith("hydra")]
     if fixed:
@@ -108,9 +109,10 @@ def own_settings(config: TrainConfig, folder: Path, typed: Collection[str]) -> T
 
 
 def check_own(output: str, run: RunFolder) -> None:
-    """Raise UserError if a run would replace a file outside of its folder that is not its own.
+    """Raise UserError if a run would replace a file outside its folder that it has not written.
 
-    The record of a run may come from somebody else, and name any file of this user as its output.
+    A run's folder may come from somebody else, and its record may name any file of this user as the
+    output.
     """
     if Path(os.path.realpath(output)).is_relative_to(os.path.realpath(run.folder)):
         return

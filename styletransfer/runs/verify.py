@@ -1,7 +1,7 @@
 """Paints a picture or film again from its recipe: `scripts/info.py PICTURE verify=true`.
 
-The recipe may come from a stranger. So only known settings are used, and as inputs only files
-with the recipe's hashes.
+The recipe may come from a stranger. So only known settings are used, and a file is an input only if
+its hash is in the recipe.
 """
 
 import io
@@ -55,10 +55,11 @@ def _found(
     """Return the paths for the setting `key`; its files are found by their SHA-256 `hashes`.
 
     For a folder of frames, or a run of several files, the result is the folder. `path` is the file
-    with the recipe, and `given` is the setting `inputs`. Files are looked for in `given` and, by
-    name, among the bundled files; pictures and runs also by name in the folder of `path` and in the
-    current folder. Two values have no hash and are returned unchanged: an aspect ratio, such as
-    4:3, and the name of a network's style, if it is no path. (UserError if a file is not found.)
+    with the recipe, and `given` is the setting `inputs`. The function looks for files in `given`,
+    and for files with one of `names` among the bundled files. It also looks for pictures and runs
+    with these names in the folder of `path` and in the current folder. Two values have no hash and
+    are returned unchanged: an aspect ratio, such as 4:3, and the name of a network's style, if it
+    is no path. (UserError if a file is not found.)
     """
     is_name = key in keys_marked(command.schema, "named")
     is_name = is_name and not {*names[0]} & {*"/\\~"} and not os.path.lexists(names[0])
@@ -79,7 +80,7 @@ def _found(
     found = [known[digest] for digest in hashes]
     if found[1:] and key in ("content", "run"):  # return the folder of the frames, or of the run
         return os.path.dirname(found[0])
-    if len(found) == len(names):  # a frame has its film's hash, so its number is added to the film
+    if len(found) == len(names):  # a frame is named by its film, as film.mp4:12
         named = zip(found, names, frames, strict=True)
         found = [
             f"{file}:{frame[2]}" if frame and Path(file).name != Path(name).name else file

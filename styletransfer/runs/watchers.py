@@ -14,12 +14,12 @@ from styletransfer.system.progress import progress_bar
 
 logger = logging.getLogger(__name__)
 
-# Number of steps whose losses are read at a time; each reading waits for the device.
+# Number of steps whose losses are read together, because each reading waits for the device.
 METRICS_BATCH = 20
 
 
 class ProgressBar(AbstractContextManager["ProgressBar"]):
-    """A ProgressBar shows scale, steps, time and loss; it starts at `done` steps."""
+    """A ProgressBar shows scale, steps, time and loss; `done` steps count as made at its start."""
 
     def __init__(self, done: int = 0) -> None:
         self.bar = progress_bar(unit="step", initial=done, leave=False)
@@ -66,7 +66,7 @@ class Metrics(AbstractContextManager["Metrics"]):
             self.flush()
 
     def flush(self) -> None:
-        """Write all waiting lines to the file; before a checkpoint, too, so that none is lost."""
+        """Write all waiting lines to the file. Call this before a checkpoint is saved as well."""
         lines, self.waiting = self.waiting, []
         if self._failed:
             return
@@ -83,7 +83,7 @@ class Metrics(AbstractContextManager["Metrics"]):
 
     @contextmanager
     def _giving_up(self) -> Iterator[None]:
-        """Turn a write error of the `with` block into a warning; later lines are not written."""
+        """Turn a write error of the `with` block into a warning; from then on, write no lines."""
         try:
             yield
         except (OSError, UserError) as error:

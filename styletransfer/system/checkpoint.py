@@ -90,7 +90,7 @@ class Checkpoint:
         return self.path.exists()
 
     def is_due(self) -> bool:
-        """Tell whether a save is due."""
+        """Tell whether it is time to save."""
         return self.every > 0 and self._next <= time.monotonic()
 
     def save(self, state: dict[str, Any]) -> None:
@@ -107,7 +107,7 @@ class Checkpoint:
             self._next = now + max(self.every, REST * (now - began))
 
     def try_to_save(self, state: dict[str, Any]) -> None:
-        """Save the state; if that fails, log a warning, and make no later save due."""
+        """Save the state; if that fails, log a warning, and let `is_due` be False from then on."""
         try:
             self.save(state)
         except UserError as error:
@@ -134,7 +134,7 @@ class Checkpoint:
             raise UserError(f"cannot read the checkpoint {self.path}: {error.strerror}") from error
         except (MemoryError, torch.OutOfMemoryError):
             raise
-        except Exception as error:  # torch's message would advise weights_only=False: unsafe
+        except Exception as error:  # torch's own message advises weights_only=False: unsafe
             raise UserError(
                 f"{self.path} is damaged, or no checkpoint of this version; start afresh"
             ) from error

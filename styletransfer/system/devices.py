@@ -112,22 +112,23 @@ def hardware(device: torch.device) -> dict[str, str]:
     return {"hardware": f"{name}, {toolkit}, cuDNN {cudnn}"}
 
 
-# Largest number of values that an operation on a GPU makes where the CPU works in blocks: 512 MB in
-# float32, three times the largest map of VGG for 1024 x 683 pixels. No other value has been tried.
+# Some operations work on blocks of rows. On a GPU a block gives at most this many values: 512 MB in
+# float32, three times VGG's largest features of 1024 x 683 pixels. No other number has been tried.
 LARGEST_ON_GPU = 2**27
 
 
 def at_a_time(on_cpu: int, device: torch.device, values: int) -> int:
-    """Return how many rows are computed at a time, if the work makes `values` values of each.
+    """Return how many rows an operation works on at a time; a row gives `values` values.
 
-    On the CPU they are `on_cpu`, measured there or chosen to limit memory. On a GPU each block
-    costs the start of some kernels, and often a wait, so there are as few blocks as memory allows.
+    On the CPU this is `on_cpu`, which the caller has measured or chosen to limit memory. On a GPU
+    each block of rows costs the start of some kernels, and often a wait, so blocks are large.
     """
     return on_cpu if device.type == "cpu" else max(1, LARGEST_ON_GPU // values)
 
 
 # Parts of messages with which torch, its CPU allocator and oneDNN report a lack of memory in a
-# RuntimeError. oneDNN gives no reason, but lack of memory alone stops a network that ran before.
+# RuntimeError. The last two are oneDNN's. They give no reason, but a network that has run before
+# fails in oneDNN only for lack of memory.
 SHORTAGE = (
     "out of memory",
     "not enough memory",
@@ -146,7 +147,7 @@ def free_bytes(device: torch.device) -> float:
     the machine's memory and counts as the CPU.
     """
     if device.type != "cpu":
-        with suppress(NotImplementedError, RuntimeError):  # torch has no such query, as on MPS
+        with suppress(NotImplementedError, RuntimeError):  # torch cannot tell, as on MPS
             free, _ = torch.accelerator.get_memory_info(device)
             # Memory that torch has reserved but not used is free too.
             reserved = torch.accelerator.memory_reserved(device)
@@ -185,7 +186,8 @@ def _left_in_groups(root: Path) -> Iterator[float]:
     mount = root / "sys/fs/cgroup"
     for path in (line.removeprefix("0::") for line in lines if line.startswith("0::")):
         group = mount / path.lstrip("/")
-        # In a container the group's path may be the host's; then only the mount folder exists.
+        # In a container, the path may be the group's path on the host, which does not exist here.
+        # Then only the mount folder has the files.
         for folder in (group, *group.parents):
             used = _number(folder / "memory.current") - _number(
                 folder / "memory.stat", "inactive_file"
@@ -197,7 +199,10 @@ def _left_in_groups(root: Path) -> Iterator[float]:
 
 
 def _number(path: Path, name: str = "", unknown: float = 0.0) -> float:
-    """Return the number that ends the first line, or that of `name`, in a file; else `unknown`."""
+    """Return the last number in a file's first line, or in its line that begins with `name`.
+
+    If the file has no such number, return `unknown`.
+    """
     try:
         rows = [line.split() for line in path.read_text().splitlines()]
         return next(float(row[-1]) for row in rows if not name or row[0] == name)

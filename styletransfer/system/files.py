@@ -15,7 +15,8 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.system.signals import raise_waiting, signals_held
 
-LONGEST_LINE = 2**20  # in bytes, of a .jsonl file: a stranger's file must not fill the memory
+# Longest line in bytes of a .jsonl file that is read, so that no stranger's file fills the memory.
+LONGEST_LINE = 2**20
 
 
 @contextmanager
@@ -42,13 +43,13 @@ def atomic(path: str | os.PathLike[str]) -> Iterator[Path]:
 
 
 def write_atomic(path: str | os.PathLike[str], content: bytes) -> None:
-    """Write a file by `atomic`."""
+    """Write `content` to the file `path` by `atomic`."""
     with atomic(path) as temporary:
         temporary.write_bytes(content)
 
 
 def _replace(temporary: Path, target: Path) -> None:
-    """Rename `temporary` to `target`; on Windows, wait up to 2 s for a program that reads it."""
+    """Rename `temporary` to `target`; on Windows, wait up to 2 s while a program reads `target`."""
     for _ in range(20 if sys.platform == "win32" else 0):
         try:
             temporary.replace(target)
@@ -64,7 +65,7 @@ def temporary_for(target: Path) -> Path:
 
 
 def mark_of(target: Path) -> str:
-    """Return 8 hexadecimal digits, equal for names that differ only in case or form of accents."""
+    """Return 8 hexadecimal digits of a name, which do not depend on its case and Unicode form."""
     name = unicodedata.normalize("NFC", target.name).casefold()
     return hashlib.sha256(name.encode(errors="surrogateescape")).hexdigest()[:8]
 
@@ -79,10 +80,10 @@ def sha256(path: str | os.PathLike[str]) -> str:
 
 
 def keep_lines(path: Path, wanted: Callable[[dict[str, Any]], bool]) -> None:
-    """Keep the lines of a `.jsonl` file that are `wanted` (UserError if writing the file fails).
+    """Drop the lines of a `.jsonl` file for which `wanted` is false.
 
-    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped,
-    and so are lines that are longer than LONGEST_LINE.
+    `wanted` receives a parsed line. Incomplete lines, which a killed process leaves, are dropped as
+    well, and so are lines that are longer than LONGEST_LINE. (UserError if writing the file fails.)
     """
     with atomic(path) as temporary, temporary.open("wb") as kept, path.open("rb") as file:
         is_begun = False  # whether `line` continues a line that is longer than LONGEST_LINE

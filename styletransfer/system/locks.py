@@ -19,7 +19,7 @@ LOCK = ".lock"
 
 
 def locked(folder: Path) -> AbstractContextManager[None]:
-    """Return a context that holds the lock of an existing folder (UserError if a run has it)."""
+    """Return a context that holds a folder's lock (UserError if another command holds it)."""
     advice = "wait for it, or choose another folder with hydra.run.dir=FOLDER"
     return lock_held(folder / LOCK, f"another run is at work in {folder}; {advice}")
 
@@ -71,7 +71,7 @@ def lock_held(path: Path, message: str) -> Iterator[None]:
 
 
 def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
-    """Tell whether the lock file `folder/name` is still held after waiting up to `patience` s."""
+    """Tell whether a process still holds the lock `folder/name` after up to `patience` seconds."""
     if (folder / name).exists():  # the file alone proves nothing: a killed process leaves it
         with suppress(OSError, NotImplementedError):
             try:
@@ -82,7 +82,7 @@ def is_locked(folder: Path, name: str = LOCK, patience: float = 0.0) -> bool:
 
 
 def remove_stale(folder: Path, mark: str | None = None) -> None:
-    """Remove the temporary files of killed processes from `folder`; a warning names each.
+    """Remove the temporary files of killed processes from `folder`; log a warning for each file.
 
     No other process may be writing in the folder, except for outputs that it has locked by
     `output_locked`. With the `mark` of a file, which this process has locked, only the temporary

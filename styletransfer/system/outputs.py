@@ -31,7 +31,7 @@ def check_outputs(
                 raise UserError(
                     f"files in {folder} would overwrite {key}={path}; move it elsewhere"
                 )
-    written: dict[str, list[str]] = {}  # path, case-folded and in NFC -> outputs
+    written: dict[str, list[str]] = {}  # path in lower case and Unicode's NFC -> outputs
     for output in outputs:
         check_folder(output)
         if what := read.get(_identity(output)):
@@ -45,13 +45,13 @@ def check_outputs(
 
 
 def is_one_file(path: str, other: str) -> bool:
-    """Tell whether two paths, which differ only in case or form of accents, lead to one file."""
+    """Tell whether two paths, which differ only in case or Unicode form, lead to the same file."""
     if path == other:
         return True
     shared = Path(os.path.commonpath([path, other]))
     name, twin = (Path(one).relative_to(shared).parts[0] for one in (path, other))
     folder = next(parent for parent in (shared, *shared.parents) if parent.is_dir())
-    # Only the file system knows, so a file is made by one name, and looked up by the other.
+    # Only the file system knows this, so a file is made with one name and looked for by the other.
     with suppress(OSError), tempfile.TemporaryDirectory(prefix=".", dir=folder) as trial:
         Path(trial, name).touch()
         return Path(trial, twin).exists()

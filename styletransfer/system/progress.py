@@ -17,21 +17,21 @@ def progress_bar(*items: Any, disable: bool = False, **look: Any) -> Any:
     """Return a tqdm bar; `items` and `look` are tqdm's arguments.
 
     Nothing is shown if standard error is closed or TQDM_DISABLE is in the environment. If standard
-    error is a file or a pipe, each 10 % of `total` gives a line.
+    error is a file or a pipe, a line is written for each 10 % of `total`.
     """
     stream = sys.stderr
     off = disable or stream is None or "TQDM_DISABLE" in os.environ
-    # A notebook can draw bars, although it is no terminal: its standard error is another class than
-    # the TextIOWrapper of a log file or a pipe.
+    # A notebook can draw bars, although it is no terminal. Its standard error is no TextIOWrapper,
+    # while that of a log file or a pipe is one.
     is_log = isinstance(stream, io.TextIOWrapper) and not stream.isatty()
     kind: Any = _Lines if is_log and not off else tqdm
     if not is_log and width() < NARROW:
-        look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # tqdm cuts the end of the line
+        look["bar_format"] = "{n_fmt}/{total_fmt}{postfix} {desc}"  # if narrow, tqdm cuts the end
     return kind(*items, file=_Forgiving(stream), dynamic_ncols=True, disable=off, **look)
 
 
 class _Lines(plain):  # type: ignore[type-arg]
-    """_Lines is a bar that writes a line for each 10 % of its total, once its text is set."""
+    """_Lines is a bar that writes a line for each 10 % of its total after its text has been set."""
 
     told = 0  # tenths of the total for which a line was written or is due
     is_due = False
@@ -52,7 +52,7 @@ class _Lines(plain):  # type: ignore[type-arg]
         return self.is_due
 
     def display(self, msg: str | None = None, pos: int | None = None) -> None:
-        """Write the line that is due."""
+        """Write a line if one is due."""
         if self.is_due:
             self.is_due = False
             line = "{desc} {n_fmt}/{total_fmt} {unit}s{postfix}"
@@ -61,7 +61,7 @@ class _Lines(plain):  # type: ignore[type-arg]
             self.fp.write(f"{plain.format_meter(**known).strip()}, {took}\n")
 
     def close(self) -> None:
-        """Write the line that is due, and end the bar."""
+        """Write a line if one is due, and end the bar."""
         self.display()
         self.disable = True
         self._decr_instances(self)  # type: ignore[attr-defined]

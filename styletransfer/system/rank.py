@@ -14,14 +14,14 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 class ProcessRank:
     """A ProcessRank is the rank of a process in a job, in which only rank 0 writes files."""
 
-    rank: int = 0  # among all processes
+    rank: int = 0  # number of this process among all, from 0
     world_size: int = 1  # number of all processes
-    local_rank: int = 0  # among the processes on this machine
-    local_world_size: int = 1
+    local_rank: int = 0  # number of this process among those on this machine, from 0
+    local_world_size: int = 1  # number of processes on this machine
 
 
 def process_rank() -> ProcessRank:
-    """Return this process's rank; 0 of 1 without torchrun (UserError if VARIABLES are invalid)."""
+    """Return this process's rank, without torchrun 0 (UserError if VARIABLES have bad values)."""
     if "RANK" not in os.environ or "WORLD_SIZE" not in os.environ:
         return ProcessRank()
     with suppress(KeyError, ValueError):

@@ -1,11 +1,11 @@
 """Handles the signals that ask the program to stop: it raises them at once, or lets them wait.
 
 Within `stop_on_signals` each of Ctrl-C, SIGTERM and SIGHUP raises `Stopped`. Within `signals_held`
-a signal raises `Stopped` only in an `interruptible` block. Elsewhere it waits for the next such
-block or, after `signals_held`, for the next call of these functions, so that all other work, such
-as writing a file, is completed. Python calls signal handlers in the main thread
-only; in other threads these functions have no effect. Python drops an exception that is raised in a
-destructor; the signal is then raised by the next call of these functions.
+a signal raises `Stopped` only in an `interruptible` block. Between these blocks a signal waits for
+the next one or, after `signals_held` has ended, for the next call of a function of this module. So
+all other work, such as writing a file, is completed. Python calls signal handlers in the main
+thread only; in other threads these functions have no effect. Python drops an exception that is
+raised in a destructor; the next call of one of these functions then raises it again.
 """
 
 import signal
@@ -43,7 +43,8 @@ SIGNALS = Stop()
 def stop_on_signals() -> Iterator[Stop]:
     """Make SIGINT, SIGTERM and SIGHUP raise `Stopped` in the body; then restore the old handlers.
 
-    An ignored signal, as under `nohup`, stays so. Inside another such context it does nothing.
+    A signal that is ignored, as under `nohup`, stays ignored. In the body of another
+    `stop_on_signals`, this function does nothing.
     """
     if SIGNALS.is_watched:
         yield SIGNALS

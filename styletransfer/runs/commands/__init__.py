@@ -1,1 +1,1 @@
-"""The commands for finished runs, a file each. They import no torch, so that `--help` is quick."""
+"""The commands for finished runs, one per file; torch is imported only when a command runs."""
