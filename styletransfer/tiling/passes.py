@@ -77,7 +77,7 @@ class Passes:
     whole: list[TiledStage]  # the stages after `in_tiles`, which have one tile each; may be empty
 
     def show(self, picture: Tensor, visit: Visit) -> None:
-        """Run the network on a picture (1, 3, H, W), with `visit` after each layer of each tile."""
+        """Run the network on a picture (1, 3, H, W) tile by tile; call `visit` after each layer."""
         features = picture
         for part in [*self.in_tiles, *self.whole]:
             features = part.forward(features, visit)
@@ -119,7 +119,7 @@ class Passes:
 
 
 def passes(stages: Sequence[Stage], size: tuple[int, int], tile: int) -> Passes:
-    """Cut stages into tiles for pictures of (height, width) pixels; `tile`: see `Stage.tiles`."""
+    """Cut stages into tiles for pictures of (height, width) pixels; see `Stage.tiles`."""
     parts = [TiledStage(stage, stage.tiles(size, tile)) for stage in stages]
     whole: list[TiledStage] = []
     while parts and len(parts[-1].tiles) == 1:

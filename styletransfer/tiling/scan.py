@@ -104,7 +104,7 @@ class Scan:
     def weights(
         self, weighted: WeightedLayer, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of a tile's positions, or None for 1, and their sum over the image."""
+        """Return the weights of a tile's positions (None: all 1), and the sum of all weights."""
         layer, positions = weighted
         stride = self.extractor.stride(layer)
         if positions is None:
@@ -118,7 +118,7 @@ class TileLosses:
     """`TileLosses` adds up the losses of one evaluation, tile by tile."""
 
     scan: Scan  # adds up moments over tiles
-    targets: Targets  # layer -> the losses at this layer, with what they compare the features with
+    targets: Targets  # layer -> the content, match and style losses at this layer
     image: Tensor  # (1, 3, H, W), the whole picture, detached
     # Name -> weighted loss, 0-d. The backward pass adds content and match losses, tile by tile.
     terms: dict[str, Tensor]

@@ -1,4 +1,4 @@
-"""Cuts the input of layers into tiles; each also reads what it needs for exact features.
+"""Cuts the input of layers into tiles. A tile also reads positions that its features depend on.
 
 A stage is a sequence of layers. Its input, the picture or a feature map, is cut into tiles. A tile
 owns a rectangle of this input, and at every layer the positions that belong to this rectangle. The
@@ -72,8 +72,8 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# A strip describes a tile along one axis, by a slice instead of each `Window`: first that of
-# `window`, then those of `trims`, `own` and `whole`, each a dictionary layer -> slice.
+# A strip is a tile along one axis. It has a slice for each `Window` of `Tile`: first for `window`,
+# then for `trims`, `own` and `whole`, each a dictionary layer -> slice.
 Strip = tuple[slice, tuple[dict[str, slice], dict[str, slice], dict[str, slice]]]
 
 
@@ -96,7 +96,7 @@ def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[Strip]:
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> Strip:
-    """Return the strip that owns the input positions from owned[0] up to, without, owned[1]."""
+    """Return the strip that owns the input positions p with owned[0] <= p < owned[1]."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
     window, stride = slice(start, stop), 1
