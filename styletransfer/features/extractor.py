@@ -1,4 +1,4 @@
-"""A frozen network whose activations can be read by name, and its preparation for fast use.
+"""A frozen network that returns the activations of the layers whose names are given.
 
 The network's max pooling saves no indices for the backward pass.
 """
@@ -197,7 +197,7 @@ class FeatureExtractor(nn.Module):
         return needed
 
     def stride(self, layer: str) -> int:
-        """Return how many image pixels, per axis, one position of `layer` stands for."""
+        """Return how many image pixels, along each axis, one position of `layer` covers."""
         return int(2 ** sum(map(is_pool, self._needed({layer}).values())))
 
 

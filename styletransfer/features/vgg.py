@@ -160,7 +160,7 @@ def load(
 
 
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
-    """Return the output channels of each convolution, by block, of a VGG-19-like network `state`.
+    """Return the output channels of each convolution, by block, from VGG-19-like weights `state`.
 
     The network may end after any convolution. Raises UserError if `state` lacks the first kernels
     of VGG-19, or if kernels are not 4-d.

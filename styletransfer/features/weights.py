@@ -111,7 +111,7 @@ def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Tell whether a tensor is dense, real, on the CPU, and has a stored number per element."""
+    """Tell whether a tensor is dense, real, on the CPU, and has no more bytes than its storage."""
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return False
     return not tensor.is_complex() and tensor.nbytes <= tensor.untyped_storage().nbytes()
