@@ -29,7 +29,7 @@ HELD = 100.0
 # Of the patches of photographs, and of those of paintings, `Refinement` compares AXES principal
 # components. Within a patch, pixels have the weights of a Gaussian with the standard deviation
 # CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
-# weight 1, those of paintings PAINTED. A match within NEAR pixels of the best one is not tried.
+# weight 1, those of paintings PAINTED. A match within NEAR pixels of the best so far is not tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
 # Number of pixels that are computed at a time on the CPU, to limit memory; see `at_a_time`.
 BLOCK = 2**18

@@ -24,10 +24,10 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Correspondence, Inputs
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
-# Colours are compared after two blurs, with the standard deviations COLORS in pixels. Lightness is
-# also compared as a difference of two blurs, with the standard deviations EDGES; this difference
-# stays the same if the whole picture is lighter. The values of each kind are divided by their root
-# mean square in the photographs, then multiplied by a weight.
+# These are compared: the colours of two blurred copies of a picture, with the standard deviations
+# COLORS in pixels; and the difference of two blurred copies of its lightness, with the standard
+# deviations EDGES, which does not change if the whole picture is lighter. Values of each kind are
+# divided by their root mean square in the photographs, then multiplied by a weight.
 COLORS, COLOR_WEIGHT = (0.7, 2.0), 1.0
 EDGES, EDGES_WEIGHT = (0.8, 2.4), 0.7
 # Layer -> weight of its features. Of each kind of values, AXES principal components are compared.
