@@ -140,7 +140,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A style network paints a picture in one pass, in its own styles or, with an encoder, any."""
+    """A style network paints a picture in one pass: in its styles, or with an encoder in any."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
@@ -192,7 +192,7 @@ def padded(image: Tensor) -> Tensor:
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy the kernels of `trained` to `network`; each style gets the mean of its styles.
+    """Copy the kernels of `trained` to `network`, and its mean scales and shifts to each style.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, train only new scales and shifts to add a style to a trained network.

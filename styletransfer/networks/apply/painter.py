@@ -87,7 +87,7 @@ class Painter:
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        # These get their default values, because a recipe leaves out settings that have them.
+        # These settings get their defaults, so that the recipe leaves them out.
         single = replace(self.config, random=False, seed=0, least_strength=0.5)
         self.config = replace(single, style=style, strength=strength)
         vars(self).pop("_shared_recipe", None)
@@ -132,7 +132,7 @@ class Painter:
         return self.division.composed(content, partial(self._painted, content, image))
 
     def _painted(self, content: Tensor, image: Tensor, style: int | None) -> Tensor:
-        """Return the whole pastiche in the style with the index `style`; None: in all, blended.
+        """Return the whole pastiche in the style number `style`, or in a blend of all for None.
 
         `image` is the content on the network's device.
         """

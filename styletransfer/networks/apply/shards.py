@@ -174,7 +174,7 @@ def _is_picture(name: str) -> bool:
 def _file_name(name: str) -> str:
     """Return the name of a temporary file for a picture: the last part of its path, if short."""
     path = Path(name)
-    is_long = len(os.fsencode(path.name)) > 200  # at most 255 are allowed, and more will be added
+    is_long = len(os.fsencode(path.name)) > 200  # the limit is 255 bytes, and some are added
     return f"picture{path.suffix}" if is_long else path.name
 
 

@@ -150,7 +150,7 @@ def exported(
     ]
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
-    with warnings.catch_warnings(action="ignore"):  # the exporter warns of its own code
+    with warnings.catch_warnings(action="ignore"):  # hides the exporter's own warnings
         program = torch.onnx.export(
             module.eval(),
             tuple(given.values()),

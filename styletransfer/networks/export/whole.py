@@ -49,7 +49,7 @@ class Whole(nn.Module):
     def forward(self, image: Tensor, painting: Tensor, strength: Tensor) -> Tensor:
         """Return the pastiche of `image` (1, 3, H, W) in the style of `painting` (1, 3, h, w).
 
-        Both are sRGB in [0, 1]. `strength` (1,) is 0 for the photograph's own style, up to 1.
+        Both are sRGB in [0, 1]. `strength` (1,) is from 0 (the photograph's own style) to 1.
         """
         looked = resized(painting)
         own, row = self.row(resized(image)), self.row(looked)

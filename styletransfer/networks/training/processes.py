@@ -33,7 +33,7 @@ class Processes:
         self.rank, self.count = rank, count
 
     def shard(self, total: int) -> slice:
-        """Return which of `total` items this process handles; lengths differ by one at most."""
+        """Return the slice of `total` items for this process; lengths differ by one at most."""
         return slice(self.rank * total // self.count, (self.rank + 1) * total // self.count)
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
