@@ -123,7 +123,7 @@ class TileLosses:
     # Name -> weighted loss, 0-d. The backward pass adds content and match losses, tile by tile.
     terms: dict[str, Tensor]
     sums: dict[str, Moments]  # name of a style loss -> moments of the tiles seen so far
-    slopes: Slopes  # gradients with respect to `sums`; set after the forward pass
+    slopes: Slopes  # gradients of style losses with respect to `sums`, for the backward pass
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
         """Add a tile's features to the moments of the layer's style losses; return the features."""
@@ -162,7 +162,7 @@ class TileLosses:
                     weight = target.weight * share[0, 0].numel() / positions
                     share, loss = _add_positional(share, features[own], part, weight)
                     self.terms[target.name] += loss
-        if share.shape == gradient.shape:  # the tile owns all of its positions
+        if share.shape == gradient.shape:  # no halo: the tile owns all positions
             return share
         joined = gradient.clone()
         joined[own] = share

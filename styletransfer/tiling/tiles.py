@@ -89,7 +89,7 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
 def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[Strip]:
     """Cut an axis of the input, `length` positions long, into strips of at most `side`."""
     stride = pooling(layers)
-    positions = length // stride  # number of positions of the output
+    positions = length // stride  # number of output positions along the axis
     count = -(-positions // (side // stride))
     cuts = [positions * index // count * stride for index in range(count)]
     return [_strip(layers, length, span) for span in pairwise([*cuts, length])]
