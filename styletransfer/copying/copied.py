@@ -166,5 +166,5 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
 
 
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
-    """Return places (3, pixels) as the correspondence of the content of `search`."""
+    """Return places (3, pixels) as a `Correspondence` for the content of `search`."""
     return Correspondence(places.view(3, *search.size).cpu(), search.cells)

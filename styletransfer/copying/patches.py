@@ -73,7 +73,7 @@ class PatchSearch:
     allowed: Tensor  # (regions, pixels of all sources) bool, whether a region may use a pixel
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
     active: Tensor = field(init=False)  # (n,), indices of content pixels whose match may change
-    cost: Tensor = field(init=False)  # (n,), squared distance of each of these from its match
+    cost: Tensor = field(init=False)  # (n,), squared distance of active pixels from matches
     keys: Tensor = field(init=False)  # (pixels of all sources, D), values of the source pixels
     wanted: Tensor = field(init=False)  # (n, D), values of the active pixels, compared with `keys`
 
