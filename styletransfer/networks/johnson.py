@@ -127,7 +127,7 @@ class Architecture:
     """An architecture is the width and depth of a style network."""
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
-    blocks: int  # residual blocks
+    blocks: int  # number of residual blocks
 
 
 # Name -> architecture. "full" is the architecture of the paper. "small" and "tiny" have fewer

@@ -1,4 +1,4 @@
-"""Reads tar archives that may come from anybody, member by member, in blocks of bytes.
+"""Reads untrusted tar archives, member by member, in blocks of bytes.
 
 Python's tarfile parses the headers. This file limits how many bytes are read and unpacked.
 """
@@ -24,8 +24,8 @@ LZMA_MEMORY = 2**27  # most bytes of memory for unpacking xz; a file of `xz -9` 
 # bytes together. Only a compressed archive can have more. With the members that are skipped, at
 # most SKIPPED times this number of bytes is unpacked.
 FLOOR, RATIO, SKIPPED = 2**26, 100, 20
-# Headers with so many digits in a row are refused. Before Python 3.12.6, the time that tarfile
-# takes to read digits in a row is quadratic in their number.
+# A header with 300 digits in a row is refused. Before Python 3.12.6, the time that tarfile takes to
+# read digits in a row is quadratic in their number.
 DIGITS = re.compile(rb"[0-9]{300}")  # longer than the name of any file
 DAMAGE = (tarfile.TarError, ArithmeticError, LookupError, RecursionError, ValueError)
 

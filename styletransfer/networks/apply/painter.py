@@ -161,7 +161,7 @@ class Painting:
     """A Painting holds what a network for any style needs to know about one style image."""
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
-    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
+    palette: Tensor  # (3, 4), mean and covariance of the sRGB colours, see `encoder.color_moments`
     colors: Palette  # mean and covariance of the colours in OKLab
     is_grey: bool  # whether all pixels of the image are grey
 

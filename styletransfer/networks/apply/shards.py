@@ -24,7 +24,7 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 16 * MAX_PIXELS  # most bytes of a picture: those of MAX_PIXELS with four 32-bit samples
+LARGEST = 16 * MAX_PIXELS  # largest picture in bytes: MAX_PIXELS pixels of four 32-bit samples
 LATEST = 8**11 - 1  # latest modification time, in seconds, that a tar header can hold
 
 

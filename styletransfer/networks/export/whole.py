@@ -105,7 +105,7 @@ def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, as `color.monge` does, without eigenvectors.
+    """Return symmetric A with A @ start @ A = end, like `color.monge`, but without eigenvectors.
 
     A = inverse(start) @ U, where U is the square root of start @ end. By Cayley and Hamilton, U is
     a polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of

@@ -121,5 +121,5 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first sentence of torch's message, without the source file and line before it."""
+    """Return the first sentence of torch's message, without the source file and line number."""
     return re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition("\n")[0].partition(". ")[0]
