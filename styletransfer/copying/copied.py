@@ -1,8 +1,8 @@
-"""Makes the picture of the matched pixels, and refines the matches to its full size.
+"""Makes the copied picture from the matches, and computes matches for its full size.
 
-A search compares reduced pictures, so each match serves several pixels at full size, and edges
-would look like stairs. Therefore each pixel at full size chooses between the matches around it, as
-in joint upsampling (Kopf et al. 2007).
+A search compares pictures of reduced size. If all pixels that become one reduced pixel took its
+match, edges would look like stairs. Therefore each pixel at full size chooses between the matches
+of the reduced pixels around it, as in joint upsampling (Kopf et al. 2007).
 """
 
 from collections.abc import Sequence
@@ -18,28 +18,28 @@ from styletransfer.objective.inputs import Anchor, Correspondence, Inputs
 from styletransfer.pictures.images import blurred
 from styletransfer.system.devices import at_a_time
 
-# Standard deviation in pixels of a blur. Detail that the blur keeps is taken from the mean of
+# Standard deviation in pixels of a blur. What remains after the blur is taken from the mean of
 # overlapping patches, which has the right tones. Finer detail is taken from single copied pixels,
-# which are crisp.
+# which are sharp.
 TONE = 2.0
-# Weight in the objective of the loss `held`: the mean square difference from the copied picture.
+# Weight of the loss that `held` describes: the mean square difference from the copied picture.
 # Without it, the match loss would change the tones of the picture, because cosines of features
 # hardly depend on lightness.
 HELD = 100.0
-# At full size, patches of photographs, and patches of paintings, are compared along AXES principal
-# axes each. Within a patch, pixels have the weights of a Gaussian with the standard deviation
+# Of the patches of photographs, and of those of paintings, `Refinement` compares AXES principal
+# components. Within a patch, pixels have the weights of a Gaussian with the standard deviation
 # CENTRE in pixels, so that pixels beyond an edge count little. The patches of photographs have
-# weight 1, those of paintings PAINTED. Of matches less than NEAR pixels apart only one is tried.
+# weight 1, those of paintings PAINTED. A match within NEAR pixels of the best so far is not tried.
 AXES, CENTRE, PAINTED, NEAR = 6, 0.7, 0.7, 0.5
-# Number of pixels that are handled at a time on the CPU, to limit memory; see `at_a_time`.
+# Number of pixels that are computed at a time on the CPU, to limit memory; see `at_a_time`.
 BLOCK = 2**18
 
 
 class Refinement:
     """A Refinement finds matches for the pixels of an image at full size.
 
-    `pictures` have their full size; `sources` and `painted` are their photographs and paintings,
-    reduced as for a search.
+    `pictures` are at full size. `sources` and `painted` are the photographs and the paintings in
+    `pictures`, reduced to the size at which a search compares them.
     """
 
     @torch.no_grad()
@@ -58,10 +58,10 @@ class Refinement:
         self.keys = torch.cat([self._values(*pair) for pair in pairs])
 
     def _values(self, photograph: Tensor, painting: Tensor) -> Tensor:
-        """Return the values (pixels, D) of the patches around each pixel of a pair of images."""
+        """Return the values (pixels, D) of the patches at each pixel of a pair of images."""
         values = []
         for axes, image in zip(self.axes, (photograph, painting), strict=True):
-            # This convolution computes `Axes.along` of weighted patches in less memory.
+            # This convolution equals `Axes.along` of the weighted patches, but needs less memory.
             kernels = (self.window[:, None] * axes.directions).mT.reshape(-1, 3, PATCH, PATCH)
             wide = pad(image.float(), (PATCH // 2,) * 4, mode="replicate")
             values.append(conv2d(wide, kernels, -axes.mean @ axes.directions))
@@ -71,10 +71,11 @@ class Refinement:
     def of(self, found: Correspondence, content: Tensor) -> Correspondence:
         """Return the matches of all pixels of `content` (1, 3, H, W).
 
-        `found` are the matches of the reduced content. Each pixel tries the match of its cell and
-        those of the eight cells around it, moved as far as the pixel is away. It takes the one with
-        the most similar patches: the photograph's is compared with the content's, and the
-        painting's with that of the picture that shows the matches of the cells.
+        `found` are the matches of the reduced content, whose pixels are called cells here. Each
+        pixel tries the match of the cell that contains it, and those of the eight cells around
+        this cell, each shifted by the offset from the cell to the pixel. It takes the match with
+        the most similar patches: that of the photograph is compared with that of the content, and
+        that of the painting with that of the picture made from each cell's own match.
         """
         search = PatchSearch.over(content, self.pictures.sources, self.pictures.regions)
         best = _enlarged(found, search, 0, 0)
@@ -96,18 +97,18 @@ class Refinement:
 
 
 def copied(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Return the picture (1, 3, H, W) of the matched pixels of the paintings `styles`.
+    """Return the picture (1, 3, H, W) that is copied from the paintings `styles`.
 
-    The blurred picture is about equal to the blurred mean of overlapping patches; see TONE.
+    After a blur, it is about equal to the mean of overlapping copied patches; see TONE.
     """
     picture = pixels(found, styles)
     return (picture + blurred(_mean_of_patches(found, styles) - picture, TONE)).clamp(0, 1)
 
 
 def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Return the picture (1, 3, H, W) of the matched places of the paintings `styles`.
+    """Return the colours of the paintings `styles` at the matched places, as (1, 3, H, W).
 
-    Places may lie between pixels; the picture is interpolated bicubically.
+    Places may lie between pixels, so the colours are interpolated bicubically.
     """
     numbers, rows, columns = found.places
     picture = styles[0].new_zeros(1, 3, *found.size)
@@ -120,10 +121,10 @@ def pixels(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
 
 
 def _mean_of_patches(found: Correspondence, styles: Sequence[Tensor]) -> Tensor:
-    """Return (1, 3, h, w): at each pixel, the mean of the copied patches that cover it."""
+    """Copy the patch around each match, and return their mean at each pixel, (1, 3, h, w)."""
     width, own = found.size[1], found.own
-    # The offset from each pixel to its match. A patch may have its centre outside the picture: then
-    # it has the offset of the nearest pixel.
+    # The offset from each pixel to its match. A patch with its centre outside the picture, which
+    # covers pixels at the border, has the offset of the pixel nearest to the centre.
     moves = pad((found.places - own)[None], (PATCH // 2,) * 4, mode="replicate")[0]
     shifted = [
         moves[:, down:, right : right + width] for down, right in product(range(PATCH), repeat=2)
@@ -142,10 +143,11 @@ def held(picture: Tensor) -> Anchor:
 
 
 def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int) -> Tensor:
-    """Return the matches of the reduced content as places (3, pixels) of `search`, at full size.
+    """Return a match at full size for each pixel of the content of `search`: places (3, pixels).
 
-    Each pixel takes the match of a cell, moved as far as the pixel is from the cell's centre. The
-    cell is `down` rows and `right` columns from that in which the pixel lies.
+    It is the match of a cell (a pixel of the reduced content), shifted by the offset from the
+    cell's centre to the pixel. The cell lies `down` rows below, and `right` columns to the right
+    of, the cell that contains the pixel.
     """
     y, x = (
         (torch.arange(side) + 0.5) * cells / side
@@ -164,5 +166,5 @@ def _enlarged(found: Correspondence, search: PatchSearch, down: int, right: int)
 
 
 def _matches(places: Tensor, search: PatchSearch) -> Correspondence:
-    """Return places (3, pixels) as a correspondence, for the pixels of `search`."""
+    """Return places (3, pixels) as a `Correspondence` for the content of `search`."""
     return Correspondence(places.view(3, *search.size).cpu(), search.cells)

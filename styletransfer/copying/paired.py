@@ -1,12 +1,12 @@
-"""Paired painting: a photograph and its painting tell how another photograph would be painted.
+"""Paired painting: a photograph and its painting show how to paint another photograph.
 
-For each pixel of the content image, a search finds the most similar pixel of the photographs that
-were painted. The painting's pixel at the same row and column is copied. This method is image
-analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al. 2009). Strokes stay
-whole for three reasons. Neighbouring pixels propose their matches to each other. Whole blocks take
-one offset where the photograph is flat, see `pieces.py`. And the search is repeated; it then also
-compares patches of the picture copied so far with patches of the paintings, as in StyLit (Fiser et
-al. 2016).
+The content image is to be painted. For each of its pixels, a search finds the most similar pixel of
+the photographs that have a painting. The painting's pixel at the same row and column is copied.
+This method is image analogies (Hertzmann et al. 2001), and the search is PatchMatch (Barnes et al.
+2009). Strokes stay whole for three reasons. Each pixel tries the matches of its neighbours. Where
+the photograph has little detail, whole blocks are copied, see `pieces.py`. And the search is
+repeated; it then also compares patches of the picture copied so far with patches of the paintings,
+as in StyLit (Fiser et al. 2016).
 """
 
 from collections.abc import Callable, Sequence
@@ -24,34 +24,34 @@ from styletransfer.features.extractor import FeatureExtractor
 from styletransfer.objective.inputs import Correspondence, Inputs
 from styletransfer.pictures.images import blurred, resize, scaled_size, size_of
 
-# Colours are compared after two blurs, with the standard deviations COLORS in pixels. Lightness is
-# also compared as a difference of two blurs, with the standard deviations EDGES; this difference
-# stays the same if the whole picture is lighter. The values of each kind are divided by their root
-# mean square in the photographs, then multiplied by a weight.
+# These are compared: the colours of two blurred copies of a picture, with the standard deviations
+# COLORS in pixels; and the difference of two blurred copies of its lightness, with the standard
+# deviations EDGES, which does not change if the whole picture is lighter. Values of each kind are
+# divided by their root mean square in the photographs, then multiplied by a weight.
 COLORS, COLOR_WEIGHT = (0.7, 2.0), 1.0
 EDGES, EDGES_WEIGHT = (0.8, 2.4), 0.7
-# Layer -> weight of its features. Values of each kind are compared along their AXES principal axes.
+# Layer -> weight of its features. Of each kind of values, AXES principal components are compared.
 LAYERS, AXES = {"relu2_1": 0.4, "relu3_1": 0.2, "relu4_1": 0.2}, 8
-# Weight of the difference in row and column: of equally similar pixels, the nearest is taken.
+# Weight of the difference in row and column: among equally similar pixels, the nearest one wins.
 POSITION_WEIGHT = 0.08
 WEIGHTS = (*(COLOR_WEIGHT for _ in COLORS), EDGES_WEIGHT, POSITION_WEIGHT, *LAYERS.values())
-# After the first search, `pieces.join` and a further search follow each other ROUNDS times. These
-# searches also compare patches of the picture so far with patches of the paintings, along
-# PATCH_AXES principal axes; PATCH_WEIGHT is the weight of these axes.
+# After the first search, `pieces.join` and another search run in turn, ROUNDS times each. These
+# searches also compare patches of the picture copied so far with patches of the paintings: their
+# PATCH_AXES principal components, with the weight PATCH_WEIGHT.
 PATCH_AXES, PATCH_WEIGHT, ROUNDS = 12, 0.7, 2
-# Largest longer side in pixels of the content, and of a painting, in a search. If a picture is
-# larger, all are reduced by the same factor, but no side becomes shorter than LEAST.
+# Longest side in pixels that the content, or a painting, has in a search. If a picture is larger,
+# all pictures are reduced by the same factor, but no side becomes shorter than LEAST.
 CONTENT_SIDE, STYLE_SIDE, LEAST = 512, 1024, 32
-# Number of parts of `correspondence`, for the progress bar: the values of all pixels, 1 + ROUNDS
-# searches, and the matches at full size.
+# Number of steps that the progress bar shows for `correspondence`: one that computes the values of
+# all pixels, 1 + ROUNDS searches, and one that computes the matches at full size.
 PARTS = 3 + ROUNDS
 LUMA = (0.299, 0.587, 0.114)
-# `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides the
-# longer side of both pictures into FIT_CELLS cells, in FIT_PARTS parts. It compares the cells along
-# FIT_AXES principal axes. RIDGE is the penalty of the ridge regression for each cell. If
-# `agreement` is below FITS, photograph and painting count as pictures of different things. It is
-# below FITS for 178 of 180 pairs of different things, by six artists. It is at least 0.44 for 36
-# pairs that fit.
+# `agreement` reduces the photograph to FIT_SIDE pixels along its longer side, and divides both
+# pictures into cells, FIT_CELLS along the longer side. They form a chessboard with FIT_PARTS fields
+# along each side. FIT_AXES principal components describe a cell. The penalty of the ridge
+# regression is RIDGE times the number of cells. If `agreement` is below FITS, the photograph and
+# the painting count as pictures of different things. It was below FITS for 178 of 180 pairs of
+# different things, by six artists, and at least 0.44 for 36 pairs of the same thing.
 FIT_SIDE, FIT_CELLS, FIT_PARTS, FIT_AXES, RIDGE, FITS = 256, 16, 4, 16, 0.003, 0.3
 
 
@@ -81,7 +81,7 @@ class Photographs:
         self.shown = torch.cat([self.texture.along(one, size_of(one)) for one in shown])
 
     def reduced(self, image: Tensor) -> Tensor:
-        """Return an image (1, 3, H, W) in float32, its sides multiplied by `self.factor`."""
+        """Return an image (1, 3, H, W) in float32, resized by the factor `self.factor`."""
         size = scaled_size(size_of(image), round(self.factor * max(image.shape)))
         return resize(image.to(self.pictures.content.device, torch.float32), size)
 
@@ -97,8 +97,8 @@ class Photographs:
 
         `kept` is a pair: known matches, and a bool mask (h, w) that is True where the result takes
         these matches. `distances` has one number for each photograph; its square is added to the
-        squared distances of the photograph's pixels. `told` is called after each of the 1 + ROUNDS
-        searches. The result does not depend on global random state.
+        squared distances of this photograph's pixels. `told` is called after each of the 1 + ROUNDS
+        searches. The result does not depend on torch's global random generator.
         """
         search = PatchSearch.over(content, self.sources, self.pictures.regions)
         wanted, keys = self._guides(self._seen(content)), self.keys
@@ -128,12 +128,12 @@ class Photographs:
         return Refinement(self.pictures, self.sources, self.painted)
 
     def full_size(self, found: Correspondence, content: Tensor) -> Correspondence:
-        """Return matches for the pixels of `content`, from those of the reduced content."""
+        """Return matches for the pixels of `content`; `found` are those of the reduced content."""
         is_full = found.size == size_of(content)
         return found if is_full else self._refinement.of(found, content)
 
     def _seen(self, image: Tensor) -> list[Tensor]:
-        """Return the maps (1, C, h, w) of an image that are compared, one for each of WEIGHTS."""
+        """Return what is compared of an image: a list of (1, C, h, w), one for each of WEIGHTS."""
         luma = (image * image.new_tensor(LUMA).view(1, 3, 1, 1)).sum(1, True)
         fine, wide = (blurred(luma, deviation) for deviation in EDGES)
         features = self.extractor(image.to(self.extractor.dtype), LAYERS)
@@ -141,7 +141,7 @@ class Photographs:
         return [*colors, fine - wide, _position(image), *(features[one].float() for one in LAYERS)]
 
     def _guides(self, seen: Sequence[Tensor]) -> Tensor:
-        """Return the values (pixels, D) by which the pixels of an image are compared."""
+        """Return the values (pixels, D) by which pixels are compared; `seen`: see `_seen`."""
         size, kinds = size_of(seen[0]), zip(self.axes, seen, strict=True)
         return torch.cat([axes.along(maps, size) for axes, maps in kinds], 1)
 
@@ -151,7 +151,7 @@ def correspondence(
 ) -> Correspondence:
     """Return the most similar pixel of `pictures.sources` for every pixel of the content image.
 
-    `told` is called after each of the PARTS parts of the work.
+    `told` is called after each of the PARTS steps.
     """
     photographs, content = Photographs(extractor, pictures), pictures.content
     told()
@@ -166,9 +166,9 @@ def agreement(extractor: FeatureExtractor, photograph: Tensor, painting: Tensor)
     """Return the fraction of a painting's colour variance that its photograph predicts, at most 1.
 
     Ridge regression predicts the mean colours of the painting's cells from the photograph's colours
-    and features in these cells. The cells form the fields of a chessboard: the black fields are
-    predicted by a regression on the white ones, and the white fields by one on the black ones. Both
-    pictures are (1, 3, H, W), of any size, and show the same view.
+    and features in these cells. The cells are grouped into the fields of a chessboard: the black
+    fields are predicted by a regression that has seen the white ones, and vice versa. Both pictures
+    are (1, 3, H, W), of any size, and should show the same view.
     """
     seen = resize(photograph.float(), scaled_size(size_of(photograph), FIT_SIDE))
     features = extractor(seen.to(extractor.dtype), ["relu3_1"])["relu3_1"].float()

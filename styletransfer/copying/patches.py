@@ -1,7 +1,7 @@
 """A search for the most similar pixels of several pictures: PatchMatch (Barnes et al. 2009).
 
-For each pixel, the search tries the matches of its neighbours, moved by the offset from the
-neighbour to the pixel. So a good match spreads over a whole surface, and patches stay whole.
+For each pixel, the search tries the matches of its neighbours, shifted by the offset from the
+neighbour to the pixel. So a good match spreads over a surface, and whole patches are copied.
 """
 
 from collections.abc import Sequence
@@ -20,17 +20,18 @@ from styletransfer.system.devices import at_a_time
 
 # Patches have PATCH x PATCH pixels.
 PATCH = 5
-# The first search compares means of CELL x CELL pixels: all cells of the content with all cells of
-# the sources, on the CPU BLOCK cells of the content at a time; see `at_a_time`.
+# `PatchSearch.begin` compares the means of cells, which have CELL x CELL pixels: all cells of the
+# content with all cells of the sources. On the CPU, it compares BLOCK cells of the content at a
+# time; see `at_a_time`.
 CELL, BLOCK = 4, 512
-# A pixel tries the matches of the neighbours that are NEIGHBOURS pixels away, and random pixels
-# that are at most RANDOM pixels from its own match along each axis.
+# `PatchSearch.improve` tries for each pixel the matches of the pixels that are NEIGHBOURS pixels
+# away, and random pixels that are at most RANDOM rows and columns from the pixel's own match.
 NEIGHBOURS, RANDOM = (8, 4, 2, 1), (16, 8, 4, 2, 1)
 
 
 @dataclass(frozen=True)
 class Axes:
-    """Axes are the directions along which pixels are compared."""
+    """Axes are scaled principal axes; pixels are compared by their values along them."""
 
     mean: Tensor  # (C,), mean of each channel; it is subtracted from the pixels first
     directions: Tensor  # (C, D), one axis in each column
@@ -50,7 +51,7 @@ class Axes:
         return cls(mean, kept * (weight / scale))
 
     def along(self, maps: Tensor, size: Size) -> Tensor:
-        """Return the values (pixels, D) of maps (1, C, h, w) along the axes, resized to `size`."""
+        """Resize maps (1, C, h, w) to `size`; return their values along the axes, (pixels, D)."""
         values = (maps[0].flatten(1).mT - self.mean) @ self.directions
         values = values.mT.reshape(1, -1, *size_of(maps))
         if size_of(maps) != size:
@@ -60,20 +61,21 @@ class Axes:
 
 @dataclass
 class PatchSearch:
-    """A search holds, for each of the content's pixels, the index of a pixel of the sources.
+    """A PatchSearch holds the match of each pixel of the content: the index of a source pixel.
 
-    The pixels of all sources are numbered one source after the other, row by row.
+    The sources are photographs. Indices count the pixels of all sources, one source after the
+    other, row by row.
     """
 
     size: Size  # (height, width) of the content
     cells: list[Size]  # (height, width) of each source
     index: Tensor  # (h * w,), index of the matched source pixel
-    allowed: Tensor  # (regions, pixels of all sources) bool, whether a pixel may paint a region
+    allowed: Tensor  # (regions, pixels of all sources) bool, whether a region may use a pixel
     owners: Tensor  # (h * w,), index of the region to which each of the content's pixels belongs
-    active: Tensor = field(init=False)  # (n,), indices of the content pixels that need a match
-    cost: Tensor = field(init=False)  # (n,), squared distance from `wanted` to the matched `keys`
-    keys: Tensor = field(init=False)  # (pixels of all sources, D), values that are compared
-    wanted: Tensor = field(init=False)  # (n, D), the same values of the active pixels
+    active: Tensor = field(init=False)  # (n,), indices of content pixels whose match may change
+    cost: Tensor = field(init=False)  # (n,), squared distance of active pixels from matches
+    keys: Tensor = field(init=False)  # (pixels of all sources, D), values of the source pixels
+    wanted: Tensor = field(init=False)  # (n, D), values of the active pixels, compared with `keys`
 
     @classmethod
     def over(cls, content: Tensor, sources: Sequence[Tensor], regions: Sequence[Region]) -> Self:
@@ -92,7 +94,7 @@ class PatchSearch:
         return search
 
     def indices(self, styles: Tensor, rows: Tensor, columns: Tensor) -> Tensor:
-        """Return the indices of source pixels; rows and columns are clamped to the source."""
+        """Return the indices of source pixels; rows and columns outside a source are clamped."""
         starts, heights, widths = self._tables(styles.device)
         rows = rows.clamp(min=0).minimum(heights[styles] - 1)
         columns = columns.clamp(min=0).minimum(widths[styles] - 1)
@@ -100,14 +102,14 @@ class PatchSearch:
         return index
 
     def places(self, index: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        """Return the number of the source, the row and the column of pixels, by their index."""
+        """Return the number of the source, the row and the column of each pixel in `index`."""
         starts, _, widths = self._tables(index.device)
         styles = torch.bucketize(index, starts, right=True) - 1
         within = index - starts[styles]
         return styles, within // widths[styles], within % widths[styles]
 
     def moved(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> Tensor:
-        """Return the indices of the pixels `down` rows and `right` columns from source pixels."""
+        """Return the indices of pixels `down` rows below and `right` columns right of `index`."""
         styles, rows, columns = self.places(index)
         return self.indices(styles, rows + down, columns + right)
 
@@ -118,7 +120,7 @@ class PatchSearch:
         return lengths.cumsum(0) - lengths, heights, widths
 
     def begin(self, keys: Tensor, wanted: Tensor) -> None:
-        """Match content cells to the nearest source cells, and their pixels to pixels there."""
+        """Match each cell of the content to the most similar source cell, pixel by pixel."""
         lengths = [height * width for height, width in self.cells]
         parts = zip(torch.split(keys, lengths), self.cells, strict=True)
         offered = torch.cat([_pooled(part, cell) for part, cell in parts])
@@ -129,7 +131,7 @@ class PatchSearch:
         height, width = (side // CELL for side in self.size)
         y, x = self.active // self.size[1], self.active % self.size[1]
         rows, columns = (y // CELL).clamp(max=height - 1), (x // CELL).clamp(max=width - 1)
-        # `used` are the cells with an active pixel; `cell` is the index in `used` for each pixel.
+        # `used` are the cells with an active pixel. For each active pixel, used[cell] is its cell.
         used, cell = torch.unique(rows * width + columns, return_inverse=True)
         found = [used[:0]]
         for block in torch.split(used, at_a_time(BLOCK, used.device, len(offered))):
@@ -139,14 +141,14 @@ class PatchSearch:
         self.index[self.active] = self.moved(nearest, y - rows * CELL, x - columns * CELL)
 
     def keep(self, known: Correspondence, kept: Tensor) -> None:
-        """Use the matches of `known` where `kept` (h, w) is True; no search changes them."""
+        """Take the matches of `known` where `kept` (h, w) is True; no later call changes these."""
         own = self.indices(*known.places.round().long().to(self.index.device)).flatten()
         kept = kept.flatten().to(self.index.device)
         self.index = torch.where(kept, own, self.index)
         self.active = (~kept).nonzero()[:, 0]
 
     def compare(self, keys: Tensor, wanted: Tensor) -> None:
-        """Compare `keys` (pixels of all sources, D) and `wanted` (h * w, D) from now on."""
+        """From now on, compare source pixels by `keys`, content pixels by `wanted` (h * w, D)."""
         self.keys, self.wanted = keys.contiguous(), wanted[self.active]
         self.cost = self.cost_of(self.index[self.active])
 
@@ -169,12 +171,12 @@ class PatchSearch:
                 self._try(self.index[neighbours], down, right)
 
     def cost_of(self, index: Tensor) -> Tensor:
-        """Return squared distances from `wanted` to `keys[index]`; infinity if not `allowed`."""
+        """Return squared distances from `wanted` to `keys[index]`, infinite if not `allowed`."""
         cost = (self.wanted - self.keys[index]).square_().sum(1)
         return cost.masked_fill(~self.allowed[self.owners[self.active], index], torch.inf)
 
     def _try(self, index: Tensor, down: Tensor | int, right: Tensor | int) -> None:
-        """Try the pixels `down` rows and `right` columns from `index`; take those of lower cost."""
+        """Take the pixels `down` rows and `right` columns from `index` where the cost is lower."""
         index = self.moved(index, down, right)
         cost = self.cost_of(index)
         is_better = cost < self.cost
@@ -182,28 +184,28 @@ class PatchSearch:
         self.cost = torch.where(is_better, cost, self.cost)
 
     def pixels(self, painted: Sequence[Tensor]) -> Tensor:
-        """Return the picture (1, 3, h, w) of the matched pixels."""
+        """Return the pixels of the paintings `painted` at the matches, as (1, 3, h, w)."""
         colors = torch.cat([picture[0].flatten(1) for picture in painted], 1)
         return colors[:, self.index].view(1, 3, *self.size)
 
     def result(self) -> Correspondence:
-        """Return the matches."""
+        """Return the matches as a `Correspondence`."""
         places = self.places(self.index.view(self.size))
         return Correspondence(torch.stack(places).cpu().float(), self.cells)
 
 
 def _corners(values: Tensor, size: Size) -> Tensor:
-    """Return those of `values` (h * w,) that belong to the first pixel of each cell."""
+    """Return the elements of `values` (h * w,) that belong to the top left pixel of each cell."""
     height, width = (side // CELL * CELL for side in size)
     return values.view(size)[:height:CELL, :width:CELL].flatten()
 
 
 def _pooled(axes: Tensor, size: Size) -> Tensor:
-    """Return the means (cells, D) of `axes` (h * w, D) over CELL x CELL pixels; size is (h, w)."""
+    """Return the mean of `axes` (h * w, D) over each cell, (cells, D); `size` is (h, w)."""
     return avg_pool2d(axes.mT.reshape(1, -1, *size), CELL)[0].flatten(1).mT
 
 
 def patches(image: Tensor) -> Tensor:
-    """Return the patch around each pixel as channels, (1, 3 * PATCH^2, H, W)."""
+    """Return (1, 3 * PATCH^2, H, W): the channels of a pixel hold the patch around it."""
     wide = pad(image, (PATCH // 2,) * 4, mode="replicate")
     return unfold(wide, PATCH).view(1, -1, *size_of(image))

@@ -1,11 +1,12 @@
 """Copies pieces of a painting whole, so that regular textures such as halftone are not torn apart.
 
-Where a photograph is flat, many matches are about equally good. If each pixel chose alone there,
-the phases of a halftone or of hatching would mix. Therefore blocks of pixels also try a common
-offset from pixel to match, as in shift maps (Pritch et al. 2009). A block takes the offset if this
-lowers the sum of the costs of all matches and of all seams. A seam lies between neighbouring pixels
-whose matches are not neighbours. Its cost is the difference between the painted patches at the seam
-and those that would continue the texture (Kwatra et al. 2003), or 0 if both sides are in phase.
+Where a photograph has little detail, many matches are about equally good. If each pixel chose
+alone there, the phases of a halftone or of hatching would mix. Therefore blocks of pixels also try
+a common offset from pixel to match, as in shift maps (Pritch et al. 2009). A block takes the offset
+if this lowers the sum of the costs of all matches and of all seams. A seam lies between
+neighbouring pixels whose matches are not neighbours. Its cost is the difference between the painted
+patches at the seam and those that would continue the texture (Kwatra et al. 2003). It is 0 if the
+texture happens to continue at the seam.
 """
 
 import torch
@@ -13,37 +14,38 @@ from torch import Tensor
 
 from styletransfer.copying.patches import PatchSearch
 
-# Sides in pixels of the blocks, which are the fields of a random grid. Each side gets TRIES grids.
+# `join` divides the content into square blocks by a grid at a random position. It does so TRIES
+# times with each of these sides of a block, in pixels.
 SIDES, TRIES = (32, 16, 8), 12
-# The weight of a seam is SEAM times the mean cost of the first search's seams. This mean is about 1
-# if the painted patches at seams have nothing in common, and less if the photographs predict the
-# painting well. Seams should lie at edges of the content: the weight is halved where the squared
-# difference of two neighbouring pixels is CALM times its mean.
+# The cost of a seam has a weight: SEAM times the mean cost of the seams after the first search. The
+# mean is about 1 if the painted patches at seams have nothing in common, and less if the
+# photographs predict the painting well. As seams should lie at edges of the content, the weight is
+# halved where the squared difference of the two pixels is CALM times its mean over all pairs.
 SEAM, CALM = 1.0, 0.03
 
 
 class Seams:
-    """`Seams` tells what the seams between pairs of neighbouring pixels cost.
+    """`Seams` computes the costs of seams between neighbouring pixels of the content.
 
-    `wanted` (h * w, D) are the content's values; `shown` (pixels of all sources, P) are those of
-    the paintings' patches.
+    `wanted` (h * w, D) are the values of the content's pixels; `shown` (pixels of all sources, P)
+    are the values of the paintings' patches.
     """
 
     def __init__(self, search: PatchSearch, wanted: Tensor, shown: Tensor) -> None:
         self.search, self.shown = search, shown
         grid = torch.arange(len(wanted), device=wanted.device).view(search.size)
         first = torch.cat([grid[:, :-1].flatten(), grid[:-1].flatten()])
-        second = torch.cat([grid[:, 1:].flatten(), grid[1:].flatten()])  # right, lower neighbours
+        second = torch.cat([grid[:, 1:].flatten(), grid[1:].flatten()])  # on the right, or below
         self.pairs, self.down = torch.stack([first, second]), (second - first) // search.size[1]
         contrast = (wanted[first] - wanted[second]).square_().sum(1)
-        mean = contrast.double().mean().float()  # rounded: equal for any number of threads
+        mean = contrast.double().mean().float()  # rounded: the number of threads has no effect
         self.weights = 1 / (1 + contrast / (CALM * mean).clamp_min(1e-12))
         costs = self.costs(search.index, self.down >= 0).double()
         total = self.weights[costs > 0].double().sum().clamp_min(1e-12)
         self.weights *= (SEAM * costs.sum() / total).float()
 
     def costs(self, index: Tensor, chosen: Tensor) -> Tensor:
-        """Return the costs of the seams at the `chosen` pairs, for matches `index` (h * w,)."""
+        """Return the costs of the seams at the `chosen` pairs, if `index` holds the matches."""
         (first, second), down = index[self.pairs[:, chosen]], self.down[chosen]
         after = self.search.moved(first, down, 1 - down)
         before = self.search.moved(second, -down, down - 1)
@@ -53,9 +55,10 @@ class Seams:
 
 
 def join(search: PatchSearch, keys: Tensor, wanted: Tensor, seams: Seams) -> None:
-    """Let blocks of pixels take a common offset where that lowers the sum of all costs.
+    """Give the pixels of a block a common offset to their matches, if that lowers the total cost.
 
-    `keys` (pixels of all sources, D) and `wanted` (h * w, D) give the costs of matches.
+    The cost of a match is the squared distance between `keys` (pixels of all sources, D) and
+    `wanted` (h * w, D).
     """
     search.compare(keys, wanted)
     generator = torch.Generator().manual_seed(0)
@@ -70,7 +73,7 @@ def join(search: PatchSearch, keys: Tensor, wanted: Tensor, seams: Seams) -> Non
         owners = torch.cat([torch.where(is_moving[first] == 1, first, second), at])
         change = seams.costs(new, chosen) - seams.costs(search.index, chosen)
         change = torch.cat([change, cost[moves] - search.cost[moves]])
-        # The CPU adds in order, so that sums do not depend on the number of threads.
+        # On the CPU, `bincount` adds in order: the sums do not depend on the number of threads.
         total = torch.bincount(blocks[owners].cpu(), change.double().cpu())
         is_better = (total < -1e-6).to(at.device)[blocks[at]]
         moves, at = moves[is_better], at[is_better]
@@ -78,11 +81,12 @@ def join(search: PatchSearch, keys: Tensor, wanted: Tensor, seams: Seams) -> Non
 
 
 def _offered(search: PatchSearch, side: int, random: torch.Generator) -> tuple[Tensor, Tensor]:
-    """Return the blocks of a random grid, and matches that the pixels of a block take together.
+    """Cut the content into blocks, and offer to each block matches with a common offset.
 
-    They are the number of each pixel's block, (h * w,), and the active pixels' matches, (n,), with
-    the offset of a random pixel in the block or near it. No pixel moves out of the source. Nor do
-    white fields of the chessboard of blocks move, because neighbours must not move at once.
+    Return the number of each pixel's block, (h * w,), and a match for each active pixel, (n,). The
+    offset of a block is that of the match of a random pixel in or near the block. A pixel is
+    offered its old match if the new one would lie outside the source, or if its block is a white
+    field of a chessboard of blocks: neighbouring blocks must not change at once.
     """
     height, width = search.size
     top, left = torch.randint(side, (2,), generator=random).tolist()

@@ -17,10 +17,10 @@ OPTIONS = ("pooling", "padding", "preprocessing")
 # These files need Caffe's preprocessing: vgg19-d01eb7cb.pth and vgg16-00b39a1b.pth, which
 # neural-style-pt downloads. They are recognised by the first digits of their SHA-256 hashes.
 CAFFE_FILES = ("d01eb7cb", "00b39a1b")
-# Usual ranges (low, high) of the mean of relu4_1 for a small photograph. The mean is about 1 in
-# networks trained in torch (0.46 to 0.87 in the bundled one). In Oxford's VGG-19, trained in
-# Caffe, it is 550 to 1040 if the kernels are converted to torchvision's input values. A mean of 17
-# to 27 shows that they are not converted: pastiches are then wrong.
+# Ranges (low, high) in which the mean of relu4_1 for a small photograph usually lies. It is about 1
+# in a network trained in torch (0.46 to 0.87 in the bundled one), and 550 to 1040 in Oxford's
+# VGG-19, trained in Caffe. It is 17 to 27 if a network trained in Caffe, whose input values are
+# from 0 to 255, gets torchvision's input values instead: then pastiches are wrong.
 USUAL = ((0.1, 10.0), (300.0, 3000.0))
 
 
@@ -57,7 +57,7 @@ def build_features(config: FeaturesConfig, seed: int = 0) -> FeatureExtractor:
 
 @torch.no_grad()
 def _warn_of_odd_means(network: FeatureExtractor, origin: str) -> None:
-    """Log a warning if the mean of relu4_1 for a bundled photograph is in no range of USUAL."""
+    """Log a warning if the mean of relu4_1 for a bundled photograph lies in no range of USUAL."""
     if "relu4_1" not in network.layers:
         return
     photo = images.resize_picture(images.read(str(ASSETS / "content" / "coffee.jpg")), 64)

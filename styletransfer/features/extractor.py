@@ -1,4 +1,4 @@
-"""A frozen network whose activations can be read by name, and its preparation for fast use.
+"""A frozen network that returns the activations of the layers whose names are given.
 
 The network's max pooling saves no indices for the backward pass.
 """
@@ -12,13 +12,13 @@ from torch.autograd import Function
 
 from styletransfer.errors import UserError
 
-# Arguments of torch's pool over 2 x 2 windows.
+# Arguments of `torch.ops.aten.max_pool2d_with_indices` for windows of 2 x 2 positions.
 WINDOW = [2, 2]
 PADDING, DILATION, CEIL = [0, 0], [1, 1], False
 
 
 class Normalize(nn.Module):
-    """This layer computes (image - mean) / std per channel, for sRGB (N, 3, H, W) in [0, 1]."""
+    """This layer computes (image - mean) / std per channel of sRGB images (N, 3, H, W)."""
 
     mean: Tensor
     std: Tensor
@@ -30,7 +30,7 @@ class Normalize(nn.Module):
         self.register_buffer("std", self.exact[1].float())
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Move or cast the module; a cast to float64 restores the constants to full precision."""
+        """Move or cast the module; in float64, mean and std are taken from `exact`, not rounded."""
         super()._apply(fn, recurse)
         if self.mean.dtype == torch.float64:
             self.mean, self.std = self.exact.to(self.mean)
@@ -38,7 +38,7 @@ class Normalize(nn.Module):
 
     def forward(self, image: Tensor) -> Tensor:
         """Return (image - mean) / std in the network's dtype."""
-        # Computed in the image's own dtype, so that the result is rounded only once.
+        # It is computed in the image's dtype. Only the result is rounded to the network's dtype.
         return ((image - self.mean.to(image)) / self.std.to(image)).to(self.mean.dtype)
 
 
@@ -58,9 +58,9 @@ class MaxPoolFunction(Function):
     def forward(x: Tensor) -> Tensor:
         """Return the maximum of each window; an odd last row or column is dropped.
 
-        On the CPU three maxima take less time than torch's pool with its indices (measured on x86).
-        On a GPU the pool is one kernel instead of three, and reads and writes as many bytes in
-        bfloat16, fewer in float32. Its indices are freed here.
+        On the CPU, three calls of `torch.maximum` take less time than torch's pool, which also
+        computes indices (measured on x86). On a GPU, the pool is one kernel, not three, and moves
+        no more bytes than the three. Its indices are not kept.
         """
         if x.device.type != "cpu":
             pooled: Tensor = torch.ops.aten.max_pool2d_with_indices(x, WINDOW)[0]
@@ -79,7 +79,7 @@ class MaxPoolFunction(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Compute the indices by torch's pooling, and scatter the gradient by torch's backward."""
+        """Compute the indices of the maxima again, and pass the gradient to these positions."""
         (grad_output,) = grads
         (x,) = ctx.saved_tensors
         aten = torch.ops.aten
@@ -132,7 +132,7 @@ class FeatureExtractor(nn.Module):
         self.eval()
 
     def train(self, mode: bool = True) -> Self:
-        """Stay in eval mode for any `mode`, because the network is only used to measure."""
+        """Stay in eval mode for any `mode`, because this network is never trained."""
         return super().train(False)
 
     @property
@@ -197,17 +197,17 @@ class FeatureExtractor(nn.Module):
         return needed
 
     def stride(self, layer: str) -> int:
-        """Return how many image pixels, per axis, one position of `layer` stands for."""
+        """Return how many image pixels, along each axis, one position of `layer` covers."""
         return int(2 ** sum(map(is_pool, self._needed({layer}).values())))
 
 
 def is_pool(layer: nn.Module) -> bool:
-    """Tell whether a layer halves the size, rounding down."""
+    """Tell whether a layer is a pool, which halves height and width, rounding down."""
     return isinstance(layer, MaxPool | nn.AvgPool2d)
 
 
 def optimize_for_inference(
     extractor: FeatureExtractor, device: torch.device, dtype: torch.dtype
 ) -> FeatureExtractor:
-    """Move a network to `device` and `dtype`, with its kernels channels_last; return it."""
+    """Move a network to `device` and `dtype`, make its kernels channels_last, and return it."""
     return extractor.to(device, dtype).to(memory_format=torch.channels_last)

@@ -8,7 +8,7 @@ from torch import Tensor
 
 
 def accumulate_dtype(dtype: torch.dtype) -> torch.dtype:
-    """Return the dtype for sums over features of `dtype`: float32 for bfloat16, else `dtype`."""
+    """Return the dtype in which features are summed: float32 for bfloat16, otherwise `dtype`."""
     return torch.float32 if dtype == torch.bfloat16 else dtype
 
 
@@ -18,8 +18,11 @@ def to_float64(x: Tensor) -> Tensor:
 
 
 def principal_axes(second: Tensor, count: int) -> Tensor:
-    """Return the `count` principal axes, (C, count), of second moments (C, C); all if C is less."""
-    axes: Tensor = torch.linalg.eigh(second.cpu())[1][:, -count:]  # some devices lack eigh
+    """Return the eigenvectors (C, count) of `second` (C, C) with the `count` largest eigenvalues.
+
+    `second` is a matrix of second moments. If `count` is above C, all C eigenvectors are returned.
+    """
+    axes: Tensor = torch.linalg.eigh(second.cpu())[1][:, -count:]  # some devices have no eigh
     return axes.to(second)
 
 

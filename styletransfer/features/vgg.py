@@ -44,8 +44,8 @@ class ReplicatingConv(nn.Conv2d):
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out_channels, H, W) for x (N, in_channels, H, W).
 
-        CUDA's backward of torch's `pad` adds up a corner's gradients in any order, so the last bits
-        of two equal runs would differ.
+        On a GPU `torch.cat` pads: the backward of torch's `pad` adds up a corner's gradients there
+        in an order that varies, so the last bits of two equal runs would differ.
         """
         if x.device.type == "cpu":
             return super().forward(x)
@@ -93,7 +93,7 @@ def build(
     normalize = Normalize((0.0, 0.0, 0.0), (1.0, 1.0, 1.0))
     if preprocessing == "imagenet":
         normalize = Normalize(IMAGENET_MEAN, IMAGENET_STD)
-    elif preprocessing == "caffe":  # (x - mean / 255) / (1 / 255); `load` reverses BGR kernels
+    elif preprocessing == "caffe":  # 255 x - mean, for x in [0, 1]; `load` handles BGR order
         red, green, blue = (mean / 255 for mean in CAFFE_MEAN)
         normalize = Normalize((red, green, blue), (1 / 255,) * 3)
     return FeatureExtractor(normalize, layers).requires_grad_(False)
@@ -106,7 +106,7 @@ def load(
     origin: str,
     is_bgr: bool = False,
 ) -> None:
-    """Copy tensors with torchvision's names into `network`; classifier tensors are ignored.
+    """Copy the tensors `state`, with torchvision's names, into `network`, except the classifier's.
 
     If `is_bgr`, the first convolution of `state` expects blue, green, red, and `load` reverses the
     channels of its kernels.
@@ -160,7 +160,7 @@ def load(
 
 
 def widths_of(state: Mapping[str, Tensor], origin: str) -> Widths:
-    """Return the output channels, by block, of the VGG-19-shaped network in `state`.
+    """Return the output channels of each convolution, by block, from VGG-19-like weights `state`.
 
     The network may end after any convolution. Raises UserError if `state` lacks the first kernels
     of VGG-19, or if kernels are not 4-d.

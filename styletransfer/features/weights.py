@@ -17,8 +17,8 @@ from styletransfer.errors import UserError
 from styletransfer.system.devices import is_out_of_memory
 
 BUNDLED = Path(__file__).with_name("bundled.safetensors")
-# A file has two tensors for an int8 kernel: under KEY its values, and under KEY_scale a factor on
-# these values for each output channel.
+# A file has two tensors for an int8 kernel: KEY holds its values, and KEY_scale holds one factor
+# for each output channel, by which these values are multiplied.
 SCALE = "_scale"
 
 
@@ -93,7 +93,7 @@ def _checked(tensors: Mapping[str, Tensor], path: Path) -> Mapping[str, Tensor]:
 
 
 def _check_unpacked(path: Path) -> None:
-    """Raise UserError for a compressed zip archive, which could fill memory; torch writes none."""
+    """Raise UserError for a compressed zip archive; torch writes none, and it could fill memory."""
     if zipfile.is_zipfile(path):
         with zipfile.ZipFile(path) as archive:
             if any(entry.file_size > entry.compress_size for entry in archive.infolist()):
@@ -111,7 +111,7 @@ def _tensors(loaded: object, path: Path) -> Mapping[str, Tensor]:
 
 
 def _is_plain(tensor: Tensor) -> bool:
-    """Tell whether a tensor is dense, real, on the CPU, and not larger than its storage."""
+    """Tell whether a tensor is dense, real, on the CPU, and has no more bytes than its storage."""
     if tensor.layout != torch.strided or tensor.device.type != "cpu" or tensor.is_quantized:
         return False
     return not tensor.is_complex() and tensor.nbytes <= tensor.untyped_storage().nbytes()

@@ -10,13 +10,13 @@ from styletransfer.features.tensors import check_features
 
 
 class WrapPad(Function):
-    """This Function pads circularly by 1 and keeps channels_last, which torch's `pad` does not."""
+    """This Function pads circularly by 1. Unlike torch's `pad`, it keeps channels_last format."""
 
     generate_vmap_rule = True
 
     @staticmethod
     def forward(x: Tensor) -> Tensor:
-        """Copy the last row before the first, and the first after the last; then the columns."""
+        """Copy the last row above the first, and the first below the last; likewise the columns."""
         for dim in (2, 3):
             x = torch.cat([x.narrow(dim, -1, 1), x, x.narrow(dim, 0, 1)], dim)
         return x
@@ -27,7 +27,7 @@ class WrapPad(Function):
 
     @staticmethod
     def backward(ctx: Any, *grads: Tensor) -> Tensor:
-        """Add the gradient of each padded position to the gradient of the position it copies."""
+        """Add the gradient of each padding position to that of the position that was copied."""
         (grad,) = grads
         for dim in (3, 2):
             before, own, after = torch.split(grad, [1, grad.shape[dim] - 2, 1], dim)
@@ -48,7 +48,7 @@ def wrap_pad(x: Tensor) -> Tensor:
 
 
 class Wrapped(nn.Module):
-    """This layer is a 3 x 3 convolution with circular padding, which copies the opposite edge."""
+    """This layer is the 3 x 3 convolution `conv` with circular padding instead of its own."""
 
     def __init__(self, conv: nn.Conv2d) -> None:
         super().__init__()

@@ -75,7 +75,7 @@ class UpsampledConv(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """Return (N, out, 2H, 2W) for x (N, in, H, W)."""
-        # The trained network repeats the border after upsampling; before it, the result is equal.
+        # In training, the border is repeated after upsampling. The result is the same.
         around = pad(x, (1, 1, 1, 1), mode="replicate")
         shifted = pixel_shuffle(conv2d(around, self.kernels), 2)
         return shifted.contiguous(memory_format=torch.channels_last)
@@ -106,7 +106,7 @@ class FourfoldConv(nn.Module):
 
 
 class SideBySideNorm(nn.Module):
-    """This layer computes `norm`, on several neighbouring positions of a row together."""
+    """This layer computes `norm`; on the CPU, it treats several positions of a row at once."""
 
     def __init__(self, norm: ConditionalInstanceNorm) -> None:
         super().__init__()
@@ -142,9 +142,9 @@ def measured(x: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def neighbours(x: Tensor) -> int:
-    """Return the number of neighbouring positions in a row of x (N, C, H, W) that a norm joins.
+    """Return how many neighbouring positions in a row of x (N, C, H, W) a norm computes at once.
 
-    On a GPU it is 1: a kernel's threads take neighbouring values as they lie in memory.
+    On a GPU it is 1, because the threads of a kernel read neighbouring values in any case.
     """
     if x.device.type != "cpu":
         return 1

@@ -22,8 +22,8 @@ from styletransfer.settings import FeaturesConfig
 
 # The layers of the feature extractor whose moments describe a style: name -> channels.
 SEEN = {"relu1_1": 64, "relu2_1": 128, "relu3_1": 256, "relu4_1": 512}
-# Longer side in pixels of the copy from which the style of a picture is encoded; for a painting,
-# the setting `style_size` replaces it. A photograph's own style is encoded for strength 0.
+# Longer side in pixels to which a picture is resized before its style is encoded. `apply` resizes
+# paintings to the setting `style_size` instead. If strength is not 1, it encodes photographs, too.
 ENCODED_SIDE = 512
 # Smallest side of a painting in pixels: at this size relu4_1, the deepest layer, has one position.
 SMALLEST_PAINTING = 8
@@ -31,11 +31,11 @@ SMALLEST_PAINTING = 8
 CODE = 100
 # Added to a channel's standard deviation, which may be 0, before the logarithm.
 EPSILON = 1e-3
-# `finished` moves the colours of a pastiche by this fraction, times its `strength`, of the way to
-# the painting's palette.
+# At strength 1, `finished` moves the colours of a pastiche this fraction of the way towards the
+# painting's palette.
 PALETTE = 0.5
-# Largest longer side in pixels for which a palette is computed from every pixel; larger pictures
-# are subsampled.
+# A palette is computed from every pixel if the longer side is below this number of pixels. Larger
+# pictures are subsampled.
 FINE = 1024
 
 
@@ -76,7 +76,7 @@ class StyleEncoder(nn.Module):
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
         seen = 2 * sum(SEEN.values())
-        # Mean and standard deviation of the moments of many paintings; a network's file has them.
+        # Mean and standard deviation of the moments of many paintings; read from a network's file.
         self.register_buffer("mean", torch.zeros(seen))
         self.register_buffer("deviation", torch.ones(seen))
         self.code = nn.Linear(seen, CODE)
@@ -105,9 +105,10 @@ def paint_rows(network: StyleNetwork, images: Tensor, rows: Tensor) -> Tensor:
 
 
 def color_moments(image: Tensor) -> Tensor:
-    """Return mean and covariance, side by side (3, 1 + 3), of an image's sRGB colours (1, 3, H, W).
+    """Return the mean (3, 1) and the covariance (3, 3) of an image's colours, joined to (3, 4).
 
-    The result is float64. A picture whose longer side is FINE pixels or more is subsampled.
+    The image is (1, 3, H, W), sRGB, and subsampled if a side has FINE pixels or more. The result
+    is float64.
     """
     every = 1 + max(image.shape) // FINE
     colors = image[0, :, ::every, ::every].flatten(1).cpu().double()
@@ -117,9 +118,9 @@ def color_moments(image: Tensor) -> Tensor:
 def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
     """Return a pastiche (1, 3, H, W) in [0, 1] with its colours moved towards a painting's palette.
 
-    The largest error of a network that paints any style is in its colours. An affine map in closed
-    form moves them by the fraction PALETTE * `strength` towards `goal`, which `color_moments`
-    returns for the painting.
+    The largest error of a network that paints any style is in its colours. An affine map, computed
+    in closed form, moves the colours by the fraction PALETTE * `strength` towards `goal`, the
+    result of `color_moments` for the painting.
     """
     own, share = color_moments(pastiche), PALETTE * strength
     change = torch.lerp(torch.eye(3).double(), monge(own[:, 1:], goal[:, 1:]), share)
@@ -129,14 +130,14 @@ def finished(pastiche: Tensor, goal: Tensor, strength: float = 1.0) -> Tensor:
 
 
 def norms(network: nn.Module) -> list[ConditionalInstanceNorm]:
-    """Return the norms of a style network, or of its `deployed` copy, in their order."""
+    """Return the norms of a style network, or of its `deployed` copy, in the order of modules."""
     return [module for module in network.modules() if isinstance(module, ConditionalInstanceNorm)]
 
 
 def split(network: nn.Module, rows: Tensor) -> list[Tensor]:
-    """Return rows (N, R) as a list: the scale (N, C), then the shift (N, C), of each norm."""
+    """Split rows (N, R) into a list: scale (N, C) and shift (N, C) of each norm in turn."""
     sizes = [size for norm in norms(network) for size in 2 * [norm.scale.shape[1]]]
-    # Not torch.split: in ONNX this is one operation, with more outputs than WebGPU allows.
+    # torch.split is not used: in ONNX it is one operation, with more outputs than WebGPU allows.
     ends = itertools.accumulate(sizes)
     return [rows[:, end - size : end] for size, end in zip(sizes, ends, strict=True)]
 

@@ -49,10 +49,7 @@ def shipped() -> list[str]:
 
 
 def network_file(name: str) -> Path:
-    """Return the path of the shipped network `name`, or else the path `name`.
-
-    If there is also a file `name`, it comes first.
-    """
+    """Return `name` as a path, or the path of the shipped network `name` if no file is there."""
     path = Path(name)
     return FOLDER / f"{name}.safetensors" if name in shipped() and not path.is_file() else path
 

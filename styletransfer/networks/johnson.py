@@ -3,10 +3,10 @@
 The layers are a 9 x 9 convolution, two convolutions that halve the size, residual blocks, two
 convolutions that double the size, and a 9 x 9 convolution to colours. As in the authors' later
 code, where both are options, each convolution has instance norm after it, and reflects the borders
-of its input. Five things differ: upsampling
-is bilinear, not by transposed convolutions; the convolutions after it repeat the borders; a filter
-removes a lattice from the colours (`lattice`); a sigmoid bounds the output (the authors' tanh,
-moved to [0, 1]); each norm has a scale and a shift for each style.
+of its input. Five things differ from the authors' network: upsampling is bilinear, not by
+transposed convolutions; the convolutions after it repeat the borders; a filter removes a lattice
+from the colours (`lattice`); a sigmoid bounds the output (the authors' tanh, moved to [0, 1]); each
+norm has a scale and a shift for each style.
 """
 
 from collections.abc import Sequence
@@ -27,7 +27,7 @@ STYLED = (".scale", ".shift")  # endings of the names of parameters that belong 
 
 
 class ConditionalInstanceNorm(nn.Module):
-    """This layer is instance norm with scales and shifts by style (Dumoulin et al. 2017, eq. 5)."""
+    """Instance norm with a scale and a shift for each style (Dumoulin et al. 2017, eq. 5)."""
 
     # Added to the variance, as in torch.nn.InstanceNorm2d, so that a constant channel stays finite.
     epsilon = 1e-5
@@ -127,7 +127,7 @@ class Architecture:
     """An architecture is the width and depth of a style network."""
 
     widths: tuple[int, int, int]  # channels at full, half and quarter size
-    blocks: int  # residual blocks
+    blocks: int  # number of residual blocks
 
 
 # Name -> architecture. "full" is the architecture of the paper. "small" and "tiny" have fewer
@@ -140,7 +140,7 @@ LAYOUTS = {
 
 
 class StyleNetwork(nn.Module):
-    """A style network paints pictures in its styles, or with an encoder in any, in one pass."""
+    """A style network paints a picture in one pass: in its styles, or with an encoder in any."""
 
     def __init__(self, layout: Architecture, styles: int) -> None:
         super().__init__()
@@ -185,14 +185,14 @@ class StyleNetwork(nn.Module):
 
 
 def padded(image: Tensor) -> Tensor:
-    """Return (N, 3, H, W) with the last row and column repeated, up to multiples of STRIDE."""
+    """Repeat the last row and column of an image until height and width are multiples of STRIDE."""
     height, width = ((side + STRIDE - 1) // STRIDE * STRIDE for side in image.shape[2:])
-    # There is no branch for paddings of 0, because an ONNX graph could not contain it.
+    # `pad` is called even if it adds nothing, because an ONNX graph could not contain an `if`.
     return pad(image, (0, width - image.shape[3], 0, height - image.shape[2]), mode="replicate")
 
 
 def adopt(network: StyleNetwork, trained: StyleNetwork) -> None:
-    """Copy kernels from `trained` to `network`; each style starts from the mean scales and shifts.
+    """Copy the kernels of `trained` to `network`, and its mean scales and shifts to each style.
 
     Kernels take long to learn, and styles differ mostly in scales and shifts: Dumoulin et al. 2017,
     section 3.2, train only new scales and shifts to add a style to a trained network.

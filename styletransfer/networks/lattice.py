@@ -1,27 +1,27 @@
 """Removes the lattice of a style network: a faint pattern that repeats every 4 pixels.
 
 The smallest features of a style network have a position for every fourth pixel. So the mean of what
-the network paints may depend on row and column modulo 4, which shows in calm places as a lattice.
+the network paints may depend on row and column modulo 4. In smooth areas this is seen as a lattice.
 Here the lattice is estimated around each pixel, as a mean of the fine detail at the pixels that are
 4, 8, ... pixels away in rows and columns, and subtracted. Strokes stay, because they do not repeat
 every 4 pixels.
 
-As a filter, this stops frequencies near 1/4 and 1/2 cycles per pixel. But detail that stands out
-from its surroundings hardly counts in the mean, because the filter would repeat an edge every 4
-pixels.
+As a filter, this stops frequencies near 1/4 and 1/2 cycles per pixel. Detail that is much stronger
+than its surroundings has little weight in the mean. Otherwise the filter would repeat an edge every
+4 pixels.
 """
 
 import torch
 from torch import Tensor, nn
 from torch.nn.functional import conv2d, pad, pixel_shuffle, pixel_unshuffle
 
-# Period of the lattice in pixels. A block is a square of PERIOD x PERIOD pixels; its pixel (y, x)
-# is its channel PERIOD y + x.
+# Period of the lattice in pixels. A block, a square of PERIOD x PERIOD pixels, is stored as the
+# channels of one position: its pixel (y, x) is channel PERIOD y + x.
 PERIOD = 4
-# Standard deviation and reach, in blocks, of the Gaussian weights in the mean. A smaller deviation
-# removes more of a lattice that changes from place to place, and more of the strokes.
+# Standard deviation and radius, in blocks, of the Gaussian weights of the mean. A smaller deviation
+# removes more of a lattice that changes from place to place, but also more of the strokes.
 DEVIATION, REACH = 1.5, 4
-# Detail that is STANDS_OUT times as strong as the mean around it has half the weight.
+# Detail that is STANDS_OUT times as strong as the mean around it gets half of the full weight.
 STANDS_OUT = 2.5
 # Weights of the mean over the five pixels around a pixel, in one dimension. The fine detail of a
 # pixel is its difference from the mean. The mean is 0 for a wave of 1/4 or 1/2 cycles per pixel.
@@ -32,8 +32,8 @@ EPSILON = 1e-8
 
 def detail_kernels() -> Tensor:
     """Return kernels (16, 16, 3, 3), which compute the fine detail of blocks."""
-    # mean[i, j, b]: weight, in the mean around pixel i of a block, of pixel j of the block before
-    # (b = 0), of the same block (1) or of the block after it (2).
+    # In one dimension, mean[i, j, b] is the weight of pixel j in the mean around a block's pixel i.
+    # Pixel j lies in the block before (b = 0), in the same block (1) or in the block after it (2).
     mean = torch.zeros(PERIOD, PERIOD, 3)
     for pixel in range(PERIOD):
         for place, weight in enumerate(AROUND, start=pixel - len(AROUND) // 2):
@@ -59,7 +59,7 @@ class WithoutLattice(nn.Module):
 
 
 def lattice(detail: Tensor, colors: int) -> Tensor:
-    """Return the lattice in the fine detail of blocks, both (N, 16 C, h, w), for C colours."""
+    """Return the lattice (N, 16 C, h, w) in the fine `detail` of blocks, of the same shape."""
     count, _, height, width = detail.shape
     apart = (count, colors, PERIOD**2, height, width)
     square = detail.reshape(apart).square().mean(1) + EPSILON  # (N, 16, h, w)

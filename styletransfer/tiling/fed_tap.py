@@ -1,4 +1,4 @@
-"""A Function that returns features unchanged; its backward adds a loss's gradient to theirs."""
+"""A Function that returns its input unchanged, and adds the gradient of a loss in backward."""
 
 from collections.abc import Callable
 from typing import Any
@@ -6,27 +6,27 @@ from typing import Any
 from torch import Tensor
 from torch.autograd import Function
 
-# (features F, gradient of F from later layers) -> that gradient plus dL/dF, for an external loss L;
-# a new tensor of the shape of F. The arguments must not be changed.
+# A function that gets features F and the gradient of F that later layers give. It returns this
+# gradient plus dL/dF, for a loss L, as a new tensor, and must not change its arguments.
 Feed = Callable[[Tensor, Tensor], Tensor]
 
 
 class FedTap(Function):
-    """This Function is the identity in forward; backward adds dL/dF of a loss L computed elsewhere.
+    """This Function is the identity in forward; backward adds dL/dF, which `feed` computes.
 
-    A tile holds only a part of the features on which L depends, so its graph cannot compute L.
+    A tile holds only a part of the features F on which a loss L depends, so its graph has no L.
     dL/dF is computed during backward: if the gradients of all layers were stored before, they would
     take a quarter of the tile's memory.
     """
 
     @staticmethod
     def forward(features: Tensor, feed: Feed) -> Tensor:
-        """Return the features, a view."""
+        """Return a view of the features."""
         return features.view_as(features)
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Tensor, Feed], output: Tensor) -> None:
-        """Save the features, which the network keeps in memory anyway."""
+        """Save the features, which the network keeps in memory in any case."""
         features, ctx.feed = inputs
         ctx.save_for_backward(features)
 

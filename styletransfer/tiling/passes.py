@@ -1,4 +1,4 @@
-"""The two passes through a network in tiles: forward, stage by stage, and backward.
+"""Runs a network forward and backward in tiles, one stage after the other.
 
 A stage is a sequence of layers. The last stages often have one tile each. The forward pass then
 keeps their graph, and the backward pass does not run these stages again.
@@ -22,9 +22,9 @@ class TiledStage:
 
     @torch.no_grad()
     def forward(self, inputs: Tensor, visit: Visit) -> Tensor:
-        """Return the output (1, C, h, w) of all tiles, or (0,) for the last stage; build no graph.
+        """Run all tiles without a graph, and return the whole output (1, C, h, w) of the stage.
 
-        No stage reads the last stage's output, so it is not kept.
+        For the last stage, return an empty tensor (0,), because no stage reads its output.
         """
         *_, name = self.stage.layers
         whole = inputs.new_empty(0)
@@ -42,10 +42,10 @@ class TiledStage:
     def backward(
         self, inputs: Tensor, gradient: Tensor | None, visit: Visit, total: Tensor
     ) -> None:
-        """Add dL/d(inputs), for the sum L of all losses, to `total` (1, C, h, w), tile by tile.
+        """Add dL/d(inputs) to `total` (1, C, h, w), tile by tile; L is the sum of all losses.
 
-        The inputs are detached; `gradient` is dL/d(output) through all later stages, or None for
-        the last stage; `visit` adds the gradients of this stage's own losses.
+        `inputs` are detached. `gradient` is the gradient of the stage's output that later stages
+        give, or None for the last stage. `visit` adds the gradients of this stage's losses.
         """
         *_, last = self.stage.layers
         for tile in self.tiles:
@@ -60,23 +60,24 @@ class TiledStage:
 
 @dataclass(frozen=True)
 class SavedForBackward:
-    """The forward pass keeps these tensors for the backward pass."""
+    """A SavedForBackward holds tensors of the forward pass that the backward pass needs."""
 
     inputs: list[Tensor]  # the input (1, C, h, w) of each stage that has several tiles
-    # The leaf that is the input of the first stage of `Passes.whole`; None if `whole` is empty.
+    # Input of the first stage of `Passes.whole`, as a leaf of the graph; None if `whole` is empty.
     start: Tensor | None = None
-    end: Tensor | None = None  # output of the last stage, with the graph from `start`
+    end: Tensor | None = None  # output of the last stage, with the graph that begins at `start`
 
 
 @dataclass(frozen=True)
 class Passes:
-    """`Passes` are the stages of a network, cut into tiles for pictures of one size."""
+    """`Passes` holds the stages of a network, with their tiles for pictures of one size."""
 
-    in_tiles: list[TiledStage]  # the last stage in several tiles, and all stages before it
+    # All stages up to the last one that has more than one tile.
+    in_tiles: list[TiledStage]
     whole: list[TiledStage]  # the stages after `in_tiles`, which have one tile each; may be empty
 
     def show(self, picture: Tensor, visit: Visit) -> None:
-        """Call `visit` with the features of a picture (1, 3, H, W), tile by tile."""
+        """Run the network on a picture (1, 3, H, W) tile by tile; call `visit` after each layer."""
         features = picture
         for part in [*self.in_tiles, *self.whole]:
             features = part.forward(features, visit)
@@ -84,8 +85,8 @@ class Passes:
     def forward(self, picture: Tensor, visit: Visit, feed: Visit) -> SavedForBackward:
         """Run the forward pass of a detached picture (1, 3, H, W).
 
-        `visit` is called at each layer of `in_tiles`, and `feed` at each layer of `whole`. `feed`
-        returns the features for the next layer; their backward adds the gradients of losses.
+        `visit` is called after each layer of `in_tiles`, and `feed` after each layer of `whole`.
+        `feed` puts a node into the graph whose backward adds the gradients of the layer's losses.
         """
         inputs, features = [], picture
         for part in self.in_tiles:
@@ -101,12 +102,12 @@ class Passes:
     def backward(self, saved: SavedForBackward, feed: Visit, total: Tensor) -> None:
         """Run the backward pass: add the gradient of all losses to `total` (1, 3, H, W).
 
-        `saved` is the result of `forward`; its list of inputs is emptied. `feed` adds the gradients
-        of the losses at the layers of `in_tiles`.
+        `saved` is the result of `forward`; its list `inputs` is emptied. `feed` puts nodes that add
+        the gradients of the losses into the graphs of the stages `in_tiles`.
         """
         gradient = None
         if saved.start is not None and saved.end is not None:
-            # Backward starts from zeros at `end`: the nodes that `feed` made add all gradients.
+            # The gradient at `end` is 0. The nodes that `feed` made add the gradients of losses.
             (gradient,) = torch.autograd.grad(saved.end, saved.start, torch.zeros_like(saved.end))
         for part in reversed(self.in_tiles):
             inputs = saved.inputs.pop()
@@ -118,7 +119,7 @@ class Passes:
 
 
 def passes(stages: Sequence[Stage], size: tuple[int, int], tile: int) -> Passes:
-    """Return the passes for pictures of (height, width) pixels; see `Stage.tiles`."""
+    """Cut stages into tiles for pictures of (height, width) pixels; see `Stage.tiles`."""
     parts = [TiledStage(stage, stage.tiles(size, tile)) for stage in stages]
     whole: list[TiledStage] = []
     while parts and len(parts[-1].tiles) == 1:

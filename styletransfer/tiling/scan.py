@@ -24,14 +24,15 @@ from styletransfer.tiling.fed_tap import FedTap
 from styletransfer.tiling.passes import Passes, passes
 from styletransfer.tiling.tiles import Tile, stages
 
-# dL/dmean (C,), dL/dsecond (C, C) of a style loss L; None for a moment that L does not use.
+# Gradients of a style loss with respect to its two moments, the mean (C,) and the second moments
+# (C, C). A gradient is None if the loss does not use this moment.
 Slope = tuple[Tensor | None, Tensor | None]
-Slopes = dict[str, Slope]  # name of a style loss -> its slope
+Slopes = dict[str, Slope]  # name of a style loss -> these gradients
 
 
 @dataclass(eq=False)
 class Scan:
-    """A scan applies a network to pictures, tile by tile."""
+    """A Scan runs a network on a picture tile by tile, and collects its features or moments."""
 
     extractor: FeatureExtractor  # the network, up to the deepest layer that is read
     tile: int  # side of a tile in pixels, without the halo that it also reads; see `Stage.tiles`
@@ -62,7 +63,7 @@ class Scan:
         return wholes
 
     def moments(self, image: Tensor, weighted: Sequence[WeightedLayer]) -> list[Moments]:
-        """Return the moments of the image's features at each weighted layer."""
+        """Return the moments of the image's features for each (layer, weights) in `weighted`."""
         sums, layers = [self.blank(layer, image) for layer, _ in weighted], dict(weighted).keys()
 
         def add(layer: str, tile: Tile, features: Tensor) -> Tensor:
@@ -76,7 +77,7 @@ class Scan:
         return sums
 
     def blank(self, layer: str, image: Tensor) -> Moments:
-        """Return moments that are all zero, for a layer, on the device of `image`."""
+        """Return moments of a layer that are all zero, on the device of `image`."""
         channels = 3
         for module in self.extractor.ended_at([layer]).layers.values():
             channels = getattr(module, "out_channels", channels)
@@ -87,7 +88,7 @@ class Scan:
     def add_moments(
         self, sums: Moments, weighted: WeightedLayer, tile: Tile, features: Tensor, image: Tensor
     ) -> Moments:
-        """Return `sums` plus the contribution of a tile's own positions to the image's moments.
+        """Return `sums` plus what the positions that a tile owns contribute to the moments.
 
         `features` (1, C, h, w) are the layer's output for the tile and the halo around it. The
         layer's weights must be above 0 somewhere in the image.
@@ -95,7 +96,7 @@ class Scan:
         owned = features[tile.own[weighted[0]]]
         weights, total = self.weights(weighted, tile, image)
         if not owned.numel() or (weights is not None and not weights.any()):
-            return sums  # the tile adds nothing
+            return sums  # the tile owns no position whose weight is above 0
         part = (owned[0, 0].numel() if weights is None else weights.sum()) / total
         seen = moments(owned, self.with_mean, weights)
         return Moments(*(old + part * moment for old, moment in zip(sums, seen, strict=True)))
@@ -103,7 +104,7 @@ class Scan:
     def weights(
         self, weighted: WeightedLayer, tile: Tile, image: Tensor
     ) -> tuple[Tensor | None, Tensor | float]:
-        """Return the weights of a tile's positions (None: all 1), and their sum over the image."""
+        """Return the weights of a tile's positions (None: all 1), and the sum of all weights."""
         layer, positions = weighted
         stride = self.extractor.stride(layer)
         if positions is None:
@@ -116,16 +117,16 @@ class Scan:
 class TileLosses:
     """`TileLosses` adds up the losses of one evaluation, tile by tile."""
 
-    scan: Scan  # computes features and moments
-    targets: Targets  # what the picture is compared with
+    scan: Scan  # adds up moments over tiles
+    targets: Targets  # layer -> the content, match and style losses at this layer
     image: Tensor  # (1, 3, H, W), the whole picture, detached
     # Name -> weighted loss, 0-d. The backward pass adds content and match losses, tile by tile.
     terms: dict[str, Tensor]
-    sums: dict[str, Moments]  # name of a style loss -> moments so far; `measure` adds to them
-    slopes: Slopes  # gradients of style losses w.r.t. the moments, set between the two passes
+    sums: dict[str, Moments]  # name of a style loss -> moments of the tiles seen so far
+    slopes: Slopes  # gradients of style losses with respect to `sums`, for the backward pass
 
     def measure(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Add the tile's contribution to the moments at `layer`; return the features."""
+        """Add a tile's features to the moments of the layer's style losses; return the features."""
         for target in self.targets.get(layer, []):
             if not isinstance(target.distance, StyleDistance):
                 continue
@@ -135,7 +136,7 @@ class TileLosses:
         return features
 
     def feed(self, layer: str, tile: Tile, features: Tensor) -> Tensor:
-        """Return the features; backward adds the gradients of the losses at `layer`."""
+        """Return the features, with a graph node whose backward adds the losses' gradients."""
         if layer not in self.targets:
             return features
         fed: Tensor = FedTap.apply(features, functools.partial(self._joined, tile, layer))
@@ -146,7 +147,7 @@ class TileLosses:
         return self.feed(layer, tile, self.measure(layer, tile, features))
 
     def _joined(self, tile: Tile, layer: str, features: Tensor, gradient: Tensor) -> Tensor:
-        """Return `gradient` plus dL/dF of the layer's losses at the positions that a tile owns."""
+        """Return the gradient of a tile's features, plus the gradients of the layer's losses."""
         own = tile.own[layer]
         share = gradient[own]
         if not share.numel():
@@ -161,7 +162,7 @@ class TileLosses:
                     weight = target.weight * share[0, 0].numel() / positions
                     share, loss = _add_positional(share, features[own], part, weight)
                     self.terms[target.name] += loss
-        if share.shape == gradient.shape:  # the tile has no halo
+        if share.shape == gradient.shape:  # no halo: the tile owns all positions
             return share
         joined = gradient.clone()
         joined[own] = share
@@ -170,7 +171,7 @@ class TileLosses:
     def _add_style(
         self, share: Tensor, seen: Tensor, weighted: WeightedLayer, slopes: Slope, tile: Tile
     ) -> Tensor:
-        """Return `share`, the gradient of a tile's features `seen`, plus dL/dF of a style loss."""
+        """Return the gradient `share` of features `seen`, plus the gradient of a style loss."""
         weights, total = self.scan.weights(weighted, tile, self.image)
         if weights is not None and not weights.any():
             return share
@@ -182,10 +183,10 @@ class TileLosses:
 def _add_positional(
     share: Tensor, seen: Tensor, distance: ContentDistance | MatchDistance, weight: float
 ) -> tuple[Tensor, Tensor]:
-    """Return `share` plus weight * dL/dF, and weight * L; `share` is `seen`'s gradient so far.
+    """Return `share` plus the gradient of weight * L with respect to `seen`, and weight * L.
 
-    L is the distance of the tile's features `seen`. `weight` is the loss's factor in the total,
-    times the fraction of all positions that are in this tile.
+    L is the `distance` of the tile's features `seen`, and `share` their gradient so far. `weight`
+    is the weight of L in the objective, times the fraction of all positions that the tile owns.
     """
     with torch.enable_grad():
         leaf = seen.detach().requires_grad_()

@@ -1,13 +1,13 @@
-"""Computes the objective and its exact gradient tile by tile, in less memory than as a whole.
+"""Computes the objective and its exact gradient tile by tile, to save memory.
 
 A style loss depends on all positions, but only through two moments, which are means over positions.
 The forward pass runs the network in stages, which are sequences of layers. It adds up the moments
 of all tiles without a graph, and keeps the input of each stage. Style losses follow from the
 moments. Autograd on small matrices gives g = dL/dmean and H = dL/dsecond. These give the gradient
 dL/dF of the features F at every position (see `MomentsTap`). The backward pass takes the stages in
-reverse, and runs each tile again, with a graph. It starts from the next stage's gradient, and adds
-dL/dF at the tile's own positions. Content and match losses are sums over positions, so each tile
-computes its own summands.
+reverse, and runs each tile again, with a graph. It starts from the gradient that the next stage
+gave, and adds dL/dF at the positions that the tile owns. Content and match losses are sums over
+positions, so each tile computes its own summands.
 
 The cost is a second forward pass: three passes instead of two. A backward pass costs about as much
 as a forward pass, because the weights are frozen. The last stages, if they have a single tile, need
@@ -31,10 +31,10 @@ from styletransfer.tiling.scan import Scan, Slopes, TileLosses
 
 
 class TiledObjective:
-    """`TiledObjective` computes the losses and gradient of `Objective` in tiles, in less memory.
+    """`TiledObjective` computes what `Objective` computes, tile by tile, to save memory.
 
     Memory holds one tile's activations, the inputs of all stages, the targets, the picture
-    and its gradient. Arguments are as for `Objective`, except:
+    and its gradient. The arguments are those of `Objective`, except:
 
     Args:
         mode: a loss mode with gradients in closed form: autograd_function or tensor_hook.
@@ -42,8 +42,8 @@ class TiledObjective:
             stride of the deepest layer. See `Stage.tiles`.
 
     Raises:
-        UserError: the loss mode is another one, the pastiche is seamless, the tile is too small, or
-            `Objective` would raise it.
+        UserError: the loss mode is another one, the pastiche is to be seamless, or the tile is too
+            small. It is also raised where `Objective` raises it.
     """
 
     def __init__(
@@ -63,7 +63,9 @@ class TiledObjective:
         self.passes = self.scan.passes(pictures.content)
 
     def evaluate(self, image: Tensor) -> Losses:
-        """Return the losses at `image`, of the content's size; add their gradient to `image.grad`.
+        """Return the losses of `image`, and add their gradient to `image.grad`.
+
+        `image` has the size of the content image.
 
         `image.grad` changes last, so an evaluation that runs out of memory leaves it unchanged.
         """

@@ -1,16 +1,16 @@
-"""The positions of tiles, and what each tile reads so that its own features are exact.
+"""Cuts the input of layers into tiles. A tile also reads positions that its features depend on.
 
 A stage is a sequence of layers. Its input, the picture or a feature map, is cut into tiles. A tile
 owns a rectangle of this input, and at every layer the positions that belong to this rectangle. The
 rectangle's edges lie at multiples of the stage's pooling factor, or at the input's border. Each
-position is owned by one tile. A tile also reads a halo around its rectangle, because each
-convolution reads `padding` positions further. At the input's border, where no halo is left, each
-convolution pads as it does for the whole input.
+position is owned by one tile. A tile also reads positions around its rectangle, its halo, because
+each convolution reads `padding` positions further. There is no halo beyond the input's border:
+there, each convolution pads as it does for the whole input.
 
 The output of each stage but the last is stored whole, and the next stage cuts it into new tiles. A
-halo therefore serves the convolutions of one stage only. In VGG-19 its width is 6 pixels before
-pool2, and 4 positions after pool2. Without stages, a tile from the pixels to relu5_1 would read 70
-pixels beyond each of its sides.
+halo therefore only has to suffice for the convolutions of one stage. For VGG-19, it is 6 pixels
+wide in the first stage, which ends at pool2, and at most 4 positions in the later ones. If all
+layers up to relu5_1 were one stage, a tile would have a halo of 70 pixels at each of its sides.
 """
 
 from collections import OrderedDict
@@ -24,24 +24,24 @@ from torch import Tensor, nn
 from styletransfer.features.extractor import FeatureExtractor, is_pool
 
 Span = tuple[int, int]
-# An index of a tensor (1, C, h, w): all channels, some rows, some columns.
+# An index of a tensor (1, C, h, w), which selects all channels and a range of rows and columns.
 Window = tuple[EllipsisType, slice, slice]
-# A pool ends a stage if a position of its output stands for at least this number of pixels along an
-# axis. The pool's output stays in memory. In VGG-19, the pool with 4 pixels per position (pool2)
-# has 8 values per pixel of the picture; pool1, with 2, would have 16, which is too many.
+# A pool ends a stage if each position of its output covers at least this number of pixels along an
+# axis. The output of a stage stays in memory whole, so it should be small. In VGG-19, pool2, with 4
+# pixels per position, has 8 output values per pixel of the picture; pool1, with 2, would have 16.
 LEAST_STRIDE = 4
 
 
 @dataclass(frozen=True)
 class Tile:
-    """A tile is a part of a stage's input, with the windows in which its features are read."""
+    """A tile is a part of a stage's input, with the indices that select its positions."""
 
-    window: Window  # the part of the input that is read: the tile's own positions and a halo
-    # Name of a pool -> part of its output that is kept, because later layers need a smaller halo.
+    window: Window  # part of the input that the tile reads: the positions it owns, and the halo
+    # Name of a pool -> part of the pool's output that is kept: later layers need a smaller halo.
     trims: dict[str, Window]
-    # layer -> the positions that the tile owns, as indices into the tile's trimmed output
+    # Layer -> the positions that the tile owns, as an index of the layer's output for the tile.
     own: dict[str, Window]
-    # layer -> the same positions, as indices into the layer's output for the whole input
+    # Layer -> the same positions, as an index of the layer's output for the stage's whole input.
     whole: dict[str, Window]
 
     def trim(self, layer: str, features: Tensor) -> Tensor:
@@ -51,7 +51,7 @@ class Tile:
         _, rows, columns = self.trims[layer]
         height, width = features.shape[2:]
         excess = (-columns.start, columns.stop - width, -rows.start, rows.stop - height)
-        # `pad` with negative values crops. Unlike a slice's, its gradient stays channels_last.
+        # `pad` with negative values crops. Its gradient stays channels_last; a slice's would not.
         return nn.functional.pad(features, excess) if any(excess) else features
 
 
@@ -72,13 +72,13 @@ def grid(layers: nn.ModuleDict, size: tuple[int, int], side: int) -> list[Tile]:
     ]
 
 
-# A strip is one axis of a tile: the slice of its window, and the slices, layer -> slice, of the
-# fields trims, own and whole.
+# A strip is a tile along one axis. It has a slice for each `Window` of `Tile`: first for `window`,
+# then for `trims`, `own` and `whole`, each a dictionary layer -> slice.
 Strip = tuple[slice, tuple[dict[str, slice], dict[str, slice], dict[str, slice]]]
 
 
 def pooling(layers: nn.ModuleDict) -> int:
-    """Return how many input positions, along each axis, one output position stands for."""
+    """Return how many positions of the layers' input, per axis, one output position covers."""
     return int(2 ** sum(map(is_pool, layers.values())))
 
 
@@ -89,14 +89,14 @@ def _crossed(down: dict[str, slice], right: dict[str, slice]) -> dict[str, Windo
 def _axis(layers: nn.ModuleDict, length: int, side: int) -> list[Strip]:
     """Cut an axis of the input, `length` positions long, into strips of at most `side`."""
     stride = pooling(layers)
-    positions = length // stride  # number of positions of the output
+    positions = length // stride  # number of output positions along the axis
     count = -(-positions // (side // stride))
     cuts = [positions * index // count * stride for index in range(count)]
     return [_strip(layers, length, span) for span in pairwise([*cuts, length])]
 
 
 def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> Strip:
-    """Return the strip that owns the input from owned[0] to owned[1], the latter not included."""
+    """Return the strip that owns the input positions p with owned[0] <= p < owned[1]."""
     spans = _needed(layers, length, owned)
     start, stop = next(spans)
     window, stride = slice(start, stop), 1
@@ -114,15 +114,19 @@ def _strip(layers: nn.ModuleDict, length: int, owned: Span) -> Strip:
 
 
 def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
-    """Yield the span [first, end) that is needed of the input, then of each layer's output."""
+    """Yield the positions [first, end) that are needed of the input, then of each layer's output.
+
+    With them, the positions that the tile owns, from owned[0] to owned[1], get exact features.
+    """
     stride = pooling(layers)
     low, high = owned[0] // stride, owned[1] // stride
     spans = []
     step = 1
     for layer in reversed(list(layers.values())):
         if is_pool(layer):
-            # The kept part of this pool's output begins at an even position if a deeper pool reads
-            # it (`step` is then 2). An odd position would shift that pool's 2 x 2 windows by one.
+            # If there is a deeper pool, `step` is 2: the part of this pool's output that is kept
+            # begins at an even position. From an odd one, the deeper pool's 2 x 2 windows would
+            # be shifted by one position.
             low -= low % step
             step = 2
             spans.append((low, high))
@@ -131,14 +135,15 @@ def _needed(layers: nn.ModuleDict, length: int, owned: Span) -> Iterator[Span]:
             spans.append((low, high))
             reach = int(layer.padding[0]) if isinstance(layer, nn.Conv2d) else 0
             low, high = low - reach, high + reach
-        # A tile reads nothing beyond the border, but all positions that it owns: also the last
-        # ones, which a later pool drops.
+        # A tile reads nothing beyond the input's border. It reads all positions that it owns, even
+        # if a later pool drops the last row or column of them.
         low, high = max(0, low), min(length // stride, max(high, owned[1] // stride))
     yield low - low % step, high
     yield from reversed(spans)
 
 
-# Called for each tile after each layer: (layer, tile, output) -> input of the next layer.
+# A function that is called for each tile after each layer: (name of the layer, tile, output of the
+# layer for the tile) -> input of the next layer.
 Visit = Callable[[str, Tile, Tensor], Tensor]
 
 
@@ -148,8 +153,8 @@ class Stage:
 
     entry: nn.Module  # runs before the layers: the preprocessing, or the identity
     layers: nn.ModuleDict  # name -> module, in the order of evaluation
-    stride: int  # pixels of the picture, along each axis, that one position of the input stands for
-    is_last: bool  # whether no stage follows
+    stride: int  # number of the picture's pixels, per axis, that one position of the input covers
+    is_last: bool  # whether this is the last stage
 
     def size(self, picture: tuple[int, int]) -> tuple[int, int]:
         """Return the height and width of the input for a picture of (height, width) pixels."""
@@ -167,7 +172,7 @@ class Stage:
         return grid(self.layers, self.size(picture), side)
 
     def run(self, tile: Tile, inputs: Tensor, visit: Visit) -> Tensor:
-        """Return the tile's output of the stage, for the input that the tile reads."""
+        """Return the stage's output for a tile; `inputs` is the part of the input that it reads."""
         features: Tensor = self.entry(inputs)
         for name, layer in self.layers.items():
             features = visit(name, tile, tile.trim(name, layer(features)))
@@ -177,8 +182,8 @@ class Stage:
 def stages(extractor: FeatureExtractor) -> list[Stage]:
     """Return the stages of a network, in the order of evaluation.
 
-    A stage ends at a pool if a position of its output stands for LEAST_STRIDE or more pixels along
-    an axis. The last stage ends at the last layer.
+    A stage ends at a pool if a position of the pool's output covers LEAST_STRIDE or more pixels
+    along an axis. The last stage ends at the last layer.
     """
     run: list[Stage] = []
     layers: OrderedDict[str, nn.Module] = OrderedDict()

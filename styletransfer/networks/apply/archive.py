@@ -1,6 +1,6 @@
-"""Reads the members of tar archives that may come from anybody, one after the other, in blocks.
+"""Reads untrusted tar archives, member by member, in blocks of bytes.
 
-Python's tarfile parses the headers; how much it and a decompressor read is bounded here.
+Python's tarfile parses the headers. This file limits how many bytes are read and unpacked.
 """
 
 import bz2
@@ -17,24 +17,26 @@ from typing import IO, Self
 from styletransfer.errors import UserError
 from styletransfer.system.devices import readable
 
-BLOCK, CHUNK = 2**9, 2**16  # largest number of bytes that are unpacked, and copied, at once
+BLOCK, CHUNK = 2**9, 2**16  # largest number of bytes unpacked at once, and of bytes copied at once
 LONGEST = 2**20  # largest size in bytes of a member's headers, which hold its name
-LZMA_MEMORY = 2**27  # limit in bytes of the memory for xz; the dictionary of xz -9 has half of it
-# Members and headers may have FLOOR + RATIO * (size of the archive's file) bytes in all, which only
-# a compressed archive can exceed. At most SKIPPED times this number of bytes is unpacked.
+LZMA_MEMORY = 2**27  # most bytes of memory for unpacking xz; a file of `xz -9` needs about half
+# All headers, and the members that are read, may have FLOOR + RATIO * (size of the archive's file)
+# bytes together. Only a compressed archive can have more. With the members that are skipped, at
+# most SKIPPED times this number of bytes is unpacked.
 FLOOR, RATIO, SKIPPED = 2**26, 100, 20
-# For a run of digits, tarfile needs a time that is quadratic in its length (before Python 3.12.6).
+# A header with 300 digits in a row is refused. Before Python 3.12.6, the time that tarfile takes to
+# read digits in a row is quadratic in their number.
 DIGITS = re.compile(rb"[0-9]{300}")  # longer than the name of any file
 DAMAGE = (tarfile.TarError, ArithmeticError, LookupError, RecursionError, ValueError)
 
 
 class Archive:
-    """An Archive is a tar archive, open for reading; also one packed by gzip, bzip2 or xz.
+    """An Archive reads a tar archive, which may be compressed by gzip, bzip2 or xz.
 
     Attributes:
-        problems: one text for each member that cannot be read, and one for the place where the
-            archive is cut or damaged, which ends it; complete when `members` has ended. The reader
-            of the members may add texts.
+        problems: one text for each member that cannot be read, and one text if the archive is cut
+            or damaged, where reading ends. The list is complete when `members` has ended. Whoever
+            reads the members may add texts.
 
     Raises:
         UserError: the file cannot be opened.
@@ -50,7 +52,7 @@ class Archive:
         except OSError as error:
             raise UserError(f"cannot read {path}: {error.strerror}; check the path") from error
         self._blocks, self._buffer, self._at = _unpacked(self._file), bytearray(), 0
-        self._block, self._left = b"", LONGEST  # tarfile's last block; bytes it may still read
+        self._block, self._left = b"", LONGEST  # last block tarfile read; bytes it may still read
         self._damage = ""  # why the bytes end too early, or ""
         self._is_cut = False  # whether the bytes end within the last member
 
@@ -76,7 +78,7 @@ class Archive:
                 else:
                     left -= size
                     yield member
-                # Otherwise tarfile would keep all members, and headers for all later members.
+                # Otherwise tarfile would keep all members, and apply their headers to later ones.
                 tar.members, tar.pax_headers = [], {}  # type: ignore[attr-defined]
                 self._left = LONGEST
             is_whole, reason = self._is_whole(), self._damage
@@ -90,7 +92,7 @@ class Archive:
             self.problems.append(f"it is cut or damaged after {last}{detail}")
 
     def copy(self, member: tarfile.TarInfo, file: IO[bytes]) -> None:
-        """Write a member's data to a file in blocks (UserError if the archive ends before)."""
+        """Write a member's data to a file in blocks (UserError if the archive ends too early)."""
         self.seek(member.offset_data)
         end = member.offset_data + member.size
         while data := self._next(min(end - self._at, CHUNK)):
@@ -105,12 +107,12 @@ class Archive:
         return self._at
 
     def seek(self, position: int) -> None:
-        """Go on to a later position, or to the end of the bytes."""
+        """Skip bytes up to `position`, or up to the end of the archive."""
         while self._next(min(position - self._at, CHUNK)):
             pass
 
     def read(self, size: int) -> bytes:
-        """Return bytes for tarfile (HeaderError if they are too many for one member's headers)."""
+        """Return bytes to tarfile (HeaderError if one member's headers have too many bytes)."""
         self._left -= size
         if size < 0 or self._left < 0:
             raise tarfile.HeaderError(f"a name or header of more than {readable(LONGEST)}")
@@ -135,7 +137,7 @@ class Archive:
         return data
 
     def _is_whole(self) -> bool:
-        """Return whether tarfile has read the end mark, a block of zeros, and zeros follow."""
+        """Return whether the archive ends as it should: with a block of zeros, then only zeros."""
         if len(self._block) < tarfile.BLOCKSIZE or any(self._block):
             return False
         while data := self._next(CHUNK):
@@ -163,7 +165,7 @@ def _problem(member: tarfile.TarInfo, is_large: bool) -> str:
 
 
 def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what is packed in a file by gzip, bzip2 or xz, or the file, in blocks."""
+    """Yield the bytes of a file in blocks, unpacked if it is packed by gzip, bzip2 or xz."""
     head = file.read(10)
     file.seek(0)
     if head.startswith(b"\xfd7zXZ\0"):
@@ -177,7 +179,7 @@ def _unpacked(file: IO[bytes]) -> Iterator[bytes]:
 
 
 def _unpacked_xz(file: IO[bytes]) -> Iterator[bytes]:
-    """Yield what is packed in an .xz file; unlike lzma.LZMAFile within a bound of memory."""
+    """Yield the unpacked bytes of an .xz file. Unlike lzma.LZMAFile, this limits the memory."""
     packed = file.read(CHUNK)
     while packed:
         unpacker = lzma.LZMADecompressor(memlimit=LZMA_MEMORY)

@@ -1,4 +1,4 @@
-"""Which style paints each region of a picture, and which pixels stay as they are."""
+"""Paints regions of a picture in different styles, and keeps pixels that a mask protects."""
 
 from collections.abc import Callable
 
@@ -13,18 +13,18 @@ from styletransfer.pictures.masks import check_aspect, read_mask
 from styletransfer.pictures.regions import assign
 
 # A mask is shrunk to this longer side in pixels, then enlarged to the picture's size. This blurs
-# its edges: in a picture of 1024 pixels an edge is 4 pixels wide. The studio's page does it, too.
+# its edges: in a picture of 1024 pixels, an edge is 4 pixels wide. sketch.js does the same.
 SOFT = 256
 
 
 class Division:
-    """A Division composes a pastiche of pastiches in several styles and of its content image.
+    """A Division puts a pastiche together: regions in several styles, and pixels of the content.
 
     (UserError: a label picture or a mask cannot be read, or the settings of regions do not fit.)
     """
 
     def __init__(self, config: ApplyConfig, styles: int) -> None:
-        """Read the files in `config`; `styles` is the number of styles."""
+        """Read the label picture and the mask in `config`; `styles` is the number of styles."""
         self._labels = self._mask = None
         if config.region_styles and not config.content_regions:
             problem = "region_styles needs content_regions, a label picture of the input"
@@ -44,9 +44,9 @@ class Division:
     def composed(self, content: Tensor, paint: Callable[[int | None], Tensor]) -> Tensor:
         """Return the pastiche (1, 3, H, W) of a content image of the same shape.
 
-        `paint` returns the whole content image in the style with a number, from 0; for None, in the
-        mixture of all styles. Pixels in no region, and protected ones, are those of the content
-        image. (UserError: label picture or mask have another aspect ratio.)
+        `paint(index)` returns the whole content image in one style, and `paint(None)` in a mixture
+        of all styles. Pixels in no region, and protected pixels, are copied from the content image.
+        (UserError if the label picture or the mask has another aspect ratio.)
         """
         size = size_of(content)
         small = scaled_size(size, min(SOFT, max(size)))

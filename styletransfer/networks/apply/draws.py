@@ -15,10 +15,10 @@ from styletransfer.system.files import write_atomic
 def draw(
     config: ApplyConfig, source: Path, target: Path, files: list[tuple[Path, Path]]
 ) -> dict[Path, tuple[str, float]]:
-    """Return file -> a random style image and strength, the same in each call with equal settings.
+    """Return file -> (style image, strength), drawn at random; equal settings give equal results.
 
-    Write them to manifest.csv; for a part, to manifest.PART-of-PARTS.csv. (UserError if `target`
-    holds pastiches of other draws, or pastiches that were painted without random=true.)
+    Write them to manifest.csv, or for one of several parts to manifest.PART-of-PARTS.csv.
+    (UserError if pastiches in `target` have other styles or strengths, or no random ones.)
     """
     styles, draws = files_of("style", config.style), {}
     rows = {"path": ["path", "style", "strength"]}

@@ -72,7 +72,7 @@ def apply_network(config: ApplyConfig) -> None:
 
 
 def warn_of_idle_keys(painter: Painter, outputs: Iterable[Path]) -> None:
-    """Log a warning for each typed key that has no effect on this network and these outputs."""
+    """Log a warning for each setting that was typed but has no effect here."""
     if not any(map(is_film, outputs)):
         warn_if_typed("where no film is painted", "steady")
     if painter.paintings is None:
@@ -110,7 +110,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     check_outputs(written, [*_read_beside(config, network), *inputs])
     if config.random and any(is_shard(path) for path, _ in files):
         raise UserError(f"random=true draws a style for each file; unpack the shards in {source}")
-    one = replace(config, parts=1, part=0)  # a recipe does not mention parts
+    one = replace(config, parts=1, part=0)  # the recipes in pictures do not mention parts
     if config.random:
         one.style = files_of("style", config.style)[0]
     painter = Painter(one)
@@ -121,10 +121,10 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
     with part_locked(config, target):
         draws = draw(config, source, target, files) if config.random else {}
         for folder in {path.parent for _, path in files} if config.parts == 1 else ():
-            remove_stale(folder)  # with parts, other jobs may be writing there
+            remove_stale(folder)  # not with parts: other jobs may be writing there
         is_done = {pair: lexists(pair[1]) for pair in files}
         left, done = ([pair for pair in files if is_done[pair] is when] for when in (False, True))
-        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # to encode each style once
+        left.sort(key=lambda pair: draws.get(pair[0], ("", 0.0))[0])  # each style is encoded once
         if done:
             if not draws:
                 check_done(painter, done)
@@ -147,7 +147,7 @@ def paint_folder(config: ApplyConfig, source: Path, target: Path, network: Path)
 
 
 def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
-    """Check that the existing pastiches `done`, (file, pastiche), have the painter's settings.
+    """Check that existing pastiches, pairs (file, pastiche), were painted with these settings.
 
     A warning counts the pastiches without a recipe. (UserError if one has another recipe.)
     """
@@ -168,9 +168,9 @@ def check_done(painter: Painter, done: list[tuple[Path, Path]]) -> None:
 
 
 def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str, str]]]:
-    """Return two results of `essence`: for the recipe in `pastiche` and for a new one for `path`.
+    """Return the `essence` of the recipe stored in `pastiche`, and of the one to be stored now.
 
-    For a shard, both are the recipes of its first picture.
+    For a shard, both are recipes of its first picture.
     """
     if is_shard(pastiche):
         with TemporaryDirectory() as folder:
@@ -180,7 +180,7 @@ def recipes(painter: Painter, path: Path, pastiche: Path) -> list[set[tuple[str,
 
 
 def essence(recipe: Mapping[str, str]) -> set[tuple[str, str]]:
-    """Return the (key, value) pairs of a recipe: its words, except device, and its hashes."""
+    """Return the (key, value) pairs of a recipe: its settings, except device, and its hashes."""
     words = (word.partition("=") for word in shlex.split(recipe["command"])[2:])
     values = {key: value for key, _, value in words if key != "device"}
     return {*(values | {key: recipe[key] for key in recipe if key.startswith("sha256")}).items()}
@@ -192,7 +192,7 @@ def paint_any(painter: Painter, source: Path, target: Path) -> None:
 
 
 def check_folders(source: Path, target: Path) -> None:
-    """Raise UserError if one folder contains the other, or the output looks like a file."""
+    """Raise UserError if one folder contains the other, or `target` is named like a file."""
     is_file = is_shard(target) or target.suffix.lower() in picture_extensions()
     if is_file and not target.exists():
         advice = f"and output={target} has the name of a file; name a folder, or a film"

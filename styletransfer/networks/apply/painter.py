@@ -55,9 +55,10 @@ logger = logging.getLogger(__name__)
 # Peak memory of painting, as a multiple of the first layer's output, (1, widths[0], H, W) in
 # float32: 3.3 was measured on x86 (convolved, normalised, padded tensors); the rest is a reserve.
 MAPS = 5
-# Values of `color` by which a pastiche gets another mean and covariance of its colours, in OKLab.
+# Values of the setting `color` that change mean and covariance of a pastiche's colours in OKLab.
 PALETTES = ("style_palette", "content_palette")
-SAMPLED = 256  # both are computed from about this number of pixels along the longer side
+# They are computed from a grid of pixels, with at most this number along the longer side.
+SAMPLED = 256
 
 
 class Painter:
@@ -86,7 +87,7 @@ class Painter:
         self.paintings.strength = strength
         if style != self.config.style:
             self.paintings.choose([self.paintings.look_at(style)])
-        # A recipe leaves out settings that have their default values, as these have.
+        # These settings get their defaults, so that the recipe leaves them out.
         single = replace(self.config, random=False, seed=0, least_strength=0.5)
         self.config = replace(single, style=style, strength=strength)
         vars(self).pop("_shared_recipe", None)
@@ -131,7 +132,7 @@ class Painter:
         return self.division.composed(content, partial(self._painted, content, image))
 
     def _painted(self, content: Tensor, image: Tensor, style: int | None) -> Tensor:
-        """Return the whole pastiche in one style, or in the mixture of all styles for None.
+        """Return the whole pastiche in the style number `style`, or in a blend of all for None.
 
         `image` is the content on the network's device.
         """
@@ -160,7 +161,7 @@ class Painting:
     """A Painting holds what a network for any style needs to know about one style image."""
 
     row: Tensor  # (1, R), scales and shifts for the instance norms of the network
-    palette: Tensor  # (3, 4), mean and covariance of the colours, see `encoder.color_moments`
+    palette: Tensor  # (3, 4), mean and covariance of the sRGB colours, see `encoder.color_moments`
     colors: Palette  # mean and covariance of the colours in OKLab
     is_grey: bool  # whether all pixels of the image are grey
 
@@ -182,7 +183,7 @@ class Paintings:
         self.choose([self.look_at(file) for file in self.files])
 
     def look_at(self, file: str) -> Painting:
-        """Return row, colours and greyness of the style image `file` (UserError: no picture)."""
+        """Read and encode the style image `file` (UserError if it is no picture)."""
         picture = style_image(file, self.config.style_size, SMALLEST_PAINTING)
         grey = images.is_grey([picture])
         colors = palette([(1.0, picture, None)])
@@ -196,9 +197,9 @@ class Paintings:
         self.is_grey = all(one.is_grey for one in paintings)
 
     def set_rows(self, network: nn.Module, image: Tensor) -> None:
-        """Set the network's scales and shifts, blended with those of `image`.
+        """Set the network's scales and shifts: a blend of those of the styles and of `image`.
 
-        A `strength` above 1 moves them further away from those of `image`.
+        `strength` is the weight of the styles. Above 1, `image` has a negative weight.
         """
         rows = self.rows
         if self.strength != 1:
@@ -229,7 +230,7 @@ class Paintings:
 
 
 def network_path(config: ApplyConfig) -> Path:
-    """Return the network's file; auto is "any" if `style` names a file or folder, else "oil"."""
+    """Return the network's path; "auto" means "any" if `style` is a file or folder, else "oil"."""
     if config.network != "auto":
         return network_file(config.network)
     is_picture = any(Path(name).suffix or os.path.isdir(name) for name in each(config.style))

@@ -10,8 +10,8 @@ from styletransfer.errors import UserError
 from styletransfer.networks.commands.apply import ApplyConfig
 from styletransfer.system.locks import LOCK, is_locked, lock_held
 
-# A lock that is held for PATIENCE seconds is the lock of a run. A job that only checks whether a
-# lock is held takes it, too, but for less than a millisecond.
+# A lock that stays held for PATIENCE seconds is held by a run that paints. A job also holds a lock
+# while it checks whether another job has it, but for less than a millisecond.
 PATIENCE = 0.5
 
 Pair = tuple[Path, Path]  # a file and its pastiche
@@ -20,10 +20,9 @@ Pair = tuple[Path, Path]  # a file and its pastiche
 def of_part(config: ApplyConfig, files: list[Pair], target: Path) -> list[Pair]:
     """Return the pairs in `files` that belong to part `config.part` of `config.parts` parts.
 
-    The hash of a pastiche's path below `target` says in which part it is. A file is thus in the
-    same part whatever other files there are. Some file systems take two names for equal (in
-    another case, or with accents in another form). Such names are in the same part, so that
-    `check_outputs` finds them.
+    The part depends only on the hash of the pastiche's path below `target`, not on other files.
+    For some file systems, two names are equal if they differ only in upper and lower case, or in
+    the Unicode form of accents. Such names are in the same part, so `check_outputs` finds them.
     (UserError if there is no such part.)
     """
     if config.part >= config.parts:
@@ -39,10 +38,10 @@ def of_part(config: ApplyConfig, files: list[Pair], target: Path) -> list[Pair]:
 
 @contextmanager
 def part_locked(config: ApplyConfig, target: Path) -> Iterator[None]:
-    """Lock a part of the folder `target`, or the whole folder without parts, while the body runs.
+    """While the body runs, lock a part of the folder `target`, or the whole folder if `parts` is 1.
 
-    (UserError if another run paints the same part, all of the folder, or a part of a division into
-    another number of parts. All of the folder is locked only if no other run paints there.)
+    (UserError if another run paints the same part, the whole folder, or a part for another value
+    of `parts`. The whole folder can be locked only if no other run paints there.)
     """
     division = f"-of-{config.parts}.lock"
     is_part = config.parts > 1

@@ -24,8 +24,8 @@ from styletransfer.system.signals import interruptible
 
 logger = logging.getLogger(__name__)
 
-LARGEST = 16 * MAX_PIXELS  # bytes of the largest picture, with four samples of 32 bits in a pixel
-LATEST = 8**11 - 1  # largest number of seconds that a header can hold
+LARGEST = 16 * MAX_PIXELS  # largest picture in bytes: MAX_PIXELS pixels of four 32-bit samples
+LATEST = 8**11 - 1  # latest modification time, in seconds, that a tar header can hold
 
 
 def is_shard(path: Path) -> bool:
@@ -45,7 +45,7 @@ def paint_shard(painter: Painter, source: Path, target: Path) -> None:
         Archive(source) as archive,
         TemporaryDirectory(prefix="styletransfer-") as folder,
         tarfile.open(temporary, "w") as made,
-        interruptible(),  # because a shard takes long, and a signal should not wait for its end
+        interruptible(),  # a shard takes long, so a signal stops it at once
     ):
         shard = Shard(painter, archive, made, Path(folder))
         for member in archive.members():
@@ -83,7 +83,7 @@ class Shard:
         self.kept, self.pictures = dict[str, str](), 0
 
     def add(self, member: tarfile.TarInfo) -> None:
-        """Add a member, a picture painted (UserError if it cannot be painted or copied)."""
+        """Add a member; paint it if it is a picture (UserError if painting or copying failed)."""
         name = _plain(member.name)
         info = tarfile.TarInfo(name if member.isdir() else _written(name))
         path, source = normpath(info.name), normpath(name)
@@ -119,7 +119,7 @@ class Shard:
         self.pictures += 1
 
     def _copy(self, member: tarfile.TarInfo, info: tarfile.TarInfo) -> None:
-        # The data is copied first: only then is its size, which the header states, sure.
+        # The data is copied first, to find its true size, which the new header needs.
         with TemporaryFile(dir=Path(str(self._made.name)).parent) as file:
             self._archive.copy(member, file)
             self._add(info, file)
@@ -130,7 +130,7 @@ class Shard:
         self._made.addfile(info, file)
 
     def _link(self, member: tarfile.TarInfo, name: str) -> str:
-        """Return what a link in the new archive names (UserError if that is not there yet)."""
+        """Return the target of a link in the new archive (UserError if it is not there yet)."""
         beside = dirname(name) if member.issym() else ""
         meant = normpath(join(beside, member.linkname.lstrip("/")))
         is_kept = self.kept.get(normpath(_written(meant))) == meant
@@ -172,9 +172,9 @@ def _is_picture(name: str) -> bool:
 
 
 def _file_name(name: str) -> str:
-    """Return the name of a temporary file for a picture: the last part of its name, if it fits."""
+    """Return the name of a temporary file for a picture: the last part of its path, if short."""
     path = Path(name)
-    is_long = len(os.fsencode(path.name)) > 200  # the limit is 255, and names made of it are longer
+    is_long = len(os.fsencode(path.name)) > 200  # the limit is 255 bytes, and some are added
     return f"picture{path.suffix}" if is_long else path.name
 
 
@@ -185,7 +185,7 @@ def _written(name: str) -> str:
 
 
 def _plain(name: str) -> str:
-    """Return a member's name without leading slashes (UserError if it leads out of a folder)."""
+    """Return a member's name without leading slashes (UserError if it is unsafe, as ../x is)."""
     plain = name.lstrip("/")
     if not plain or "\0" in plain or ".." in re.split(r"[/\\]", plain):
         raise UserError(f"{shown(name)!r} is no name of a file below the archive's folder")

@@ -1,1 +1,1 @@
-"""The commands of style networks, a file each. They import no torch: `--help` is quick."""
+"""The commands of style networks, one file each. They do not import torch: `--help` is quick."""

@@ -30,10 +30,10 @@ from styletransfer.system.signals import raise_waiting, signals_held
 ONNX = ("onnx", "onnxscript")
 # Value of the setting `target` -> packages that this export needs.
 TARGETS = {"onnx": ONNX, "web": (*ONNX, "onnxruntime")}
-# Axis of a picture (N, 3, H, W) -> its name. In the exported network, height and width may vary;
-# the batch, too, if the example holds more than one picture.
+# Axis of a picture (N, 3, H, W) -> its name. The exported network accepts any height and width, and
+# any batch size if the example has more than one picture.
 AXES = {0: "batch", 2: "height", 3: "width"}
-# Metadata that each ONNX file carries; MEANINGS has an entry for each input and output.
+# Metadata of each ONNX file. A file also gets the entries of MEANINGS for its inputs and output.
 FILE_METADATA = {
     "source": f"styletransfer style network, version {VERSION}",
     "normalization": "none: 8-bit values divided by 255",
@@ -47,17 +47,17 @@ MEANINGS = {
     "blend": "batch x styles, float32: how much of each style; rows add up to 1",
     "style": "batch x numbers, float32: a style, of which several may be blended",
 }
-# Shape of the pictures with which torch traces the network. There are two of them, not square, with
-# sides that are no multiples of the stride: otherwise torch would take a size for a constant.
+# Shape of the example with which torch traces the network. It has two pictures, not square, whose
+# sides are no multiples of the stride: otherwise torch would treat a size as a constant.
 EXAMPLE = (2, 3, 22, 33)
 # Packages whose loggers are silenced, because they log every step of an export.
 LOGGERS = ("onnxscript", "onnx_ir")
 
 
 def export_network(config: ExportConfig) -> None:
-    """Write the network that `config` names, all or nothing; print the path.
+    """Convert the network that `config` names; write all files or none, and print the path.
 
-    For a page, print also the command that serves it.
+    For a page, also print the command that serves it.
     """
     check_target(config)
     network, target = network_file(config.network), Path(config.output)
@@ -133,8 +133,8 @@ def exported(
 ) -> bytes:
     """Return the bytes of a module's ONNX file.
 
-    `given` maps the name of each input to an example; `made` is the name of the output. Height and
-    width may vary, and the batch too if the example holds more than one. `extra` is metadata.
+    `given` maps the name of each input to an example; `made` is the name of the output. For AXES,
+    the file accepts other sizes than those of the examples. `extra` is metadata.
     """
     from onnx_ir import Shape
     from onnx_ir import Tensor as Constant
@@ -150,7 +150,7 @@ def exported(
     ]
     for name in LOGGERS:
         logging.getLogger(name).setLevel(logging.ERROR)
-    with warnings.catch_warnings(action="ignore"):  # the exporter's own warnings
+    with warnings.catch_warnings(action="ignore"):  # hides the exporter's own warnings
         program = torch.onnx.export(
             module.eval(),
             tuple(given.values()),

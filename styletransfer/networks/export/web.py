@@ -83,7 +83,7 @@ def write(
 
 
 def styles(config: ExportConfig, saved: NetworkFile) -> list[dict[str, Any]]:
-    """Return for each style what the page needs: name, thumbnail or "", row, and palette or None.
+    """Return a dictionary for each style: name, row, palette or None, and "picture", a thumbnail.
 
     The row is the network's input for the style. The page blends styles by averaging rows and
     palettes.

@@ -1,7 +1,7 @@
-"""A network for any style as one graph: from photograph, painting and strength to the pastiche.
+"""A network for any style as one graph; the inputs are a photograph, a painting and the strength.
 
 The graph does what `apply` does in float32: it resizes the painting, encodes it, paints, and moves
-the colours to the painting's. It has basic operations only, so that many programs can run it.
+the colours towards the painting's. It has basic operations only, so that many programs can run it.
 """
 
 from typing import Any
@@ -39,7 +39,7 @@ class PaintingToRow(nn.Module):
 
 
 class Whole(nn.Module):
-    """Whole is the network, its style encoder, and the recolouring of the pastiche."""
+    """Whole contains a style network, its encoder, and the recolouring of the pastiche."""
 
     def __init__(self, network: StyleNetwork) -> None:
         super().__init__()
@@ -49,7 +49,7 @@ class Whole(nn.Module):
     def forward(self, image: Tensor, painting: Tensor, strength: Tensor) -> Tensor:
         """Return the pastiche of `image` (1, 3, H, W) in the style of `painting` (1, 3, h, w).
 
-        Both are sRGB in [0, 1]. `strength` (1,) in [0, 1] is 0 for the photograph's own style.
+        Both are sRGB in [0, 1]. `strength` (1,) is from 0 (the photograph's own style) to 1.
         """
         looked = resized(painting)
         own, row = self.row(resized(image)), self.row(looked)
@@ -64,13 +64,13 @@ class Whole(nn.Module):
 
 
 def resized(image: Tensor) -> Tensor:
-    """Return an image (1, 3, H, W) as `images.resize` makes it with longer side ENCODED_SIDE."""
+    """Resize an image (1, 3, H, W) to the longer side ENCODED_SIDE, as `images.resize` does."""
     height, width = image.shape[2:]
     sides = torch.stack([torch.scalar_tensor(side, dtype=torch.int64) for side in (height, width)])
     longer = sides.amax(0)
     wanted = (2 * ENCODED_SIDE * sides + longer) // (2 * longer)
-    # torch.export makes a new symbol of a number from a tensor. Otherwise the formula of `wanted`
-    # would be in all sizes that follow, and the export would take minutes.
+    # For the result of `item`, torch.export makes a new symbol. Otherwise the symbols of all later
+    # sizes would contain the formula of `wanted`, and the export would take minutes.
     rows, columns = (side.item() for side in wanted)
     for side in (rows, columns):
         torch._check(side >= 8)
@@ -105,7 +105,7 @@ def color_statistics(image: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
-    """Return symmetric A with A start A = end, as `color.monge` does, without eigenvectors.
+    """Return symmetric A with A @ start @ A = end, like `color.monge`, but without eigenvectors.
 
     A = inverse(start) @ U, where U is the square root of start @ end. By Cayley and Hamilton, U is
     a polynomial of its square with the invariants of U (Hoger and Carlson 1984, "Determination of
@@ -129,6 +129,6 @@ def geometric_mean(start: Tensor, end: Tensor) -> Tensor:
 def adjugate(matrix: Tensor) -> tuple[Tensor, Tensor]:
     """Return the adjugate (3, 3) and the determinant of a symmetric matrix (3, 3)."""
     turn = torch.eye(3, dtype=matrix.dtype)[[1, 2, 0]]
-    once, twice = turn @ matrix, turn.T @ matrix  # rows moved up by one and by two
+    once, twice = turn @ matrix, turn.T @ matrix  # rows moved up by one and by two, cyclically
     cofactors = (once @ turn.T) * (twice @ turn) - (once @ turn) * (twice @ turn.T)
     return cofactors, (cofactors[0] * matrix[0]).sum()

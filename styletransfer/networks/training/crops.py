@@ -24,9 +24,9 @@ PHOTO_SIZE, KEPT = 1536, 16
 class Photos:
     """`Photos` are the pictures (3, H, W) in [0, 1] of a folder, at most PHOTO_SIZE pixels a side.
 
-    Each picture is read when it is indexed, and the last KEPT stay in memory, so the pictures need
-    not fit in memory. If a file cannot be read, a warning says so, and the next readable file
-    replaces it. (UserError if `folder` does not exist, or holds no readable picture.)
+    A picture is read when it is asked for by its index. Only the last KEPT pictures stay in memory.
+    If a file cannot be read, a warning says so, and the next readable file replaces it. (UserError
+    if `folder` does not exist, or holds no readable picture.)
     """
 
     def __init__(self, folder: Path) -> None:
@@ -63,13 +63,13 @@ class Photos:
 
 
 class Crops:
-    """`Crops` makes pictures (3, size, size): square parts of photographs, enlarged or reduced."""
+    """`Crops` makes pictures (3, size, size) from random square parts of photographs."""
 
     def __init__(self, photos: Sequence[Tensor] | Photos, size: int) -> None:
         self.photos, self.size = photos, size
 
     def __call__(self, count: int, generator: torch.Generator) -> Tensor:
-        """Return (count, 3, size, size) in [0, 1]; the CPU generator makes every random choice."""
+        """Return `count` random pictures, (count, 3, size, size) in [0, 1]."""
         return torch.stack([self._picture(generator) for _ in range(count)])
 
     def _picture(self, generator: torch.Generator) -> Tensor:

@@ -1,8 +1,9 @@
 """Training pairs: frames of a film, and the same frames, painted like given photographs.
 
-Pixels are copied from the paintings of these photographs (`styletransfer.copying`), in a second or
-so for a frame. From the pairs a small network learns to paint further frames of the scene in one
-pass, as in Texler et al. 2020, "Interactive Video Stylization Using Few-Shot Patch-Based Training".
+A frame is painted in about a second, by copying pixels from the paintings of these photographs
+(`styletransfer.copying`). From the pairs a small network learns to paint other frames of the scene
+in one pass, as in Texler et al. 2020, "Interactive Video Stylization Using Few-Shot Patch-Based
+Training".
 """
 
 from collections.abc import Sequence
@@ -23,17 +24,17 @@ from styletransfer.pictures.images import Picture, resize, scaled_size
 from styletransfer.settings import ObjectiveConfig, StyleTransferConfig
 from styletransfer.system.progress import progress_bar
 
-# Number of frames of a film that become training pairs, at equal distances: at least FRAMES, but
-# fewer than twice as many; all frames of a shorter film.
+# From FRAMES to 2 * FRAMES - 1 frames of a film, at equal distances, become training pairs. Of a
+# shorter film, all frames do.
 FRAMES = 16
-# The losses of a training from pairs. At these layers, the network's result and the painted frame
-# are compared by their features at each position. `copied.held` also compares their pixels.
+# The losses with which a network is trained on pairs. They compare the features of its result and
+# of the painted frame at these layers. Another loss, `copied.held`, compares the pixels.
 LEARNT = ["relu1_1", "relu2_1", "relu3_1"]
 OBJECTIVE = ObjectiveConfig(content_weight=1.0, content_layers=LEARNT, style_layers=LEARNT)
 
 
 class Pairs(Crops):
-    """`Pairs` makes training pictures (6, size, size): square parts of pairs, as they are.
+    """`Pairs` makes training pictures (6, size, size): square parts of pairs, not resized.
 
     A pair (6, H, W) is a photograph and its painting, sRGB in [0, 1].
     """
@@ -47,7 +48,7 @@ class Pairs(Crops):
 
 
 def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor]]:
-    """Return the pairs (6, H, W) of `style_source`, and those of painted frames of `pictures`.
+    """Return the given pairs (6, H, W), and pairs of frames of `pictures` that are painted here.
 
     (UserError if a picture or the film cannot be read, or if they do not fit each other.)
     """
@@ -73,7 +74,8 @@ def painted_pairs(config: TrainNetworkConfig) -> tuple[list[Tensor], list[Tensor
     ]
     made = []
     with TemporaryDirectory() as folder:
-        painter = FrameCopier(job, Path(folder), tuple)  # no search for a key
+        # `tuple` returns no frames, so the copier does not look for the photographs in the film.
+        painter = FrameCopier(job, Path(folder), tuple)
         bar = progress_bar(frames, desc="painting", unit="frame", leave=False)
         for frame in bar:
             painted = painter.paint(frame).image

@@ -26,8 +26,8 @@ from styletransfer.settings.idle import warn_if_typed
 from styletransfer.system.devices import choose_device, choose_precision
 from styletransfer.system.files import sha256
 
-# Largest longer side of a preview in pixels. A preview is painted at regular steps, to show the
-# progress.
+# Largest longer side in pixels of a preview, a picture that is painted at regular intervals in the
+# training to show its progress.
 PREVIEW_SIZE = 512
 
 
@@ -41,8 +41,8 @@ class NetworkTask:
     names: list[str]  # names of the styles: file names without folder and extension
     styles: dict[str, Tensor]  # file -> style image (1, 3, h, w), on the device
     hashes: list[str]  # SHA-256 of each style file, or of each pair of `style_source`
-    # Function from a number N to N training pictures (N, 3, size, size), or to N pairs of a picture
-    # and its painted version (N, 6, size, size).
+    # make(N, generator) returns N training pictures (N, 3, size, size), or N pairs of a picture and
+    # its painted version (N, 6, size, size).
     make: Callable[[int, torch.Generator], Tensor]
     preview: Tensor  # (1, 3, h, w), the content image of the previews
     start: NetworkFile | None  # network with the initial weights; None for random weights
@@ -113,7 +113,7 @@ def start_network(config: TrainNetworkConfig) -> NetworkFile | None:
 
 
 def check_crop(extractor: FeatureExtractor, config: TrainNetworkConfig) -> int:
-    """Return the smallest allowed side of styles and crops (UserError if `crop` is smaller)."""
+    """Return the smallest side of style images and crops (UserError if `crop` is smaller)."""
     least = smallest_tile(extractor, Criterion.of(config.objective))
     if config.crop < least:
         raise UserError(

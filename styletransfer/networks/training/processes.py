@@ -1,4 +1,4 @@
-"""Exchange between the processes of one job, which torchrun starts, one for each device.
+"""Exchanges data between the processes of one job; torchrun starts a process for each device.
 
 All processes make the same calls in the same order, and each call waits for the other processes.
 Data on the CPU travels by gloo, and tensors on an accelerator by its own library, such as NCCL for
@@ -33,7 +33,7 @@ class Processes:
         self.rank, self.count = rank, count
 
     def shard(self, total: int) -> slice:
-        """Return this process's slice of `total` items; lengths differ by one at most."""
+        """Return the slice of `total` items for this process; lengths differ by one at most."""
         return slice(self.rank * total // self.count, (self.rank + 1) * total // self.count)
 
     def all_reduce(self, tensors: Sequence[Tensor]) -> None:
@@ -69,7 +69,7 @@ class Processes:
         return made
 
     def stopped(self, stop: Stop) -> Stopped | None:
-        """Return in all processes, as an exception, a signal that one has received, or None."""
+        """Return in all processes an exception if one of them has received a signal, or None."""
         status = torch.tensor(0 if stop.asked is None else stop.asked.status)
         if self.count > 1:
             _together(distributed.all_reduce, status, distributed.ReduceOp.MAX)
@@ -110,7 +110,7 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
     try:
         exchange(*arguments)
     except BaseException as error:
-        clear_frames(error.__traceback__)  # else the traceback keeps the group and its threads
+        clear_frames(error.__traceback__)  # the traceback would keep the process group alive
         if not isinstance(error, RuntimeError) or is_out_of_memory(error):
             raise
         here = process_rank()
@@ -121,5 +121,5 @@ def _together(exchange: Callable[..., object], *arguments: Any) -> None:
 
 
 def _reason(error: Exception) -> str:
-    """Return the first sentence of torch's message, without the source file and line before it."""
+    """Return the first sentence of torch's message, without the source file and line number."""
     return re.sub(r"^\[\S+:\d+\] ", "", str(error)).partition("\n")[0].partition(". ")[0]

@@ -83,10 +83,10 @@ def lead(task: NetworkTask, folder: Path, processes: Processes, stop: Stop) -> N
 def complete(
     run: NetworkTraining, folder: Path, checkpoint: Checkpoint, asked: Callable[[], Stopped | None]
 ) -> None:
-    """Make the remaining steps until a signal comes, then save the network and the checkpoint.
+    """Train for the remaining steps, or until a signal; then save the network and the checkpoint.
 
-    `metrics.jsonl` receives a line for every tenth step and for each preview. `asked` returns the
-    signal as an exception, or None if there was no signal.
+    `metrics.jsonl` receives a line for every tenth step and for each preview. `asked` returns an
+    exception if a signal was received, otherwise None.
     """
     config, start = run.config, run.step
 
@@ -101,13 +101,13 @@ def complete(
         metrics.flush()
 
     if (folder / METRICS).exists():
-        # Drop the lines that this run writes again: all after step `start`, and the preview of
-        # `start`, which is written at the beginning of the next step, unlike the losses of `start`.
+        # Remove the lines that this run writes again: those of later steps than `start`, and the
+        # preview's at `start`. The losses at `start` stay: they are written before a checkpoint is.
         keep_lines(
             folder / METRICS,
             lambda line: line["step"] < start or (line["step"] == start and "total" in line),
         )
-    if not checkpoint.exists():  # the first file: whatever else is found, the folder can go on
+    if not checkpoint.exists():  # saved first, so that a killed training can continue in `folder`
         checkpoint.try_to_save(run.state_dict())
     bar = progress_bar(total=config.steps, initial=start, unit="step")
     with (folder / METRICS).open("a", encoding="utf-8") as metrics, bar:

@@ -3,7 +3,7 @@
 Each step paints a batch of training pictures. `Objective` computes the losses, and their gradient
 with respect to each pastiche, in any loss mode, as if the pastiche itself were optimised. Autograd
 propagates these gradients to the network's weights. All random numbers of step k depend only on
-(seed, k), so a resumed training continues with the same bits.
+(seed, k), so a resumed training draws the same numbers.
 
 Several processes share the batch: each process makes all pictures and evaluates a part of them.
 The sums of gradients and losses equal those of a single process, except for rounding.
@@ -61,10 +61,10 @@ class Style(NamedTuple):
 
 
 class NetworkTraining:
-    """A NetworkTraining trains a network step by step, with a running mean of its weights.
+    """A NetworkTraining trains a network step by step, and keeps a running mean of its weights.
 
     With `state`, a result of `state_dict`, the training continues (UserError if the settings
-    differ, or `state` is of another form). Each of several `processes` has its own NetworkTraining.
+    differ, or `state` does not fit). Each of several `processes` has its own NetworkTraining.
     """
 
     def __init__(
@@ -94,7 +94,7 @@ class NetworkTraining:
             self._load(state)
 
     def _load(self, state: Mapping[str, Any]) -> None:
-        """Continue from a `state_dict` of equal settings (UserError if it is of another form)."""
+        """Continue from a `state_dict` of equal settings (UserError if it does not fit)."""
         zero = torch.zeros(())
         moments = [{"step": zero, "exp_avg": w, "exp_avg_sq": w} for w in self.network.parameters()]
         own = {name: getattr(self, name).state_dict() for name in PARTS}
@@ -107,7 +107,7 @@ class NetworkTraining:
                 getattr(self, name).load_state_dict(state[name])
 
     def advance(self) -> dict[str, Tensor]:
-        """Make one training step; return name of a loss -> its mean over the batch, a scalar.
+        """Make one training step; return loss name -> mean over the batch, a scalar tensor.
 
         (UserError if a loss or a gradient is not finite; the weights are then unchanged.)
         """
@@ -138,9 +138,9 @@ class NetworkTraining:
         """Add to the weights' `grad` the gradient of the mean losses of `images`, times `share`.
 
         Return the mean losses: name -> scalar, not multiplied by `share`.
-        `images` are content images (N, 3, H, W) in [0, 1], or (N, 6, H, W) with how each is to be
-        painted; `drawn` (N,) holds the index of each image's style, and `share` is N over the
-        number of images in the batch of all processes.
+        `images` are content images (N, 3, H, W) in [0, 1], or pairs (N, 6, H, W) of a content image
+        and its painted version; `drawn` (N,) holds the index of each image's style, and `share` is
+        N over the number of images in the batch of all processes.
         """
         is_paired = images.shape[1] > 3
         styles = [self.styles[int(number)] for number in drawn]
@@ -171,7 +171,7 @@ class NetworkTraining:
 
     @property
     def result(self) -> StyleNetwork:
-        """The network with the running mean of its weights."""
+        """The network whose weights are the running mean."""
         return cast(StyleNetwork, self.average.module)
 
     def state_dict(self) -> dict[str, Any]:
@@ -214,14 +214,14 @@ def generator_at(seed: int, step: int) -> torch.Generator:
 
 
 def schedule(optimizer: Optimizer, steps: int) -> LRScheduler:
-    """Return the schedule of the learning rate: a short linear rise times half a cosine to 0."""
+    """Return the learning rate's schedule: a half cosine to 0, times a linear rise at the start."""
     warmup = min(WARMUP_STEPS, steps // 10)
     rise = LinearLR(optimizer, start_factor=1 / (warmup + 1), total_iters=warmup)
     return ChainedScheduler([rise, CosineAnnealingLR(optimizer, T_max=steps)])
 
 
 def recipe_of(task: NetworkTask) -> dict[str, Any]:
-    """Return what the trained weights depend on, except the photographs, as plain values."""
+    """Return, as plain values, all that determines the trained weights, except the photographs."""
     settings = {k: v for k, v in asdict(task.config).items() if k not in FREE_SETTINGS}
     start = task.start and digest(task.start.network.state_dict())
     return settings | {"styles": task.hashes, "start": start}
