@@ -39,7 +39,7 @@ def as_picture(source: Source, name: str) -> Picture:
 
 
 def is_floating(source: Source) -> bool:
-    """Return whether `source` is an array or tensor of floats; other sources hold integers."""
+    """Return whether `source` is an array or a tensor of floats."""
     if isinstance(source, Tensor):
         return source.is_floating_point()
     return isinstance(source, np.ndarray) and np.issubdtype(source.dtype, np.floating)
