@@ -48,7 +48,7 @@ def srgb_samples(light: Any, where: Any = np.where) -> Any:
 
 
 def _pq(values: Floats) -> Floats:
-    """Return the linear light of PQ samples (SMPTE ST 2084, equation 4); white paper is 1."""
+    """Return the linear light of PQ samples (SMPTE ST 2084, equation 4): 1 for white paper."""
     root = values ** (1.0 / 78.84375)
     light = np.maximum(root - 0.8359375, 0.0) / (18.8515625 - 18.6875 * root)
     nits: Floats = 10000.0 * light ** (1.0 / 0.1593017578125)
@@ -56,7 +56,7 @@ def _pq(values: Floats) -> Floats:
 
 
 def _hlg(values: Floats) -> Floats:
-    """Return the linear light of HLG samples (ITU-R BT.2100, table 5); white paper is 1.
+    """Return the linear light of HLG samples (ITU-R BT.2100, table 5): 1 for white paper.
 
     HLG adapts to a screen by a system gamma, 1.2 + 0.42 log10(peak / 1000 cd/m2). Here this gamma
     is 1, as for a screen with the usual peak of 334 cd/m2, so light is shown as it was recorded.
@@ -130,7 +130,7 @@ class ColorSpace:
 
     @cached_property
     def _matrix(self) -> Floats:
-        """The matrix (3, 3) from these primaries to those of sRGB, for light (..., 3) @ matrix."""
+        """The matrix (3, 3) that converts light to sRGB's primaries: light (..., 3) @ matrix."""
         forward = np.linalg.inv(_xyz(SRGB)) @ _adaptation(self.primaries[6:]) @ _xyz(self.primaries)
         return forward.T.astype(np.float32)
 

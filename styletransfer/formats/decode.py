@@ -32,7 +32,7 @@ _RAW_MARKS = (b"ftypcrx ", b"FUJIFILMCCD-RAW", b"IIRO", b"IIRS", b"IIU\0", b"FOV
 _TIFF = (b"II*\0", b"MM\0*", b"II+\0", b"MM\0+")  # first 4 bytes of TIFF and BigTIFF
 _STRIP = 2**18  # pixels converted at once, so that intermediate results need little memory
 _LOGS = [logging.getLogger(name) for name in ("tifffile", "imagecodecs")]
-_QUIET = threading.RLock()  # because all threads share the filters and loggers of `_quiet`
+_QUIET = threading.RLock()  # all threads share the filters and loggers that `_quiet` changes
 
 Read = tuple[Floats, Floats | None]
 """RGB (3, H, W) in sRGB, and alpha (1, H, W) or None; float32 in [0, 1], upright."""
@@ -135,7 +135,7 @@ def _load_file(path: Path, head: bytes, file: BinaryIO, profile: bytes | None) -
         if profile:
             image.info["icc_profile"] = profile
         stored = load_image(image, str(path), _deep_samples(image, path, file, head))
-        with suppress(Exception):  # damage in a later frame: only the first frame is read
+        with suppress(Exception):  # a later frame may be damaged, but it is not read
             if image.format in ("AVIF", "GIF", "PNG", "WEBP") and image.is_animated:  # type: ignore[attr-defined]
                 logger.warning("%s is animated; only its first frame is read", path)
         return stored

@@ -7,8 +7,8 @@ from typing import Any
 from styletransfer.errors import UserError
 from styletransfer.formats.profiles import Samples
 
-# Most pixels of a picture that is read. As float32 RGB they take 1.6 GB. While they are read, they
-# take at most 2.2 GB (8-bit RGB) to 3.8 GB (16-bit TIFF with alpha).
+# Largest number of pixels of a picture that is read. As float32 RGB they take 1.6 GB. Reading them
+# needs up to 2.2 GB for 8-bit RGB, and up to 3.8 GB for a 16-bit TIFF with alpha.
 MAX_PIXELS = 2**27
 _MAX_SIDE = 2**20  # longest side in pixels: each row takes time, even in a narrow picture
 ORIENTATION = 274  # number of the orientation tag in TIFF and EXIF
