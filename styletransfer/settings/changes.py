@@ -67,7 +67,7 @@ def with_values(config: Config, values: Mapping[str, Any]) -> Config:
 
 
 def plain(key: str, value: Any) -> Any:
-    """Return a value in a form that OmegaConf accepts (UserError if `key` needs a path)."""
+    """Return a value in a form that OmegaConf accepts (UserError if `key` takes paths only)."""
     if isinstance(value, Mapping):
         return {name: plain(key, entry) for name, entry in value.items()}
     if isinstance(value, list | tuple):

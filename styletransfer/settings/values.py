@@ -19,7 +19,7 @@ _QUOTED = r"""'(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*\""""
 _ELEMENT = re.compile(rf"\s*((?:{_QUOTED}|\[(?:{_QUOTED}|[^\]])*\])(?=\s*,)|[^,]*?)\s*,", re.S)
 # _RAW: pattern of a file name that needs no quotes on the command line, even in a list or a sweep.
 _RAW = re.compile(r"(?!\s)[^'\"\[\],]+(?<!\s)")
-# _PLAIN: pattern of a text that Hydra without quotes does not take for a number, a bool or null.
+# _PLAIN: pattern of a text that needs no quotes: Hydra does not read it as a number, bool or null.
 _PLAIN = re.compile(r"(?ai)(?!(null|true|false|yes|no|on|off|inf|nan)\Z)[a-z_/][\w./:-]*")
 
 
